@@ -1,0 +1,57 @@
+# The Mathematics of Large Language Models. `make help` lists the targets.
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+DATA   := $(if $(filter no,$(MODELS)),,.data/.ready)
+START  := notebooks/00_start.ipynb
+PYTEST := python -m pytest -q
+
+# Programs are called by their name: nbgrader, for one, starts alembic that way.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PYTHON
+
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+lab: setup $(DATA)  ## open the book in JupyterLab (LAB_ARGS="--no-browser --port 9999" passes options on)
+	@jupyter lab --config tools/jupyter_lab_config.py $(LAB_ARGS) $(START)
+
+setup:  ## create .venv, or mend it (PYTHON=... chooses the Python)
+	@sh tools/set_up.sh
+
+data: setup  ## fetch the real data that is still missing (MODELS=no leaves it out everywhere)
+	@python tools/fetch_data.py
+
+.data/.ready: | setup
+	@python tools/fetch_data.py
+	@mkdir -p $(@D) && touch $@
+
+test: setup $(DATA) lint check-source  ## prove everything: code, exercises, notebooks, site (about ... minutes)
+	$(PYTEST)
+
+quick: setup $(DATA) lint check-source  ## the same without notebooks and site (under two minutes)
+	$(PYTEST) -m "not slow"
+
+lint: setup  ## check the style of the code
+	@ruff check --quiet .
+
+check-source: setup  ## find text whose notebook was not rebuilt (seconds, starts no kernel)
+	@python tools/build_notebooks.py --check
+
+notebooks: setup $(DATA)  ## build the notebooks whose text has changed
+	@python tools/build_notebooks.py
+
+site: setup  ## render the book as web pages into _site
+	@sphinx-build -q -W --keep-going -b html book _site
+
+lock: setup  ## pin the newest versions that fit pyproject.toml into requirements.lock
+	@uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade \
+	    --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements.lock
+
+clean:  ## remove what was built; text, notebooks, data and .venv stay
+	@rm -rf _site dist build .pytest_cache .ruff_cache .hypothesis *.egg-info
+	@find . -name $(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: help lab setup data test quick lint check-source notebooks site lock clean
