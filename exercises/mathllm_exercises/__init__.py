@@ -1,0 +1,16 @@
+"""Exercises for The Mathematics of Large Language Models: the items, check(), and the trusted grader.
+
+from mathllm_exercises import check, numbers
+check("01.vectors.norm", norm)           # immediate feedback; .score() gives the points as well
+mine = numbers("01.vectors.own_length")  # your own numbers, the same at every call
+"""
+
+from . import items as _modules  # noqa: F401  loaded first: below, `items` becomes the function
+from .item import Check, Item, Mistake, gradient, keeps_dtype, leaves_inputs, refuses, shape, values
+from .own_numbers import learner, numbers
+from .registry import item, items
+
+__all__ = [
+    "Check", "Item", "Mistake", "gradient", "item", "items", "keeps_dtype", "learner",
+    "leaves_inputs", "numbers", "refuses", "shape", "values",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""The exercises, one module per chapter. Each module has a list ITEMS."""
