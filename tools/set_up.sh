@@ -38,7 +38,7 @@ install() { .venv/bin/uv pip install --quiet --python .venv/bin/python "$@"; }
 
 usable() {  # the right folder, a running Python, a running installer, an importable package
     [ "$(head -n 1 $stamp 2>/dev/null)" = "$here" ] && recent .venv/bin/python &&
-        .venv/bin/python -c 'import mathllm' >/dev/null 2>&1 && .venv/bin/uv --version >/dev/null 2>&1
+        .venv/bin/python -c 'import importlib.util as u, numpy; u.find_spec("mathllm").origin' >/dev/null 2>&1 && .venv/bin/uv --version >/dev/null 2>&1
 }
 
 complete() {  # all packages of the lock are there; asks the disk only and takes a moment
