@@ -1,0 +1,99 @@
+"""Listings in a chapter are the package's own source, the same on every machine."""
+
+import functools
+import inspect
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from mathllm import autodiff, errors
+from mathllm.notebook import show_source
+
+
+def decorated(function):
+    @functools.wraps(function)
+    def wrapper(*args):
+        return function(*args)
+
+    return wrapper
+
+
+@decorated
+def double(x):
+    """Twice x."""
+    y = 2 * x
+
+    def pullback(dy):
+        """Back."""
+        return (2 * dy,)
+
+    return y, pullback
+
+
+@pytest.fixture
+def shown():
+    InteractiveShell.instance()
+
+    def run(*args, **kwargs):
+        with capture_output() as captured:
+            show_source(*args, **kwargs)
+        [output] = captured.outputs
+        return output.data
+
+    yield run
+    InteractiveShell.clear_instance()
+
+
+def test_the_listing_is_the_source_and_names_the_file_within_the_package(shown):
+    data = shown(errors.suggest)
+    assert data["text/plain"] == "# mathllm/errors.py\n" + inspect.getsource(errors.suggest).rstrip()
+    assert data["text/markdown"] == f"```python\n{data['text/plain']}\n```"
+
+
+def test_a_decorated_function_is_shown_as_it_is_written(shown):
+    listing = shown(double)["text/plain"]
+    assert "@decorated\ndef double(x):" in listing
+    assert "def pullback(dy):" in listing
+    assert "wrapper" not in listing
+
+
+def test_a_primitive_is_shown_with_its_pullback(shown):
+    @autodiff.primitive
+    def triple(x):
+        def pullback(dy):
+            return (3 * dy,)
+
+        return 3 * x, pullback
+
+    listing = shown(triple)["text/plain"]
+    assert "def triple(x):" in listing
+    assert "return (3 * dy,)" in listing
+
+
+def test_the_listing_holds_no_path_of_this_machine(shown):
+    for text in shown(show_source).values():
+        assert str(inspect.getsourcefile(show_source)) not in text
+        assert " at 0x" not in text
+
+
+def test_docstrings_can_be_left_out(shown):
+    listing = shown(double, docstring=False)["text/plain"]
+    assert "Twice x." not in listing
+    assert "Back." not in listing
+    assert "    y = 2 * x" in listing
+
+
+def test_a_class_can_be_shown_too(shown):
+    assert shown(errors.ShapeError)["text/plain"].startswith("# mathllm/errors.py\nclass ShapeError(ValueError):")
+
+
+@pytest.mark.parametrize("thing", [len, 3, "text"])
+def test_what_has_no_python_source_is_refused(thing):
+    with pytest.raises(ValueError, match="no Python source"):
+        show_source(thing)
+
+
+def test_outside_a_notebook_the_source_is_printed(capsys):
+    show_source(errors.suggest)
+    assert capsys.readouterr().out.startswith("# mathllm/errors.py\ndef suggest(")

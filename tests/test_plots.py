@@ -1,0 +1,174 @@
+"""The figures: always with words, always the same bytes, never in the way of a plain `import mathllm`."""
+
+import base64
+import io
+import subprocess
+import sys
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from matplotlib.figure import Figure
+from PIL import Image
+
+from mathllm import plots
+
+SLUGS = [
+    "vectors", "similarity", "matrices", "exponentials", "probability", "softmax", "cross_entropy", "gradients",
+    "gradient_descent", "attention", "backpropagation", "transformer", "training", "inference", "alignment",
+    "interpretability",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _own_settings():
+    with matplotlib.rc_context():
+        matplotlib.use("agg")
+        yield
+    plt.close("all")
+
+
+@pytest.fixture
+def published():
+    """What a notebook would store: run a function inside an IPython shell and return its display outputs."""
+    InteractiveShell.instance()
+
+    def run(function, *args, **kwargs):
+        with capture_output() as captured:
+            function(*args, **kwargs)
+        return [(output.data, output.metadata) for output in captured.outputs]
+
+    yield run
+    InteractiveShell.clear_instance()
+
+
+def parabola():
+    fig, axes = plt.subplots()
+    axes.plot(np.arange(5), np.arange(5) ** 2)
+    return fig
+
+
+def image_of(output):
+    return Image.open(io.BytesIO(base64.b64decode(output[0]["image/png"])))
+
+
+def test_importing_plots_does_not_import_matplotlib():
+    code = "import sys, mathllm.plots, mathllm.notebook; sys.exit('matplotlib' in sys.modules or 'IPython' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_show_publishes_a_png_with_its_alternative_text_where_each_reader_looks(published):
+    [(data, metadata)] = published(plots.show, parabola(), alt="A parabola\n  through the origin.")
+    assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG")
+    assert data["text/plain"] == "Figure: A parabola through the origin."
+    assert metadata["image/png"]["alt"] == "A parabola through the origin."
+    assert metadata["needs_background"] == metadata["image/png"]["needs_background"] == "light"
+
+
+def test_show_closes_the_figure_so_that_it_is_not_shown_twice(published):
+    published(plots.show, parabola(), alt="A parabola.")
+    assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize("alt", ["", "  \n", None, 3])
+def test_show_refuses_a_figure_without_alternative_text(alt):
+    with pytest.raises(ValueError, match="alternative text"):
+        plots.show(parabola(), alt=alt)
+
+
+def test_the_alternative_text_cannot_be_forgotten():
+    with pytest.raises(TypeError, match="alt"):
+        plots.show(parabola())
+
+
+def test_the_same_figure_gives_the_same_bytes_and_they_carry_no_date_or_version(published):
+    first, second = (published(plots.show, parabola(), alt="A parabola.")[0] for _ in range(2))
+    assert first[0]["image/png"] == second[0]["image/png"]
+    assert set(image_of(first).info) == {"dpi"}
+
+
+def test_a_figure_is_stored_at_twice_the_width_it_is_shown_at(published):
+    plots.use_style()
+    [output] = published(plots.show, parabola(), alt="A parabola.")
+    assert image_of(output).width == 2 * output[1]["image/png"]["width"]
+
+
+@pytest.mark.parametrize(("theme", "bright"), [("light", True), ("dark", False)])
+def test_the_themes_have_a_solid_paper_and_readable_ink(theme, bright, published):
+    plots.use_style(theme)
+    [output] = published(plots.show, parabola(), alt="A parabola.")
+    *paper, opacity = image_of(output).convert("RGBA").getpixel((0, 0))
+    assert opacity == 255  # legible whatever the page behind it
+    assert (min(paper) > 200) is bright
+    assert output[1]["needs_background"] == theme
+    ink = matplotlib.colors.to_rgb(matplotlib.rcParams["text.color"])
+    assert contrast(ink, np.array(paper) / 255) > 7
+
+
+def contrast(one, other):
+    """The contrast ratio of WCAG 2.1."""
+
+    def luminance(colour):
+        colour = np.asarray(colour)
+        linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_an_unknown_theme_is_refused_and_changes_nothing():
+    before = dict(matplotlib.rcParams)
+    with pytest.raises(ValueError, match="did you mean light"):
+        plots.use_style("ligth")
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_lines_take_the_colours_of_okabe_and_ito_in_order():
+    plots.use_style()
+    _, axes = plt.subplots()
+    drawn = [axes.plot([0, 1])[0].get_color() for _ in plots.COLOURS]
+    assert drawn == list(plots.COLOURS)
+    assert {plots.BLUE, plots.ORANGE, plots.GREEN} <= set(drawn[:3])
+
+
+def test_every_exported_name_exists():
+    assert all(hasattr(plots, name) for name in plots.__all__)
+
+
+def test_outside_a_notebook_the_alternative_text_is_printed(capsys):
+    plots.show(Figure(), alt="Nothing to see.")
+    assert capsys.readouterr().out == "Figure: Nothing to see.\n"
+
+
+@pytest.mark.parametrize("name", SLUGS)
+def test_the_map_has_a_part_to_light_for_each_chapter(name, published):
+    [(_, metadata)] = published(plots.transformer_map, lit=name)
+    assert "Lit in this chapter: " in metadata["image/png"]["alt"]
+
+
+def test_the_map_keeps_its_size_and_shape_whatever_is_lit(published):
+    pictures = [image_of(published(plots.transformer_map, lit=lit)[0]) for lit in ("embedding", "loss")]
+    assert pictures[0].size == pictures[1].size
+    one, other = (np.asarray(picture.convert("RGB")).astype(int) for picture in pictures)
+    changed = np.abs(one - other).max(axis=-1) > 8
+    assert 0.01 < changed.mean() < 0.15  # two boxes out of the whole map
+    orange = [int(plots.ORANGE[i : i + 2], 16) for i in (1, 3, 5)]
+    assert (one == orange).all(axis=-1).any()
+
+
+def test_the_map_lights_any_part_and_any_list_of_parts(published):
+    for part in plots.MAP_PARTS:
+        published(plots.transformer_map, lit=part)
+    [(_, metadata)] = published(plots.transformer_map, lit=["tokens", "sampling"])
+    assert metadata["image/png"]["alt"].endswith("Lit in this chapter: tokens, sampling.")
+
+
+def test_the_map_refuses_an_unknown_part_and_suggests_one():
+    with pytest.raises(ValueError, match="no part 'soft max'; did you mean softmax"):
+        plots.transformer_map(lit="soft max")
+    with pytest.raises(ValueError, match="its parts are tokens, embedding"):
+        plots.transformer_map(lit="zzz")
