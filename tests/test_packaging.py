@@ -1,0 +1,251 @@
+"""What a reader installs: the lock, the conda environment, the wheel, and the script that puts them in place."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+import tomllib
+import venv
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rattler
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[1]
+EXERCISES = ROOT / "exercises"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+LOCK = [Requirement(line) for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()]
+ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+CONDA = [entry for entry in ENVIRONMENT["dependencies"] if isinstance(entry, str)]
+PIP = next(entry["pip"] for entry in ENVIRONMENT["dependencies"] if isinstance(entry, dict))
+
+
+def applies(requirement, extra=""):
+    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+
+
+def asked_for():
+    """The requirements that pyproject.toml names, extras included."""
+    extras = [entry for extra in PROJECT["optional-dependencies"].values() for entry in extra]
+    return [Requirement(entry) for entry in PROJECT["dependencies"] + extras]
+
+
+# The lock
+
+
+def test_every_line_of_the_lock_is_one_exact_pin():
+    for pin in LOCK:
+        assert pin.url is None
+        assert [specifier.operator for specifier in pin.specifier] == ["=="], pin
+
+
+@pytest.mark.parametrize("requirement", asked_for(), ids=str)
+def test_the_lock_pins_what_pyproject_asks_for(requirement):
+    pins = [pin for pin in LOCK if canonicalize_name(pin.name) == canonicalize_name(requirement.name)]
+    assert pins
+    for pin in pins:
+        version = next(iter(pin.specifier)).version
+        assert requirement.specifier.contains(version), f"{pin} is outside {requirement}"
+
+
+def test_the_installed_packages_are_the_locked_ones():
+    for pin in filter(applies, LOCK):
+        assert pin.specifier.contains(metadata.version(pin.name)), pin
+
+
+# conda: the environment is solved by conda's own solver, against a channel that describes what is installed here
+
+
+def conda_record(name, version, depends):
+    return {"name": name, "version": version, "build": "py_0", "build_number": 0, "depends": depends,
+            "subdir": "noarch", "noarch": "python", "md5": "0" * 32, "sha256": "0" * 64, "size": 1}  # fmt: skip
+
+
+def conda_spec(requirement):
+    return f"{canonicalize_name(requirement.name)} {requirement.specifier or '*'}"
+
+
+def installed_records():
+    for distribution in metadata.distributions():
+        name = canonicalize_name(distribution.name)
+        extras = PROJECT["optional-dependencies"] if name == PROJECT["name"] else ()
+        requirements = [Requirement(line) for line in distribution.requires or ()]
+        needed = [r for r in requirements if applies(r) or any(applies(r, extra) for extra in extras)]
+        needs_python = distribution.metadata["Requires-Python"] or ""
+        python = f"python {SpecifierSet(needs_python) or '*'}"
+        yield conda_record(name, distribution.version, [python, *map(conda_spec, needed)])
+
+
+def solve(folder, specs, records):
+    """The packages that rattler, the solver of the conda world, chooses from a channel of these records."""
+    (folder / "noarch").mkdir(parents=True)
+    packages = {f"{record['name']}-{record['version']}-py_0.tar.bz2": record for record in records}
+    index = {"info": {"subdir": "noarch"}, "packages": packages, "packages.conda": {}, "repodata_version": 1}
+    (folder / "noarch" / "repodata.json").write_text(json.dumps(index), encoding="utf-8")
+    gateway = rattler.Gateway(cache_dir=folder / "cache")
+    channel = rattler.Channel(folder.as_uri())
+    solution = asyncio.run(rattler.solve([channel], specs, gateway=gateway, platforms=["noarch"]))
+    return {record.name.normalized: str(record.version) for record in solution}
+
+
+def pythons(*versions):
+    return [conda_record("python", version, []) for version in versions]
+
+
+def test_conda_solves_the_environment_and_takes_the_newest_python_in_range(tmp_path):
+    records = [*pythons("3.10.14", "3.11.7", "3.14.1", "3.15.0"), conda_record("pip", "25.3", ["python >=3.9"])]
+    assert solve(tmp_path / "channel", CONDA, records) == {"python": "3.14.1", "pip": "25.3"}
+
+
+def test_conda_refuses_a_python_that_is_too_old(tmp_path):
+    records = [*pythons("3.10.14"), conda_record("pip", "25.3", ["python >=3.9"])]
+    with pytest.raises(Exception, match="No candidates were found for python"):
+        solve(tmp_path / "channel", CONDA, records)
+
+
+def test_conda_solves_the_whole_environment_to_the_pins_of_the_lock(tmp_path):
+    running = ".".join(map(str, sys.version_info[:3]))
+    specs = [*CONDA, *(conda_spec(pin) for pin in LOCK if applies(pin)), PROJECT["name"]]
+    solution = solve(tmp_path / "channel", specs, [*pythons(running), *installed_records()])
+    assert solution["python"] == running
+    assert solution[PROJECT["name"]] == PROJECT["version"]
+    for pin in filter(applies, LOCK):
+        assert pin.specifier.contains(solution[canonicalize_name(pin.name)]), pin
+
+
+def test_conda_and_pyproject_agree_on_python_and_extras():
+    ours = SpecifierSet(PROJECT["requires-python"])
+    python = SpecifierSet(next(spec.removeprefix("python ") for spec in CONDA if spec.startswith("python ")))
+    for minor in range(8, 30):
+        if python.contains(f"3.{minor}.0"):
+            assert ours.contains(f"3.{minor}.0")
+    assert python.contains("3.11.0")
+    assert python.contains(".".join(map(str, sys.version_info[:3])))
+    assert PIP[0] == "--requirement requirements.lock"
+    extras = re.fullmatch(r"--editable \.\[(.*)\]", PIP[1]).group(1).split(",")
+    assert sorted(extras) == sorted(PROJECT["optional-dependencies"])
+
+
+# The wheel
+
+IMPORT_WITH_NUMPY_ALONE = """
+    import sys
+
+    class Refuse:
+        def find_spec(self, name, path=None, target=None):
+            top = name.partition(".")[0]
+            if top not in sys.stdlib_module_names and top not in {"mathllm", "numpy"}:
+                raise ModuleNotFoundError(f"{name} is neither Python's, NumPy's nor ours")
+
+    sys.meta_path.insert(0, Refuse())
+    import mathllm
+    print(mathllm.__file__, mathllm.norm([3, 4]))
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (path,) = folder.iterdir()
+    return path
+
+
+def test_the_wheel_is_pure_python(wheel):
+    assert wheel.name == f"mathllm-{PROJECT['version']}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as archive:
+        assert not [name for name in archive.namelist() if name.endswith((".so", ".pyd", ".dylib", ".pyc"))]
+
+
+def test_the_wheel_holds_every_file_of_both_packages_and_nothing_else(wheel):
+    files = [path for folder in (ROOT / "mathllm", EXERCISES / "mathllm_exercises") for path in folder.rglob("*.*")]
+    here = {path.relative_to(EXERCISES if path.is_relative_to(EXERCISES) else ROOT).as_posix() for path in files}
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert held == {name for name in here if "__pycache__" not in name}
+    assert {Path(name).suffix for name in held} >= {".py", ".toml", ".js", ".css"}
+
+
+def test_the_wheel_runs_in_an_empty_environment_with_numpy_alone(wheel, tmp_path):
+    home = tmp_path / "empty"
+    venv.create(home, with_pip=False)
+    python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
+    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--offline", "--no-deps", "--python", python]
+    subprocess.run([*install, wheel], check=True)
+    purelib = Path(next(home.glob("**/mathllm/__init__.py"))).parents[1]
+    numpy = Path(np.__file__).parent
+    for part in filter(Path.is_dir, (numpy, numpy.with_name("numpy.libs"))):
+        (purelib / part.name).symlink_to(part, target_is_directory=True)
+    program = textwrap.dedent(IMPORT_WITH_NUMPY_ALONE)
+    done = subprocess.run([python, "-I", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    where, answer = done.stdout.split()
+    assert Path(where).is_relative_to(purelib)
+    assert float(answer) == 5.0
+
+    (purelib / "mathllm" / "__init__.py").write_text("import yaml\n", encoding="utf-8")
+    refused = subprocess.run([python, "-I", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert "yaml is neither Python's, NumPy's nor ours" in refused.stderr
+
+
+# The set-up script, on its own in a folder, with stand-ins for Python where it must fail
+
+OLD_PYTHON = '#!/bin/sh\n[ "$1" = --version ] && echo "Python 3.9.2"\nexit 1\n'
+PYTHON_WITHOUT_VENV = '#!/bin/sh\n[ "$1 $2" != "-m venv" ] || { echo "ensurepip is not available"; exit 1; }\n'
+PYTHON_WITHOUT_NETWORK = (
+    "#!/bin/sh\n"
+    '[ "$1 $2" != "-m venv" ] || { mkdir -p .venv/bin; cp "$0" .venv/bin/python; }\n'
+    '[ "$1 $2 $3" != "-m pip install" ] || { echo "no route" >&2; exit 1; }\n'
+)
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    for name in ("pyproject.toml", "requirements.lock", "tools/set_up.sh"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def set_up(checkout, program, name="python"):
+    python = checkout / "stand-in" / name
+    python.parent.mkdir(exist_ok=True)
+    python.write_text(program, encoding="utf-8")
+    python.chmod(0o755)
+    return subprocess.run(["sh", "tools/set_up.sh"], cwd=checkout, capture_output=True, text=True,
+                          env=os.environ | {"PYTHON": str(python)})  # fmt: skip
+
+
+def test_set_up_says_when_python_is_too_old(checkout):
+    done = set_up(checkout, OLD_PYTHON)
+    assert done.returncode != 0
+    assert "older than Python 3.11" in done.stderr
+    assert not (checkout / ".venv").exists()
+
+
+def test_set_up_names_the_package_that_debian_leaves_out(checkout):
+    done = set_up(checkout, PYTHON_WITHOUT_VENV)
+    assert done.returncode != 0
+    assert "apt-get install python3-venv" in done.stderr
+    assert not (checkout / ".venv").exists()
+
+
+def test_a_set_up_that_was_interrupted_is_not_taken_for_a_finished_one(checkout):
+    for _ in range(2):
+        done = set_up(checkout, PYTHON_WITHOUT_NETWORK)
+        assert done.returncode != 0
+        assert "Creating .venv" in done.stdout
+        assert "could not be fetched" in done.stderr
+        assert not (checkout / ".venv" / ".ready").exists()
