@@ -1,0 +1,63 @@
+"""GloVe 6B: vectors of 400,000 words, trained on how often words stand near each other in six billion words of text.
+
+The table is mapped into memory, not read: opening it costs nothing, and a query touches only the rows it needs. All
+words are in lower case and in the order of their frequency, so row 0 is "the".
+"""
+
+import functools
+from pathlib import Path
+
+import numpy as np
+
+from .. import data
+from ..errors import MissingDataError
+from ..similarity import WordVectors
+
+__all__ = ["load"]
+
+ARRAY, WORDS, TABLE = "data/glove_6B_50d_emb.npy", "data/words.txt", "data/glove_6B_index.parquet"
+
+
+def load() -> WordVectors:
+    """The 400,000 word vectors of GloVe 6B, 50 components each, float32 and read-only.
+
+    A second call gives the same object, so that what it has computed once (the lengths of all rows) stays computed.
+
+    Raises: MissingDataError if the package is absent or damaged.
+    Source: Pennington, Socher & Manning 2014, GloVe: Global Vectors for Word Representation.
+
+    >>> if data.available("glove"):
+    ...     print(f"{load().similarity('king', 'queen'):.3f}")
+    0.784
+    """
+    return _open(data.path("glove"))
+
+
+@functools.cache
+def _open(place: Path) -> WordVectors:
+    words = read_words(place)
+    try:
+        vectors = np.load(place / ARRAY, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        raise MissingDataError(f"glove is damaged: {ARRAY} is no NumPy array ({error}); run `make data`") from error
+    if vectors.shape != (len(words), 50) or vectors.dtype != np.float32:
+        raise MissingDataError(
+            f"glove is damaged: {len(words):,} words, but an array {vectors.shape} of {vectors.dtype}; run `make data`"
+        )
+    return WordVectors(words, vectors)
+
+
+def read_words(place: Path) -> list[str]:
+    """The words in the order of the rows: from the plain list that `make data` writes, else from the parquet file.
+
+    Raises: MissingDataError if there is only the parquet file and pyarrow, which reads it, is not installed.
+    """
+    if (place / WORDS).is_file():
+        if problem := data.packages()["glove"].problem(place, data.packages()["glove"].derived):
+            raise MissingDataError(f"glove is damaged: {problem}; run `make data`")
+        return (place / WORDS).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingDataError(f"glove has no {WORDS}: run `make data`, or `pip install pyarrow`") from error
+    return parquet.read_table(place / TABLE)["index"].to_pylist()
