@@ -9,8 +9,9 @@ from . import items as _modules  # noqa: F401  loaded first: below, `items` beco
 from .item import Check, Item, Mistake, gradient, keeps_dtype, leaves_inputs, refuses, shape, values
 from .own_numbers import learner, numbers
 from .registry import item, items
+from .report import Report, check
 
 __all__ = [
-    "Check", "Item", "Mistake", "gradient", "item", "items", "keeps_dtype", "learner",
+    "Check", "Item", "Mistake", "Report", "check", "gradient", "item", "items", "keeps_dtype", "learner",
     "leaves_inputs", "numbers", "refuses", "shape", "values",
 ]  # fmt: skip

@@ -13,8 +13,10 @@ def show(value, limit=160):
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray):
-        text = np.array2string(value, precision=6, separator=", ", threshold=20, edgeitems=3)
-        text = " ".join(text.split()).replace("[ ", "[")
+        text = np.array2string(
+            value, separator=", ", threshold=20, edgeitems=3, formatter={"float_kind": lambda number: f"{number:.6g}"}
+        )
+        text = " ".join(text.split())
         if value.dtype not in (np.dtype(float), np.dtype(int), np.dtype(bool)):
             text += f" ({value.dtype})"
     elif isinstance(value, float):

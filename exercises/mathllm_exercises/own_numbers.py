@@ -1,6 +1,5 @@
 """A learner's own numbers: drawn from the learner's id and the item's id, so always the same and no secret."""
 
-import getpass
 import hashlib
 import os
 
@@ -13,14 +12,22 @@ __all__ = ["learner", "numbers", "own_numbers"]
 
 
 def learner():
-    """The learner's id: MATHLLM_LEARNER, else the JupyterHub user, else the name of the account."""
-    for variable in ("MATHLLM_LEARNER", "JUPYTERHUB_USER"):
-        if os.environ.get(variable):
-            return os.environ[variable]
+    """The learner's id: MATHLLM_LEARNER, else the name under which nbgrader hands in.
+
+    That is the name of the account, or the JupyterHub user where every learner's account is called "jovyan".
+    """
+    account = _account()
+    hub = os.environ.get("JUPYTERHUB_USER", account) if account == "jovyan" else account
+    return os.environ.get("MATHLLM_LEARNER") or hub
+
+
+def _account():
     try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # no accounts, as in the browser
-        return "reader"
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError, AttributeError):  # Windows, an account without a name, the browser
+        return os.environ.get("USERNAME") or "reader"
 
 
 def own_numbers(entry, student):

@@ -14,8 +14,7 @@ __all__ = ["item", "items"]
 @cache
 def _all():
     """Every item by its id, in the order of the chapters."""
-    from . import items as package
-
+    package = importlib.import_module(f"{__package__}.items")
     found = {}
     for module in pkgutil.iter_modules(package.__path__):
         for entry in importlib.import_module(f"{package.__name__}.{module.name}").ITEMS:

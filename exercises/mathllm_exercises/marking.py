@@ -1,0 +1,195 @@
+"""From observations to points: the one way by which an answer is judged, for the learner and for the grader.
+
+draw() makes the cases of an item, read() turns what came back into observations, mark() applies the checks and looks
+through the bank of known mistakes. None of it runs or touches the answer.
+"""
+
+import copy
+from dataclasses import dataclass
+
+from . import codec, kernel_side
+from .compare import agree, show
+from .item import Check, Failure, Item, Observation
+
+__all__ = ["Marks", "Outcome", "details", "draw", "mark", "observe_all", "read", "text"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One check's result: passed, or the first failure."""
+
+    check: Check
+    failure: Failure | None
+
+    @property
+    def points(self):
+        """The points earned."""
+        return float(self.check.points) if self.failure is None else 0.0
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The result of all checks of an item, and the sentences of the known mistakes it behaves like."""
+
+    item: Item
+    outcomes: tuple[Outcome, ...]
+    mistakes: tuple[str, ...] = ()
+    answered: bool = True
+
+    @property
+    def points(self):
+        """The points earned, between 0 and the item's points."""
+        return float(sum(outcome.points for outcome in self.outcomes))
+
+
+def draw(item, rng):
+    """The cases of an item, one list for each check; [None] for a value item, which is looked at and not called."""
+    return [check.draw(rng) if item.calls else [None] for check in item.checks]
+
+
+def observe_all(answer, cases):
+    """Evaluate an answer on drawn cases in this process: what the kernel does when a submission is graded."""
+    flat = [case for group in cases for case in group]
+    return kernel_side.observe(answer, None if None in flat else flat)
+
+
+def read(encoded, cases):
+    """Decode observations, in the grouping of the cases. What cannot be decoded becomes an error observation."""
+    encoded = iter(encoded)
+    return [[_observation(next(encoded, None)) for _ in group] for group in cases]
+
+
+def _observation(data):
+    try:
+        if isinstance(data, dict) and "error" in data:
+            names, message = data["error"], data.get("message", "")
+            if isinstance(names, list) and names and all(isinstance(name, str) for name in [*names, message]):
+                return Observation(error=tuple(name[:80] for name in names[:20]), message=message[:300])
+        elif isinstance(data, dict) and "value" in data:
+            after = codec.decode(data.get("after", ["list"]))
+            return Observation(value=codec.decode(data["value"]), inputs_after=tuple(after))
+    except (codec.CodecError, TypeError, ValueError) as error:
+        return Observation(error=("CodecError",), message=str(error)[:300])
+    return Observation(error=("CodecError",), message="no value came back")
+
+
+def mark(item, cases, observations, numbers=None):
+    """Judge observations of an answer by the item's checks.
+
+    numbers: the learner's own numbers, for a value item that draws them
+    """
+    numbers = numbers or {}
+    answered = [_answered(o) for group in observations for o in group]
+    outcomes = _outcomes(item, cases, observations, item.expected, numbers)
+    mistakes = () if all(o.failure is None for o in outcomes) else _named(item, cases, observations, outcomes, numbers)
+    return Marks(item, outcomes, mistakes, any(answered))
+
+
+def _answered(observation):
+    return not _empty(observation.value) if not observation.error else observation.error[0] not in _UNANSWERED
+
+
+_UNANSWERED = ("NotImplementedError", "NameError")
+
+
+def _empty(value):
+    return value is None or value is Ellipsis
+
+
+def _outcomes(item, cases, observations, expected, numbers):
+    failures = [
+        _first_failure(item, check, group, seen, expected, numbers)
+        for check, group, seen in zip(item.checks, cases, observations, strict=True)
+    ]
+    for i, check in enumerate(item.checks):
+        others = [o for j, group in enumerate(observations) if j != i for o in group]
+        if check.needs_value and failures[i] is None and all(o.error or _empty(o.value) for o in others):
+            failures[i] = Failure("does not count, because the answer returns no value for any good input")
+    return tuple(Outcome(check, failure) for check, failure in zip(item.checks, failures, strict=True))
+
+
+def _first_failure(item, check, cases, observations, expected, numbers):
+    for number, (case, observation) in enumerate(zip(cases, observations, strict=True)):
+        call = (lambda: expected(**numbers)) if case is None else (lambda c=case: expected(*copy.deepcopy(c)))
+        reason = check.judge(call, case, observation)
+        if reason is None:
+            continue
+        public = case is not None and number < len(check.public)
+        if case is None:  # a value is not given away by its check
+            reason = _value_reason(observation)
+        return Failure(reason, case, public)
+    return None
+
+
+def _value_reason(observation):
+    if observation.error:
+        return f"{observation.error[0]}: {observation.message}"
+    return "no answer yet" if _empty(observation.value) else f"{show(observation.value)} is not the answer"
+
+
+def _named(item, cases, observations, outcomes, numbers):
+    """The sentences of the known mistakes that explain the failures.
+
+    A mistake explains them if every check it fails has failed too, and on those checks it gives what the answer gave.
+    """
+    failed = {i for i, outcome in enumerate(outcomes) if outcome.failure}
+    explained, sentences = set(), []
+    for failing, mistake in sorted(_banked(item, cases, numbers), key=lambda pair: -len(pair[0])):
+        theirs, wrong = mistake_observations(mistake, cases, numbers), set(failing)
+        if wrong and wrong <= failed and not wrong <= explained:
+            pairs = ((i, a, b) for i in wrong for a, b in zip(observations[i], theirs[i], strict=True))
+            if all(_alike(a, b, item.checks[i]) for i, a, b in pairs):
+                sentences.append(mistake.sentence)
+                explained |= wrong
+    return tuple(sentences)
+
+
+def _banked(item, cases, numbers):
+    """Each known mistake with the checks it fails on these cases."""
+    for mistake in item.mistakes:
+        theirs = mistake_observations(mistake, cases, numbers)
+        outcomes = _outcomes(item, cases, theirs, item.expected, numbers)
+        yield [i for i, outcome in enumerate(outcomes) if outcome.failure], mistake
+
+
+def mistake_observations(mistake, cases, numbers):
+    """What a known mistake gives for drawn cases: mistake.make called on them, or with the numbers of a value item."""
+    is_value = any(case is None for group in cases for case in group)
+    return read(observe_all(mistake.make(**numbers) if is_value else mistake.make, cases), cases)
+
+
+def _alike(a, b, check):
+    """Whether two observations are the same behaviour."""
+    if a.error or b.error:
+        return a.error[:1] == b.error[:1]
+    same = agree(b.value, a.value, max(check.rtol, 1e-6), max(check.atol, 1e-9))
+    dtypes = [getattr(o.value, "dtype", None) for o in (a, b)]
+    return same and dtypes[0] == dtypes[1] and agree(list(b.inputs_after), list(a.inputs_after), 1e-6, 1e-9)
+
+
+def text(marks, private=False):
+    """A report as plain text. private=True shows no case but the public ones: for grades, whose cases are secret."""
+    item = marks.item
+    lines = [f"{item.title} ({item.id}): {marks.points:g} of {item.points:g} points"]
+    if not marks.answered:
+        return f"{lines[0]}\n  no answer yet"
+    for outcome, detail in details(marks, private):
+        check = outcome.check
+        lines.append(f"  {'✗' if outcome.failure else '✓'} {check.name} ({outcome.points:g} of {check.points:g})")
+        lines += [f"      {line}" for line in detail]
+    return "\n".join([*lines, *(f"  → {sentence}" for sentence in marks.mistakes)])
+
+
+def details(marks, private=False):
+    """Each outcome with its lines of explanation: the first failure is explained, one thing at a time."""
+    first = next((outcome for outcome in marks.outcomes if outcome.failure), None)
+    for outcome in marks.outcomes:
+        yield outcome, _explain(outcome.failure, marks.item, private) if outcome is first else []
+
+
+def _explain(failure, item, private):
+    """A failure in a line or two: the call, and what was wrong with its result."""
+    if private and failure.case is not None and not failure.public:
+        return ["fails for inputs that were drawn for you alone"]
+    call = [] if failure.case is None else [f"{item.answer}({', '.join(show(part) for part in failure.case)})"]
+    return [*call, failure.reason]

@@ -1,0 +1,106 @@
+"""check(): immediate feedback for the learner, in JupyterLab, on the command line and in the browser."""
+
+import html
+
+import numpy as np
+
+from . import marking
+from .own_numbers import learner, own_numbers
+from .registry import item
+
+__all__ = ["Report", "check"]
+
+STYLE = """
+.mathllm-report { border-left: 4px solid #888; padding: .4em .9em; margin: .3em 0; max-width: 50em; }
+.mathllm-report.mathllm-pass { border-color: #2a9d4e; }
+.mathllm-report.mathllm-fail { border-color: #d1603d; }
+.mathllm-report ul { list-style: none; margin: .4em 0; padding: 0; }
+.mathllm-report pre { margin: .2em 0 .4em 1.5em; white-space: pre-wrap; background: rgba(128, 128, 128, .13);
+  color: inherit; padding: .3em .5em; }
+.mathllm-report .mathllm-mistake { margin: .4em 0 0; font-weight: 600; }
+"""
+
+
+class Report:
+    """What check() found. It shows itself as the last line of a cell; .score() shows it and gives the points."""
+
+    def __init__(self, marks):
+        self.marks = marks
+
+    @property
+    def passed(self):
+        """Whether every check passed."""
+        return bool(self.marks.outcomes) and all(outcome.failure is None for outcome in self.marks.outcomes)
+
+    @property
+    def mistakes(self):
+        """The sentences of the known mistakes that the answer behaves like."""
+        return self.marks.mistakes
+
+    def score(self):
+        """Show the report and return the points as a plain float."""
+        try:
+            from IPython.display import display
+        except ImportError:
+            print(self)
+        else:
+            display(self)
+        return self.marks.points
+
+    def __repr__(self):
+        return marking.text(self.marks)
+
+    def _repr_html_(self):
+        marks, entry = self.marks, self.marks.item
+        state = "mathllm-pass" if self.passed else "mathllm-fail" if marks.answered else "mathllm-open"
+        parts = [f"<strong>{html.escape(entry.title)}</strong> · {marks.points:g} of {entry.points:g} points"]
+        if not marks.answered:
+            parts.append("<br>no answer yet")
+        else:
+            parts.append(f"<ul>{''.join(_row(outcome, lines) for outcome, lines in marking.details(marks))}</ul>")
+            parts += [f'<p class="mathllm-mistake">{html.escape(sentence)}</p>' for sentence in marks.mistakes]
+        return f'<style>{STYLE}</style><div class="mathllm-report {state}">{"".join(parts)}</div>'
+
+
+def _row(outcome, lines):
+    detail = f"<pre>{html.escape(chr(10).join(lines))}</pre>" if lines else ""
+    return f"<li>{'✗' if outcome.failure else '✓'} {html.escape(outcome.check.name)}{detail}</li>"
+
+
+def check(id, answer):
+    """Try an answer on the documents' numbers and on fresh random ones, and say what holds and what does not.
+
+        check("01.vectors.norm", norm)
+
+    A wrong answer is explained, never raised; no score is kept.
+
+    Raises: UnknownReferenceError for an id that no exercise has, ValueError for a text exercise.
+    """
+    entry = item(id)
+    if entry.kind == "text":
+        raise ValueError(f"{id!r} asks for a text; it is read by a person and has no check")
+    if entry.calls and not callable(answer):
+        answer = _not_a_function(answer)
+    elif entry.calls and str(getattr(answer, "__module__", "")).split(".")[0] == "mathllm":
+        answer = _ours(entry.answer)
+    cases = marking.draw(entry, np.random.default_rng())
+    observations = marking.read(marking.observe_all(answer, cases), cases)
+    return Report(marking.mark(entry, cases, observations, own_numbers(entry, learner())))
+
+
+def _not_a_function(answer):
+    """A function in place of an answer that is none: it says so, or counts as no answer yet."""
+
+    def stand_in(*_):
+        if answer is None or answer is Ellipsis:
+            raise NotImplementedError
+        raise TypeError(f"the answer should be a function, and is a {type(answer).__name__}")
+
+    return stand_in
+
+
+def _ours(name):
+    def stand_in(*_):
+        raise RuntimeError(f"this is mathllm's own {name}; the exercise is to write it yourself")
+
+    return stand_in
