@@ -1,0 +1,15 @@
+"""The mathematics of large language models in NumPy: every formula of the book, once, with its gradient beside it.
+
+>>> import mathllm as ml
+>>> float(ml.norm([3, 4]))
+5.0
+"""
+
+from . import autodiff, errors, similarity, vectors
+from .autodiff import *  # noqa: F403
+from .errors import *  # noqa: F403
+from .similarity import *  # noqa: F403
+from .vectors import *  # noqa: F403
+
+__version__ = "0.1.0"
+__all__ = [*errors.__all__, *autodiff.__all__, *vectors.__all__, *similarity.__all__]  # noqa: PLE0604

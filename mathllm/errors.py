@@ -1,0 +1,37 @@
+"""The errors the package raises: each says what was expected, what came, and where to read on."""
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["MissingDataError", "ShapeError", "UnknownReferenceError", "UnknownWordError", "suggest"]
+
+
+class ShapeError(ValueError):
+    """Arrays whose sizes do not fit together. The message names the axis, the expected and the actual size."""
+
+
+class MissingDataError(FileNotFoundError):
+    """A real-data package (word vectors, a corpus, a model) is not installed. The message says how to get it."""
+
+
+class _Unknown(KeyError):
+    def __str__(self):
+        return str(self.args[0]) if self.args else ""  # KeyError alone would print the message in quotes
+
+
+class UnknownWordError(_Unknown):
+    """A word that a vocabulary does not contain."""
+
+
+class UnknownReferenceError(_Unknown):
+    """An id that is not in the table of reference values."""
+
+
+def suggest(name: str, candidates: Iterable[str], n: int = 3) -> str:
+    """The end of an error message: the candidates nearest to `name` in spelling, or nothing.
+
+    >>> suggest("quen", ["king", "queen", "car"])
+    '; did you mean queen?'
+    """
+    near = difflib.get_close_matches(name, list(candidates), n=n, cutoff=0.6)
+    return f"; did you mean {' or '.join(near)}?" if near else ""

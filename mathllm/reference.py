@@ -1,0 +1,165 @@
+"""What do the source documents print, and does it agree with what we compute?
+
+Every number the five documents print is a row of `reference_values.toml`, with its inputs and its precision. A chapter
+recomputes the number with the package and holds it against the row: a tick where they agree at the printed precision,
+the erratum where the document is wrong, an error where we are.
+"""
+
+import functools
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import UnknownReferenceError, suggest
+
+__all__ = ["ReferenceMismatchError", "Row", "check", "row", "rows"]
+
+
+class ReferenceMismatchError(AssertionError):
+    """A value that neither the document nor its erratum accounts for."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One checkable value of the documents: what is printed (`expected`) and what is right (`computed`)."""
+
+    id: str
+    document: str
+    chapter: str
+    section: str
+    kind: str
+    topic: str
+    basis: str
+    printed: bool
+    statement: str
+    inputs: Mapping[str, Any]
+    expected: Any
+    computed: Any
+    agrees: bool
+    note: str = ""
+    erratum: str = ""
+    decimals: int | None = None
+    rtol: float | None = None
+    unit_last_place: float | None = None
+    computed_from_printed: Any = None
+    verifiable: bool = True
+    rubric: tuple[str, ...] = ()
+
+
+@functools.cache
+def _table() -> dict[str, Row]:
+    with Path(__file__).with_name("reference_values.toml").open("rb") as file:
+        return {entry["id"]: Row(**entry) for entry in tomllib.load(file)["value"]}
+
+
+def row(id: str) -> Row:
+    """The row with this id. Raises: UnknownReferenceError, with the nearest ids.
+
+    >>> row("primer.ch01.ex1.magnitude").expected
+    5
+    """
+    try:
+        return _table()[id]
+    except KeyError:
+        raise UnknownReferenceError(f"no reference value {id!r}{suggest(id, _table())}") from None
+
+
+def rows(chapter: str | None = None) -> list[Row]:
+    """All rows, or those of one chapter ("01" … "16"), in the order of the documents.
+
+    Raises: UnknownReferenceError for a chapter that has no rows.
+
+    >>> len(rows()), rows("01")[0].id
+    (464, 'primer.ch01.text.dim2')
+    """
+    chosen = [r for r in _table().values() if chapter in (None, r.chapter)]
+    if not chosen:
+        raise UnknownReferenceError(f'no reference values for chapter {chapter!r}; chapters are "01" … "16"')
+    return chosen
+
+
+def check(id: str, value) -> None:
+    """Hold `value` against the row: print what the document says, what we say, and a tick or the erratum.
+
+    Agreement means: equal after rounding to the printed decimals, or within the row's relative tolerance; words and
+    shapes are compared exactly.
+
+    Raises: UnknownReferenceError for a wrong id; ReferenceMismatchError for a value that is neither the printed one
+    nor the corrected one.
+
+    >>> check("primer.ch02.ex2.cosine", 28 / 870**0.5)
+    printed 0.949   ours 0.9493   ✓   Cosine similarity of cat and dog
+    """
+    entry = row(id)
+    if _agree(value, entry.expected, entry):
+        verdict = "✓"
+    elif not entry.agrees and _agree(value, entry.computed, entry):
+        verdict = f"✗ erratum {entry.erratum}" if entry.erratum else "✗"
+    else:
+        raise ReferenceMismatchError(
+            f"{id}: {entry.statement}: expected {_text(entry.computed, entry)}, got {_text(value, entry)}"
+        )
+    source = "printed" if entry.printed else "not printed, expected"
+    reason = f" ({entry.note})" if verdict != "✓" and entry.note else ""
+    theirs, ours = _text(entry.expected, entry), _text(value, entry)
+    print(f"{source} {theirs}   ours {ours}   {verdict}   {entry.statement}{reason}")
+
+
+def _agree(value, target, entry: Row) -> bool:
+    if isinstance(target, dict):
+        return isinstance(value, Mapping) and value.keys() == target.keys() and all(
+            _agree(value[key], target[key], entry) for key in target
+        )
+    if isinstance(target, str | bool):
+        return isinstance(value, str | bool | np.bool_) and value == target
+    if entry.kind in ("range", "claim", "table") and {np.shape(value), np.shape(target)} == {(), (2,)}:
+        number, (low, high) = (value, target) if np.ndim(value) == 0 else (target, value)
+        return bool(low <= number <= high)  # one side is an interval
+    if isinstance(target, list) and not _is_numeric(target):
+        same_length = not isinstance(value, str) and np.ndim(value) > 0 and len(value) == len(target)
+        return same_length and all(_agree(v, t, entry) for v, t in zip(value, target, strict=True))
+    try:
+        ours, theirs = np.asarray(value, float), np.asarray(target, float)
+    except (TypeError, ValueError):
+        return False
+    if ours.shape != theirs.shape:
+        return False
+    return bool(np.allclose(ours, theirs, rtol=_relative(entry), atol=_absolute(entry)))
+
+
+def _is_numeric(target) -> bool:
+    try:
+        return np.asarray(target).dtype.kind in "iuf"
+    except ValueError:  # rows of unequal length
+        return False
+
+
+def _relative(entry: Row) -> float:
+    return 0.0 if entry.rtol is None else entry.rtol
+
+
+def _absolute(entry: Row) -> float:
+    """Half a unit of the last printed place, and a little for the rounding of the comparison itself."""
+    if entry.decimals is None:
+        return 1e-12 if entry.kind == "identity" or entry.rtol else 0.0
+    return 0.5 * (entry.unit_last_place or 10.0**-entry.decimals) * (1 + 1e-9)
+
+
+def _text(value, entry: Row) -> str:
+    """A value as the notebooks print it: one digit more than the document, or four significant digits."""
+    if isinstance(value, str | bool | np.bool_):
+        return str(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_text(item, entry)}" for key, item in value.items())
+    if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim):
+        return "[" + ", ".join(_text(item, entry) for item in value) + "]"
+    number = float(value)
+    if number.is_integer() and abs(number) < 1e15:
+        return str(int(number))
+    places = min(entry.decimals + 1, 8) if entry.decimals is not None else None
+    rounded = round(number, places) if places is not None else float(f"{number:.4g}")
+    return f"{rounded + 0.0:.10g}"
