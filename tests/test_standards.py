@@ -122,7 +122,7 @@ def parts_of(name):
 
 
 def modules_with_public_names():
-    for module, path in sources():
+    for module, _path in sources():
         name = module.removesuffix(".__init__")
         inside_a_chapter = name.count(".") > 1 and name.split(".")[1] in CHAPTERS
         if name != "mathllm" and not inside_a_chapter and any(defined_names(part) for part in parts_of(name)):
@@ -153,10 +153,10 @@ def test_all_names_exactly_what_a_module_offers(name):
     assert set(module.__all__) == public, "a name that nobody outside should use begins with an underscore"
 
 
-def test_the_package_offers_the_names_of_autodiff_and_of_every_chapter():
+def test_the_package_offers_the_names_of_errors_autodiff_and_every_chapter():
     package = importlib.import_module("mathllm")
     offered = {n for n, value in vars(package).items() if not n.startswith("_") and not inspect.ismodule(value)}
-    modules = [importlib.import_module(n) for n in MODULES if n.split(".")[1] in ["autodiff", *CHAPTERS]]
+    modules = [importlib.import_module(n) for n in MODULES if n.split(".")[1] in ["errors", "autodiff", *CHAPTERS]]
     assert offered == {name for module in modules for name in module.__all__}
 
 
