@@ -1,0 +1,47 @@
+"""The nbgrader course. nbgrader's own commands, run in this folder, use these settings:
+
+nbgrader generate_assignment 01_vectors && nbgrader release_assignment 01_vectors
+nbgrader collect 01_vectors && nbgrader autograde 01_vectors
+nbgrader generate_feedback 01_vectors && nbgrader release_feedback 01_vectors
+nbgrader export
+"""
+
+from pathlib import Path
+
+c = get_config()  # noqa: F821  traitlets provides it
+
+c.CourseDirectory.course_id = "mathllm"
+c.CourseDirectory.root = str(Path(__file__).resolve().parent)
+
+c.ClearSolutions.code_stub = {"python": "# your code here"}
+c.ClearSolutions.text_stub = "*Your answer here.*"
+
+# Grading: only values leave the learner's process; see mathllm_exercises/grader.py.
+c.Autograde.exporter_class = "mathllm_exercises.sanitise.Reader"
+c.Autograde.pre_convert_hook = "mathllm_exercises.sanitise.prepare_submission"
+c.Autograde.sanitize_preprocessors = [
+    "mathllm_exercises.sanitise.Restore",
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.OverwriteKernelspec",
+    "nbgrader.preprocessors.OverwriteCells",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+c.Autograde.autograde_preprocessors = [
+    "mathllm_exercises.grader.TrustedExecute",
+    "mathllm_exercises.grader.ShowRubric",
+    "nbgrader.preprocessors.LimitOutput",
+    "nbgrader.preprocessors.SaveAutoGrades",
+    "mathllm_exercises.grader.FlagForReview",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+c.Execute.timeout = 30
+
+# The rubric is for the grader; feedback leaves it out.
+c.GenerateFeedback.preprocessors = [
+    "nbconvert.preprocessors.TagRemovePreprocessor",
+    "nbgrader.preprocessors.GetGrades",
+    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+]
+c.TagRemovePreprocessor.enabled = True
+c.TagRemovePreprocessor.remove_cell_tags = {"mathllm-rubric"}
