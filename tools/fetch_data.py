@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("real data: skipped (MODELS=no); the book runs without it, and `make data` fetches it later")
         return 0
     wanted = [package for package in chosen if not is_stamped(package, root / package.name)]
-    environment = dict(os.environ)
+    environment = environment_of_installer() if wanted else {}
     for package in wanted:
         print(f"real data: {package.name:<15}{package.megabytes:>5g} MB ... ", end="", flush=True)
         started = time.monotonic()
@@ -78,6 +78,17 @@ def check(packages: list[data.Package], root: Path) -> int:
         damaged |= problem is not None
         print(f"{package.name:<15} {'damaged: ' + problem if problem else 'verified'}")
     return int(damaged)
+
+
+def environment_of_installer() -> dict[str, str]:
+    """Our own environment; uv does not read pip's settings, so a mirror that was chosen there is handed on."""
+    environment = dict(os.environ)
+    if not environment.get("UV_DEFAULT_INDEX"):
+        ask_pip = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
+        asked = subprocess.run(ask_pip, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if mirror := environment.get("PIP_INDEX_URL") or asked.stdout.strip():
+            environment["UV_DEFAULT_INDEX"] = mirror
+    return environment
 
 
 def fetch(package: data.Package, root: Path, environment: dict[str, str]) -> None:
@@ -133,10 +144,10 @@ def reason(stderr: str) -> str:
 def write_derived(package: data.Package, place: Path) -> None:
     """The files made from fetched ones: GloVe's words, plain, so that reading them needs NumPy alone."""
     if package.name == "glove":
-        from mathllm.pretrained.glove import WORDS, read_words
+        from mathllm.pretrained.glove import read_words
 
         text = "\n".join(read_words(place)) + "\n"
-        (place / WORDS).write_text(text, encoding="utf-8", newline="\n")
+        (place / package.derived[0].path).write_text(text, encoding="utf-8", newline="\n")
 
 
 def is_stamped(package: data.Package, folder: Path) -> bool:

@@ -13,9 +13,9 @@ from .. import data
 from ..errors import MissingDataError
 from ..similarity import WordVectors
 
-__all__ = ["load"]
+__all__ = ["load", "read_words"]
 
-ARRAY, WORDS, TABLE = "data/glove_6B_50d_emb.npy", "data/words.txt", "data/glove_6B_index.parquet"
+_ARRAY, _WORDS, _TABLE = "data/glove_6B_50d_emb.npy", "data/words.txt", "data/glove_6B_index.parquet"
 
 
 def load() -> WordVectors:
@@ -27,7 +27,7 @@ def load() -> WordVectors:
     Source: Pennington, Socher & Manning 2014, GloVe: Global Vectors for Word Representation.
 
     >>> if data.available("glove"):
-    ...     print(f"{load().similarity('king', 'queen'):.3f}")
+    ...     round(load().similarity("king", "queen"), 3)
     0.784
     """
     return _open(data.path("glove"))
@@ -35,14 +35,14 @@ def load() -> WordVectors:
 
 @functools.cache
 def _open(place: Path) -> WordVectors:
-    words = read_words(place)
     try:
-        vectors = np.load(place / ARRAY, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
-        raise MissingDataError(f"glove is damaged: {ARRAY} is no NumPy array ({error}); run `make data`") from error
+        words = read_words(place)
+        vectors = np.load(place / _ARRAY, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise MissingDataError(f"glove is damaged: {error}; `make data` fetches it again") from error
     if vectors.shape != (len(words), 50) or vectors.dtype != np.float32:
         raise MissingDataError(
-            f"glove is damaged: {len(words):,} words, but an array {vectors.shape} of {vectors.dtype}; run `make data`"
+            f"glove is damaged: {len(words):,} words, but an array {vectors.shape} of {vectors.dtype}"
         )
     return WordVectors(words, vectors)
 
@@ -51,13 +51,17 @@ def read_words(place: Path) -> list[str]:
     """The words in the order of the rows: from the plain list that `make data` writes, else from the parquet file.
 
     Raises: MissingDataError if there is only the parquet file and pyarrow, which reads it, is not installed.
+
+    >>> if data.available("glove"):
+    ...     read_words(data.path("glove"))[:4]
+    ['the', ',', '.', 'of']
     """
-    if (place / WORDS).is_file():
+    if (place / _WORDS).is_file():
         if problem := data.packages()["glove"].problem(place, data.packages()["glove"].derived):
-            raise MissingDataError(f"glove is damaged: {problem}; run `make data`")
-        return (place / WORDS).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+            raise MissingDataError(f"glove is damaged: {problem}; `make data` fetches it again")
+        return (place / _WORDS).read_text(encoding="utf-8").removesuffix("\n").split("\n")
     try:
         from pyarrow import parquet
     except ImportError as error:
-        raise MissingDataError(f"glove has no {WORDS}: run `make data`, or `pip install pyarrow`") from error
-    return parquet.read_table(place / TABLE)["index"].to_pylist()
+        raise MissingDataError(f"glove has no {_WORDS}: run `make data`, or `pip install pyarrow`") from error
+    return parquet.read_table(place / _TABLE)["index"].to_pylist()

