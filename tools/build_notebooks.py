@@ -212,7 +212,8 @@ def _fingerprints(text, files):
     """What a chapter depends on, with its sha256: modules, files beside them (.js, .toml), lock, notebook."""
     beside = {path for file in files for path in file.parent.iterdir() if path.suffix in (".css", ".js", ".toml")}
     depends = {text.target, text.root / "requirements.lock", *files, *beside}
-    return {os.path.relpath(path, text.root): _sha256(path) for path in sorted(depends) if path.exists()}
+    names = {path: text.relative(path) if path.is_relative_to(text.root) else str(path) for path in depends}
+    return {names[path]: _sha256(path) for path in sorted(depends) if path.exists()}
 
 
 def _unchanged(text):

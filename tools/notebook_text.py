@@ -11,6 +11,7 @@ from pathlib import Path
 
 import yaml
 from jupytext.myst import MystMetadataParsingError, myst_to_notebook
+from nbformat import ValidationError
 
 FILE_NAME = re.compile(r"(\d\d)_([a-z][a-z0-9_]*)")
 LABEL = re.compile(r"[a-z][a-z0-9-]*")
@@ -47,12 +48,15 @@ def read_cells(path: Path, allowed_options: set[str]) -> list[Cell]:
 
     Raises: SourceError with file and line for front matter, directives, options, labels that cannot be right.
     """
-    lines = path.read_text(encoding="utf-8").splitlines()
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise SourceError(path, path.read_bytes()[: error.start].count(b"\n") + 1, "this is not UTF-8") from None
     _check_front_matter(path, lines)
     lines = _translate_answers(path, lines)
     try:
         notebook = myst_to_notebook("\n".join(lines), add_source_map=True)
-    except (MystMetadataParsingError, yaml.YAMLError) as error:
+    except (MystMetadataParsingError, ValidationError, yaml.YAMLError) as error:
         line = re.search(r"at line (\d+)", str(error))
         raise SourceError(path, line[1] if line else 1, " ".join(str(error).split())) from None
     cells = []
@@ -100,6 +104,8 @@ def _translate_answers(path, lines):
         if not match:
             if opened and not inside_code and line.startswith("+++"):
                 raise SourceError(path, n + 1, f"a cell ends inside the directive of line {opened[-1][1]}")
+            if line.startswith(":tags:") and not line[6:].strip().startswith("["):
+                raise SourceError(path, n + 1, "tags are a list: `:tags: [hide-input]`")
             continue
         indent, marker, rest = match.groups()
         rest = rest.strip()
@@ -152,10 +158,9 @@ def _check_options(path, cell, allowed):
             raise SourceError(path, cell.line, f"unknown cell option {name!r}; known are {', '.join(sorted(allowed))}")
         if name == "label" and not (isinstance(value, str) and LABEL.fullmatch(value)):
             raise SourceError(path, cell.line, f"the label {value!r} must be lower-case words joined by hyphens")
-        if name == "tags" and not (isinstance(value, list) and all(isinstance(tag, str) for tag in value)):
-            raise SourceError(path, cell.line, "tags are a list: `:tags: [hide-input]`")
-    if cell.kind == "markdown" and re.search(r"!\[\s*\]\(", cell.source):
-        raise SourceError(path, cell.line, "a picture has no alternative text: ![what it shows](…)")
+    for line, text in enumerate(cell.source.splitlines() if cell.kind == "markdown" else (), cell.line):
+        if re.search(r"!\[\s*\]\(", text):
+            raise SourceError(path, line, "a picture has no alternative text: ![what it shows](…)")
 
 
 def _check_labels(path, lines, cells):

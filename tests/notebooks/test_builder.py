@@ -1,0 +1,483 @@
+"""What tools/build_notebooks.py promises, on small books of its own."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from click.testing import CliRunner
+from mathllm_exercises import Item, values
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import build_notebooks as builder
+import exercise_cells
+
+KERNEL = "kernelspec: {name: python3, display_name: Python 3}\n"
+
+
+def front(slug):
+    return f"---\ntitle: {slug}\n{KERNEL}mathllm: {{slug: {slug}}}\n---\n\n# {slug}\n\n"
+
+
+CHAPTER = front("vectors") + """\
+```{code-cell} python
+:label: setup
+import helper, mathllm
+print(helper.greeting, {"a", "b"} == {"b", "a"})
+```
+
+```{code-cell} python
+:label: figure
+:tags: [hide-input]
+import matplotlib.pyplot as plt
+from mathllm import plots
+
+fig, axes = plt.subplots()
+axes.plot([1, 2])
+plots.show(fig, alt="A rising line.")
+```
+
+```{code-cell} python
+:label: moving
+import anywidget, traitlets
+
+class Slider(anywidget.AnyWidget):
+    _esm = "export default {render({model, el}) { el.textContent = model.get('angle') }}"
+    angle = traitlets.Int(1).tag(sync=True)
+
+    def __repr__(self):
+        return "Slider"
+
+Slider(angle=30)
+```
+
+```{code-cell} python
+:tags: [raises-exception]
+print("before")
+[][1]
+```
+
+The end.
+"""
+ASSIGNMENT = front("vectors") + """\
+```{code-cell} python
+import numpy as np
+```
+
+Warm up.
+
+```{code-cell} python
+:item: 01.vectors.double
+def double(x):
+    \"\"\"Twice x.\"\"\"
+    ### BEGIN SOLUTION
+    return 2 * x
+    ### END SOLUTION
+```
+
+```{code-cell} python
+:item: 01.vectors.seven
+seven = ...
+### BEGIN SOLUTION
+seven = 3 + 4
+### END SOLUTION
+```
+
+:::{answer} 01.vectors.why
+Because $2x = x + x$.
+:::
+
+Well done.
+"""
+ITEMS = [
+    Item("01.vectors.double", "function", "Twice", "Write `double`.", 1, 5, "Primer", "double", lambda x: 2 * x,
+         [values(2, public=[(1.0,)])], hints=("Add.", "Add x.")),
+    Item("01.vectors.seven", "value", "Seven", "What is 3 + 4?", 2, 3, "ours", "seven", lambda: 7, [values(1)]),
+    Item("01.vectors.why", "text", "Why?", "Explain it.", 3, 9, "ours", rubric=((3, "names the sum"),)),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def small_items(monkeypatch):
+    """The exercises of the small book stand in for the real ones."""
+    known = {entry.id: entry for entry in ITEMS}
+    monkeypatch.setattr(exercise_cells, "item", lambda id: known[id])
+    monkeypatch.setattr(exercise_cells, "items", lambda number: ITEMS if number == "01" else [])
+
+
+def write(root, chapter=None, assignment=None, name="01_vectors"):
+    for folder, text in (("book", chapter), ("exercises/assignments", assignment)):
+        if text is not None:
+            (root / folder).mkdir(parents=True, exist_ok=True)
+            (root / folder / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def run(root, *arguments):
+    result = CliRunner().invoke(builder.main, ["--root", str(root), *arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+    return result
+
+
+def everything(root):
+    """Every file under a folder, and its bytes."""
+    return {path: path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def built_once(tmp_path_factory):
+    root = tmp_path_factory.mktemp("book").resolve()
+    write(root, CHAPTER)
+    (root / "requirements.lock").write_text("numpy==2\n")
+    (root / "notebooks").mkdir()
+    (root / "notebooks" / "helper.py").write_text('greeting = "hello"\n')
+    assert run(root).exit_code == 0
+    return root
+
+
+@pytest.fixture
+def book(built_once, tmp_path):
+    """A small book whose one chapter is built."""
+    return shutil.copytree(built_once, tmp_path / "book").resolve()
+
+
+@pytest.fixture
+def executions(monkeypatch):
+    """The chapters that are executed again: nothing is run, the outputs stay empty."""
+    names = []
+    monkeypatch.setattr(builder, "_execute", lambda text, notebook: names.append(text.name) or [])
+    return names
+
+
+def chapter_of(root):
+    return nbformat.read(root / "notebooks" / "01_vectors.ipynb", as_version=4)
+
+
+# Building
+
+
+def test_building_twice_changes_no_byte(book):
+    before = everything(book)
+    assert "built in" in run(book, "--force").output
+    assert everything(book) == before
+
+
+def test_cell_ids_come_from_chapter_and_label_or_position(book):
+    ids = ["01-1", "01-setup", "01-figure", "01-moving", "01-5", "01-6"]
+    assert [cell.id for cell in chapter_of(book).cells] == ids
+
+
+def test_an_executed_notebook_holds_outputs_and_no_trace_of_when_or_where(book):
+    notebook = chapter_of(book)
+    setup, figure, moving, error = (cell for cell in notebook.cells if cell.cell_type == "code")
+    assert setup.outputs[0].text == "hello True\n"
+    assert figure.outputs[0].metadata["image/png"]["alt"] == "A rising line."
+    assert figure.metadata == {"tags": ["hide-input"]}
+    assert [output.output_type for output in error.outputs] == ["stream", "error"]
+    assert error.outputs[1].traceback == ["IndexError: list index out of range"]
+    state = notebook.metadata.widgets[builder.WIDGETS].state
+    shown = moving.outputs[0].data["application/vnd.jupyter.widget-view+json"].model_id
+    assert state[shown].state.angle == 30
+    assert state[shown].state.layout.removeprefix("IPY_MODEL_") in state
+    assert setup.metadata == {}
+    assert "version" not in notebook.metadata.language_info
+
+
+def test_widgets_of_two_chapters_never_share_an_id(book, tmp_path):
+    names = [builder.Text(book, Path(f"book/{name}.md")) for name in ("01_vectors", "02_similarity")]
+    found = set()
+    for text in names:
+        notebook = chapter_of(book)
+        builder._name_widgets(text, notebook)
+        found |= set(notebook.metadata.widgets[builder.WIDGETS].state)
+    assert len(found) == 2 * len(chapter_of(book).metadata.widgets[builder.WIDGETS].state)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("1 / 0", "failed: ZeroDivisionError: division by zero"),
+        ("import os\nos._exit(3)", "Kernel died"),
+        ("import warnings\nwarnings.warn('careful')", "wrote to stderr"),
+        ("object()", "shows an object address"),
+        ("import os\nprint(os.getcwd())", "shows a path of this machine"),
+        ("import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()", "without alternative text"),
+        ("from IPython.display import HTML\nHTML('<img src=\"a.png\">')", "without alternative text"),
+    ],
+)
+def test_a_cell_that_fails_is_named_and_leaves_the_old_notebook(book, code, message):
+    before = everything(book / "notebooks")
+    write(book, front("vectors") + f"```{{code-cell}} python\n:label: broken\n{code}\n```\n")
+    result = run(book)
+    assert result.exit_code == 1
+    assert "book/01_vectors.md:9: cell 01-broken" in result.output
+    assert message in result.output
+    assert everything(book / "notebooks") == before
+
+
+def test_a_chapter_that_fails_does_not_stop_the_others(book, executions):
+    write(book, "no front matter")
+    write(book, front("similarity"), name="02_similarity")
+    result = run(book)
+    assert result.exit_code == 1
+    assert executions == ["02_similarity"]
+    assert (book / "notebooks" / "02_similarity.ipynb").exists()
+
+
+def test_a_chapter_is_not_built_without_the_data_it_shows(book, monkeypatch, tmp_path):
+    monkeypatch.setenv("MATHLLM_DATA", str(tmp_path))
+    write(book, CHAPTER + '\n```{code-cell} python\nif data.available("glove"): print(1)\n```\n')
+    result = run(book)
+    assert result.exit_code == 1
+    assert "cell 01-7 needs the data package 'glove'" in result.output
+
+
+def test_an_interrupted_write_leaves_the_old_notebook_and_nothing_else(book, monkeypatch):
+    before = everything(book / "notebooks")
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(builder.os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        builder._write(book / "notebooks" / "01_vectors.ipynb", "half")
+    assert everything(book / "notebooks") == before
+
+
+# Building only what changed
+
+
+def test_an_unchanged_book_is_not_executed_again(book, executions):
+    assert "unchanged" in run(book).output
+    assert executions == []
+
+
+@pytest.mark.parametrize("changed", ["book/01_vectors.md", "requirements.lock", "notebooks/01_vectors.ipynb"])
+def test_a_changed_file_is_noticed(book, executions, changed):
+    path = book / changed
+    path.write_text(path.read_text(encoding="utf-8").replace("The end.", "The very end.").replace("==2", "==3"))
+    run(book)
+    assert executions == ["01_vectors"]
+
+
+def test_a_changed_module_of_mathllm_is_noticed(book, executions):
+    cache = book / ".cache" / "notebooks" / "01_vectors.json"
+    known = json.loads(cache.read_text())
+    (plots,) = (path for path in known if path.endswith("mathllm/plots.py"))
+    assert any(path.endswith("mathllm/reference_values.toml") for path in known)
+    assert not any("helper.py" in path for path in known)
+    cache.write_text(json.dumps(known | {plots: "another"}))
+    run(book)
+    assert executions == ["01_vectors"]
+
+
+def test_without_the_cache_the_cells_decide(book, executions):
+    shutil.rmtree(book / ".cache")
+    run(book)
+    assert executions == []
+    write(book, CHAPTER.replace("The end.", "The very end."))
+    run(book)
+    assert executions == ["01_vectors"]
+
+
+def test_a_chapter_is_chosen_by_number_or_slug(book, executions):
+    write(book, front("similarity"), name="02_similarity")
+    for name in ("1", "01", "vectors", "01_vectors"):
+        assert run(book, "--force", name).exit_code == 0
+    assert executions == ["01_vectors"] * 4
+    result = run(book, "vektors")
+    assert result.exit_code == 1
+    assert "there is no text 'vektors'; there are 01_vectors, 02_similarity" in result.output
+
+
+# Drift
+
+
+def test_a_built_book_has_no_drift(book):
+    result = run(book, "--check")
+    assert (result.exit_code, result.output) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda nb: nb.cells[1].update(source="1"), "the source of cell 01-setup"),
+        (lambda nb: nb.cells[2].update(id="other"), "the id of cell 01-figure"),
+        (lambda nb: nb.cells[2].metadata.clear(), "the metadata of cell 01-figure"),
+        (lambda nb: nb.cells.pop(), "has 5 cells"),
+        (lambda nb: nb.cells.append(nbformat.v4.new_markdown_cell("more")), "has 7 cells"),
+        (lambda nb: nb.metadata.update(author="me"), "the metadata of the notebook"),
+        (lambda nb: nb.cells[2].outputs[0].metadata.clear(), "cell 01-figure shows a picture"),
+    ],
+)
+def test_a_notebook_edited_by_hand_is_found_and_named(book, edit, message):
+    path = book / "notebooks" / "01_vectors.ipynb"
+    notebook = chapter_of(book)
+    edit(notebook)
+    nbformat.write(notebook, path)
+    result = run(book, "--check")
+    assert result.exit_code == 1
+    assert "notebooks/01_vectors.ipynb" in result.output
+    assert message in result.output
+
+
+def test_text_without_notebook_and_notebook_without_text_are_found(book):
+    write(book, front("similarity"), name="02_similarity")
+    shutil.copy(book / "notebooks" / "01_vectors.ipynb", book / "notebooks" / "03_matrices.ipynb")
+    assert run(book, "--check").output.splitlines() == [
+        "book/02_similarity.md has no notebook notebooks/02_similarity.ipynb",
+        "notebooks/03_matrices.ipynb has no text",
+    ]
+
+
+def test_a_file_that_is_no_notebook_is_found(book):
+    (book / "notebooks" / "01_vectors.ipynb").write_text("{")
+    assert "notebooks/01_vectors.ipynb is not a notebook" in run(book, "--check").output
+
+
+# Malformed texts
+
+CELL = "```{code-cell} python\n"
+END = CHAPTER.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("# Vectors\n", 1, "front matter is missing"),
+        ("---\ntitle: [\n---\n# A\n", 2, "front matter is not YAML"),
+        (front("similarity"), 1, "the front matter needs mathllm: {slug: vectors}"),
+        ("---\nmathllm: {slug: vectors}\n---\n# A\n", 1, "the front matter needs kernelspec"),
+        ("---\n" + KERNEL + "mathllm: {slug: vectors}\n---\n# A\n", 1, "needs a title"),
+        (front("vectors").replace("# vectors", "vectors"), 7, "must open with its title"),
+        (CHAPTER + CELL + "1\n", END + 1, "is not closed"),
+        (CHAPTER + ":::{note}\nHear!\n", END + 1, "the directive ':::{note}' is not closed"),
+        (CHAPTER + ":::{note}\n" + CELL + "1\n```\n:::\n", END + 2, f"inside the directive of line {END + 1}"),
+        (CHAPTER + "- a\n\n  " + CELL + "  1\n  ```\n", END + 3, "must stand on its own"),
+        (CHAPTER + "\n:::\n", END + 2, "none is open"),
+        (CHAPTER + CELL + ":label: setup\n1\n```\n", END + 1, "'setup' is used twice, first in line 9"),
+        (CHAPTER + "$$\na\n$$ (one)\n\n$$\nb\n$$ (one)\n", END + 7, f"'one' is used twice, first in line {END + 3}"),
+        (CHAPTER + CELL + ":label: Two Words\n1\n```\n", END + 1, "must be lower-case words"),
+        (CHAPTER + CELL + ":lable: two\n1\n```\n", END + 1, "unknown cell option 'lable'"),
+        (CHAPTER + CELL + ":tags: hide-input\n1\n```\n", END + 2, "tags are a list"),
+        (CHAPTER + CELL + ":tags: [\n1\n```\n", END + 1, "Invalid YAML"),
+        (CHAPTER + "![](picture.png)\n", END + 1, "a picture has no alternative text"),
+        (CHAPTER + "\n{{exercise_cards}}\n", END + 2, "there is no exercises/assignments/01_vectors.md"),
+    ],
+)
+def test_a_malformed_chapter_is_refused_with_file_and_line(book, executions, text, line, message):
+    before = everything(book / "notebooks")
+    write(book, text)
+    result = run(book)
+    assert result.exit_code == 1
+    assert f"book/01_vectors.md:{line}: " in result.output
+    assert message in result.output
+    assert executions == []
+    assert everything(book / "notebooks") == before
+    assert message in run(book, "--check").output
+
+
+def without(text, part):
+    assert part in text
+    return text.replace(part, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (without(ASSIGNMENT, ":item: 01.vectors.double\n"), 15, "needs `:item:"),
+        (without(ASSIGNMENT, "    ### BEGIN SOLUTION\n"), 15, "one region"),
+        (without(ASSIGNMENT, "    ### END SOLUTION\n"), 15, "one region"),
+        (without(ASSIGNMENT, '    """Twice x."""\n'), 15, "what the learner gets of the answer is not Python"),
+        (without(ASSIGNMENT, "seven = ...\n"), 24, "what the learner gets of the answer does not define 'seven'"),
+        (ASSIGNMENT.replace("def double", "def dubble"), 15, "the answer does not define 'double'"),
+        (ASSIGNMENT.replace("3 + 4", "3 +"), 24, "the answer is not Python"),
+        (ASSIGNMENT.replace("vectors.seven", "vectors.eight"), 24, "01.vectors.eight"),
+        (ASSIGNMENT.replace("vectors.seven", "vectors.double"), 24, "answered twice, first in line 15"),
+        (ASSIGNMENT.replace("{answer} 01.vectors.why", "{answer}"), 32, "an answer names its exercise"),
+        (ASSIGNMENT.replace("{answer} 01.vectors.why", "{note}"), 36, "no answer for the graded exercise 01."),
+        (ASSIGNMENT.replace("{answer} 01.vectors.why", "{answer} 01.vectors.seven"), 33, "answered twice"),
+        (ASSIGNMENT.replace("vectors.why", "vectors.seven").replace("seven\ns", "why\ns"), 24, "is a text item"),
+        (ASSIGNMENT + "{{exercise_cards}}\n", 37, "for chapters"),
+    ],
+)
+def test_a_malformed_assignment_is_refused_with_file_and_line(tmp_path, text, line, message):
+    write(tmp_path, assignment=text)
+    result = run(tmp_path)
+    assert result.exit_code == 1
+    assert f"assignments/01_vectors.md:{line}: " in result.output
+    assert message in result.output
+    assert not (tmp_path / "exercises" / "source").exists()
+
+
+# Assignments and cards
+
+
+@pytest.fixture
+def assignment(tmp_path):
+    write(tmp_path, assignment=ASSIGNMENT)
+    assert run(tmp_path).exit_code == 0
+    return nbformat.read(tmp_path / "exercises" / "source" / "01_vectors" / "01_vectors.ipynb", as_version=4)
+
+
+def test_an_exercise_becomes_card_answer_and_check(assignment):
+    cells = {cell.id: cell for cell in assignment.cells}
+    assert list(cells) == [
+        "01-1", "01-2", "01-3",
+        "01-vectors-double-card", "01-vectors-double-answer", "01-vectors-double",
+        "01-vectors-seven-card", "01-vectors-seven-answer", "01-vectors-seven",
+        "01-vectors-why-card", "01-vectors-why", "01-7",
+    ]  # fmt: skip
+    assert cells["01-vectors-double"].source == 'check("01.vectors.double", double).score()'
+    assert cells["01-vectors-why"].source == "Because $2x = x + x$."
+    rows = {
+        id: tuple(cell.metadata.get("nbgrader", {}).get(key) for key in ("solution", "grade", "locked", "points"))
+        for id, cell in cells.items()
+    }
+    assert rows["01-1"] == rows["01-7"] == (None, None, None, None)
+    assert rows["01-2"] == rows["01-vectors-double-card"] == (False, False, True, None)
+    assert rows["01-vectors-double-answer"] == (True, False, False, None)
+    assert rows["01-vectors-double"] == (False, True, True, 2)
+    assert rows["01-vectors-why"] == (True, True, False, 3)
+
+
+def test_the_metadata_is_what_nbgrader_accepts(assignment):
+    from nbgrader.nbgraderformat.v3 import MetadataValidatorV3
+
+    MetadataValidatorV3().validate_nb(assignment)
+    marked = [cell.metadata.nbgrader for cell in assignment.cells if "nbgrader" in cell.metadata]
+    assert all(cell.metadata.nbgrader.grade_id == cell.id for cell in assignment.cells if "nbgrader" in cell.metadata)
+    assert len({mark.grade_id for mark in marked}) == len(marked) == 9
+
+
+def test_a_card_shows_facts_task_and_folded_hints_but_no_solution(assignment):
+    card = next(cell.source for cell in assignment.cells if cell.id == "01-vectors-double-card")
+    assert card.startswith("### Twice\n\n★☆☆ · 5 min · 2 points · Primer · `01.vectors.double`\n\nWrite `double`.")
+    assert card.count("<details>") == card.count("</details>") == 2
+    assert "<summary>Hint 2</summary>\n\nAdd x." in card
+    assert "2 * x" not in card
+
+
+def test_a_chapter_shows_the_cards_with_their_solutions_folded(tmp_path, executions):
+    write(tmp_path, CHAPTER + "\n{{exercise_cards}}\n\nFarewell.\n", ASSIGNMENT)
+    assert run(tmp_path).exit_code == 0
+    cells = {cell.id: cell.source for cell in chapter_of(tmp_path).cells}
+    assert list(cells)[-6:] == [
+        "01-6", "01-exercise-double", "01-exercise-seven", "01-exercise-why", "01-exercise-notebook", "01-8",
+    ]  # fmt: skip
+    double, seven = cells["01-exercise-double"], cells["01-exercise-seven"]
+    assert '<summary>Solution</summary>\n\n```python\ndef double(x):\n    """Twice x."""\n    return 2 * x' in double
+    assert "```python\nseven = 3 + 4\n```" in seven
+    assert "Because $2x = x + x$." in cells["01-exercise-why"]
+    assert "(../exercises/source/01_vectors/01_vectors.ipynb)" in cells["01-exercise-notebook"]
+
+
+def test_what_a_learner_gets_is_what_nbgrader_would_make_of_it(assignment):
+    from nbgrader.preprocessors import ClearSolutions
+
+    stripped, _ = ClearSolutions(code_stub={"python": exercise_cells.STUB}).preprocess(assignment.copy(), {})
+    answers = [cell for cell in assignment.cells if cell.id.endswith("-answer")]
+    expected = [exercise_cells.released(cell.source) for cell in answers]
+    assert [cell.source for cell in stripped.cells if cell.id.endswith("-answer")] == expected
+    assert expected[1] == "seven = ...\n# your code here"
