@@ -1,0 +1,24 @@
+"""Interactive figures: predict, then move.
+
+Each figure is a short Python class that holds data and an ES module beside it that does everything else, arithmetic
+included. So a figure works in JupyterLab, in the browser edition, and on a static page where no kernel answers. The
+functions that compute are exported by the module, and a test runs them in node against `mathllm`.
+
+anywidget is imported at first use: `import mathllm` needs NumPy alone.
+"""
+
+import importlib
+
+__all__ = ["AngleCosine", "VectorLength", "WordMap"]  # noqa: F822: made by __getattr__
+
+_MODULES = {"AngleCosine": "angle_cosine", "VectorLength": "vector_length", "WordMap": "word_map"}
+
+
+def __getattr__(name):
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
+
+
+def __dir__():
+    return sorted([*globals(), *_MODULES])

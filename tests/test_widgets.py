@@ -1,0 +1,106 @@
+"""The interactive figures compute in JavaScript what the chapters compute with mathllm, to the last digit but one."""
+
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import traitlets
+
+import mathllm as ml
+from mathllm import widgets
+from mathllm.widgets.base import read
+
+SAME = 1e-12  # two implementations of one float64 formula may round differently, in the last digits
+
+# The module travels as a data URL: a file that ends in .js is a module for node only beside a package.json.
+PROGRAM = """
+const { module, name, args } = JSON.parse(require("fs").readFileSync(0, "utf8"));
+import("data:text/javascript;charset=utf-8," + encodeURIComponent(module))
+  .then((exports) => console.log(JSON.stringify(args.map((one) => exports[name](...one)))));
+"""
+
+WORDS = {"king": [3.0, 4.0], "queen": [3.0, 5.0], "car": [0.0, 1.0]}
+ARGUMENTS = {"WordMap": (WORDS, {"royalty": ["king", "queen"], "vehicles": ["car"]})}
+
+
+def run_js(file, function, args):
+    """What the function that the widget's ES module exports gives for each list of arguments in `args`."""
+    if not (node := shutil.which("node")):
+        pytest.skip("node is not installed: the JavaScript of the interactive figures is not compared with mathllm")
+    message = json.dumps({"module": read(file), "name": function, "args": args})
+    done = subprocess.run([node, "-e", PROGRAM], input=message, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(1)
+
+
+@pytest.mark.parametrize("name", widgets.__all__)
+def test_a_figure_says_in_words_what_it_shows(name):
+    words = repr(getattr(widgets, name)(*ARGUMENTS.get(name, ())))
+    assert words.startswith("Interactive figure: ")
+    assert words.endswith(".")
+    assert len(words) <= 110  # anywidget cuts off the rest
+
+
+@pytest.mark.parametrize("name", widgets.__all__)
+def test_a_figure_asks_nothing_of_the_network(name):
+    figure = getattr(widgets, name)(*ARGUMENTS.get(name, ()))
+    for text in (figure._esm, figure._css):
+        outside = [line for line in text.splitlines() if "//" in line.replace("http://www.w3.org/2000/svg", "")
+                   and not line.lstrip().startswith("//") and "http" in line]  # fmt: skip
+        assert not outside
+        assert "@import" not in text
+
+
+def test_the_length_in_the_figure_is_the_norm(rng):
+    vectors = rng.normal(size=(100, 5)).tolist()
+    np.testing.assert_allclose(run_js("vector_length.js", "norm", [[v] for v in vectors]), ml.norm(vectors), rtol=SAME)
+
+
+def test_the_working_under_the_figure_shows_the_squares_and_their_sum():
+    shown = run_js("vector_length.js", "formula", [[[3, 4]], [[-3, 4]], [[0.5, 0]]])
+    assert shown == ["√(3² + 4²) = √25", "√((−3)² + 4²) = √25", "√(0.5² + 0²) = √0.25"]
+
+
+def test_a_dragged_arrow_lands_on_halves_and_stays_on_the_plane(rng):
+    points = rng.uniform(-12, 12, size=(100, 2))
+    expected = np.clip(np.round(points * 2) / 2, -8, 8)
+    np.testing.assert_allclose(run_js("vector_length.js", "snap", [[p] for p in points.tolist()]), expected, atol=0)
+
+
+@pytest.mark.parametrize("components", [[9, 0], [1, 2, 3], [1], ["a", 0]])
+def test_the_length_figure_refuses_what_is_not_on_its_plane(components):
+    with pytest.raises(traitlets.TraitError):
+        widgets.VectorLength(components=components)
+
+
+def test_the_distances_on_the_map_are_distances(rng):
+    points = rng.normal(size=(20, 6))
+    shown = run_js("word_map.js", "distances", [[points.tolist(), i] for i in range(20)])
+    np.testing.assert_allclose(shown, ml.distance(points[:, None], points), rtol=SAME)
+
+
+def test_the_map_lists_the_other_words_nearest_first(rng):
+    points = rng.normal(size=(20, 6))
+    expected = np.argsort(ml.distance(points[:, None], points), axis=1)[:, 1:]
+    shown = run_js("word_map.js", "neighbours", [[points.tolist(), i] for i in range(20)])
+    np.testing.assert_array_equal(shown, expected)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "groups", "landmarks", "reason"),
+    [
+        (WORDS | {"car": [1.0]}, {"all": ["king", "car"]}, None, "vectors of one size"),
+        (WORDS, {"all": ["king"]}, None, "at least two words"),
+        (WORDS, {"all": ["king", "car"]}, ["king", "queen"], "no landmark 'queen'"),
+    ],
+)
+def test_the_map_says_why_it_cannot_be_drawn(vectors, groups, landmarks, reason):
+    with pytest.raises(ValueError, match=reason):
+        widgets.WordMap(vectors, groups, landmarks)
