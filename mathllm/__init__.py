@@ -12,4 +12,4 @@ from .similarity import *  # noqa: F403
 from .vectors import *  # noqa: F403
 
 __version__ = "0.1.0"
-__all__ = [*errors.__all__, *autodiff.__all__, *vectors.__all__, *similarity.__all__]  # noqa: PLE0604
+__all__ = [*errors.__all__, *autodiff.__all__, *vectors.__all__, *similarity.__all__]

@@ -94,11 +94,17 @@ def _as_arrays(name, args, skipped):
             values[i] = value if value is None else np.asarray(value)
         elif value is not None and not isinstance(value, Real):
             values[i] = _floating(name, value)
-    arrays = [v for i, v in enumerate(values) if i not in skipped and isinstance(v, np.ndarray | np.generic)]
-    dtype = np.result_type(*[a.dtype for a in arrays if a.dtype.kind == "f"], *([] if arrays else [np.float64]))
-    return [
-        np.asarray(v, dtype) if i not in skipped and isinstance(v, Real) else v for i, v in enumerate(values)
-    ]
+    if any(isinstance(v, Real) for v in values):
+        dtype = _common_dtype([v for i, v in enumerate(values) if i not in skipped])
+        values = [np.asarray(v, dtype) if isinstance(v, Real) else v for v in values]
+    return values
+
+
+def _common_dtype(values):
+    """The dtype of the arrays among `values`; NumPy's own scalars decide only where there is no array."""
+    arrays = [v.dtype for v in values if isinstance(v, np.ndarray)]
+    scalars = [v.dtype for v in values if isinstance(v, np.floating)]
+    return np.result_type(*(arrays or scalars or [np.float64]))
 
 
 def _floating(name, value):

@@ -206,7 +206,7 @@ def _require_ids(name, ids, size):
     ids = np.asarray(ids)
     if ids.dtype.kind not in "iu":
         raise TypeError(f"{name}() needs integer token ids, got {ids.dtype} values")
-    if ids.size and not (0 <= ids.min() and ids.max() < size):
+    if ids.size and (ids.min() < 0 or ids.max() >= size):
         wrong = ids[(ids < 0) | (ids >= size)][0]
         raise ValueError(f"{name}() needs ids from 0 to {size - 1}, got {wrong}")
     return ids

@@ -33,7 +33,7 @@ def require_same_length(name, a, b):
     """Refuse what has no components, or two different numbers of them."""
     for x in (a, b):
         if x.ndim == 0 or x.shape[-1] == 0:
-            raise ShapeError(f"{name}() needs vectors with at least one component, got shape {x.shape} (see chapter 01)")
+            raise ShapeError(f"{name}() needs vectors with at least one component, got shape {x.shape}")
     if a.shape[-1] != b.shape[-1]:
         raise ShapeError(
             f"{name}() needs two vectors of one length, got {a.shape[-1]} and {b.shape[-1]} (see chapter 02)"

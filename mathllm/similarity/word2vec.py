@@ -86,14 +86,14 @@ def train_word2vec(
     tokens: Sequence[str],
     rng: np.random.Generator,
     *,
-    size: int = 50,
-    window: int = 5,
+    size: int = 32,
+    window: int = 4,
     negatives: int = 5,
-    min_count: int = 5,
-    frequent: float = 1e-4,
+    min_count: int = 20,
+    frequent: float = 1e-3,
     epochs: int = 1,
-    batch: int = 1000,
-    learning_rate: float = 0.05,
+    batch: int = 500,
+    learning_rate: float = 0.1,
 ) -> WordVectors:
     """Learn word vectors from a text by skip-gram with negative sampling.
 
@@ -103,8 +103,12 @@ def train_word2vec(
     the text is skipped with probability 1 − √(`frequent`/f), since the tenth "the" teaches nothing new; random words
     are drawn with probability ∝ count^¾. The step falls linearly to zero. The same `rng` gives the same vectors.
 
-    Raises: ValueError if no two different words remain.
+    Raises: ValueError if fewer than two different words remain, or if the steps were too large.
     Source: Mikolov et al. 2013, "Distributed representations of words and phrases", §2.2–2.3.
+
+    >>> text = "the king rules the land and the queen rules the land".split() * 50
+    >>> train_word2vec(text, np.random.default_rng(0), size=8)
+    WordVectors(6 words, 8 components)
     """
     counts = Counter(tokens)
     words = [word for word, count in counts.most_common() if count >= min_count]
@@ -124,11 +128,14 @@ def train_word2vec(
         kept = ids[rng.random(len(ids)) < keep[ids]]
         pairs = np.stack(skip_gram_pairs(kept, window, rng), axis=1)
         rng.shuffle(pairs)
+        batch = min(batch, len(words))  # in a larger batch the steps of one word would pile up
         for start in range(0, len(pairs), batch):
             centre, context = pairs[start : start + batch].T
             drawn = np.searchsorted(noise, rng.random((len(centre), negatives)))
             done = (epoch + start / len(pairs)) / epochs
             _step(params, centre, context, drawn, learning_rate * (1 - done))
+        if not np.isfinite(params["centre"]).all():
+            raise ValueError(f"train_word2vec() diverged; try a learning_rate below {learning_rate}")
     return WordVectors(words, params["centre"])
 
 

@@ -17,8 +17,8 @@ class WordVectors:
     Raises: ShapeError if words and rows differ in number; ValueError for a word that occurs twice.
 
     >>> toy = WordVectors(["man", "woman", "king", "queen"], [[1, 0, 0], [0, 1, 0], [1, 0, 1], [0, 1, 1]])
-    >>> toy.analogy("man", "king", "woman", k=1)
-    [('queen', 1.0)]
+    >>> toy.analogy("man", "king", "woman", k=1)[0][0]
+    'queen'
     """
 
     def __init__(self, words: Sequence[str], vectors):
@@ -82,7 +82,8 @@ class WordVectors:
         exclude = {*exclude, query} if isinstance(query, str) else set(exclude)
         target = self.vector(query) if isinstance(query, str) else np.asarray(query, self.vectors.dtype)
         if target.shape != self.vectors.shape[1:]:
-            raise ShapeError(f"nearest() needs a vector of {self.vectors.shape[1]} components, got shape {target.shape}")
+            size = self.vectors.shape[1]
+            raise ShapeError(f"nearest() needs a vector of {size} components, got shape {target.shape}")
         length = np.sqrt(target @ target)
         if length == 0:
             raise ValueError("nearest() needs a vector with a direction, got a zero vector (see chapter 02)")

@@ -1,0 +1,228 @@
+"""The mechanism under every gradient: tensors record, pullbacks carry back, the checker finds what is wrong."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import mathllm as ml
+from mathllm.autodiff import add, divide, getitem, matmul, multiply, power, reshape, subtract, total, transpose
+
+rng = np.random.default_rng(0)
+TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
+
+
+def array(*shape):
+    return rng.normal(size=shape) + 0.1
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (add, (array(2, 3), array(3))),
+        (subtract, (array(2, 1), array(1, 3))),
+        (multiply, (array(4, 2, 3), array(2, 1))),
+        (divide, (array(2, 3), np.abs(array(2, 3)) + 0.5)),
+        (lambda x: power(x, exponent=3), (array(2, 3),)),
+        (lambda x: power(x, exponent=0.5), (np.abs(array(4)) + 0.5,)),
+        (matmul, (array(2, 3), array(3, 4))),
+        (matmul, (array(5, 2, 3), array(3, 4))),
+        (matmul, (array(2, 3), array(5, 3, 4))),
+        (matmul, (array(3), array(3))),
+        (matmul, (array(3), array(3, 4))),
+        (matmul, (array(2, 3), array(3))),
+        (matmul, (array(3), array(5, 3, 4))),
+        (matmul, (array(5, 2, 3), array(3))),
+        (total, (array(2, 3),)),
+        (lambda x: total(x, axis=1), (array(2, 3, 4),)),
+        (lambda x: total(x, axis=(0, -1), keepdims=True), (array(2, 3, 4),)),
+        (lambda x: x.mean(axis=0), (array(2, 3),)),
+        (lambda x: reshape(x, shape=(3, -1)), (array(2, 6),)),
+        (lambda x: transpose(x, axes=(2, 0, 1)), (array(2, 3, 4),)),
+        (lambda x: x.swapaxes(0, -1), (array(2, 3, 4),)),
+        (lambda x: getitem(x, index=[0, 0, 2]), (array(3, 2),)),
+        (lambda x: x[1:, None], (array(3, 2),)),
+    ],
+)
+def test_pullback_agrees_with_central_differences(function, args):
+    assert ml.check_gradient(function, *args).error < TOLERANCE
+
+
+shapes = hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=3)
+
+
+@given(shapes, st.integers(0, 2**32 - 1))
+def test_gradient_of_a_broadcast_argument_has_its_shape(shapes, seed):
+    draw = np.random.default_rng(seed)
+    a, b = (draw.normal(size=shape) for shape in shapes.input_shapes)
+    value, pullback = ml.vjp(multiply, a, b)
+    da, db = pullback(np.ones_like(value))
+    assert da.shape == a.shape
+    assert db.shape == b.shape
+    np.testing.assert_allclose(np.sum(da * a), np.sum(value))  # Σ a·∂(Σab)/∂a = Σ ab
+
+
+@given(shapes)
+def test_sum_to_is_the_transpose_of_broadcasting(shapes):
+    small, large = shapes.input_shapes[0], shapes.result_shape
+    x, w = np.ones(small), np.arange(np.prod(large, dtype=int), dtype=float).reshape(large)
+    assert np.sum(np.broadcast_to(x, large) * w) == np.sum(x * ml.sum_to(w, small))
+
+
+def test_sum_to_refuses_a_gradient_of_a_shape_that_never_was():
+    with pytest.raises(ml.ShapeError, match=r"\(2, 3\).*\(4,\)"):
+        ml.sum_to(np.ones((2, 3)), (4,))
+
+
+def test_a_primitive_on_arrays_is_an_ordinary_function():
+    assert isinstance(add(np.ones(2), 1), np.ndarray)
+
+
+def test_a_value_used_twice_collects_both_gradients():
+    assert ml.grad(lambda x: x * x + 3 * x)(2.0) == 7
+
+
+def test_a_long_chain_needs_no_recursion():
+    def chain(x):
+        for _ in range(5000):
+            x = x * 1.0
+        return x
+
+    assert ml.grad(chain)(2.0) == 1
+
+
+def test_each_pullback_runs_once_however_many_paths_lead_to_it():
+    runs = []
+
+    @ml.primitive
+    def counted(x):
+        return x * 2, lambda dy: runs.append(1) or dy * 2
+
+    def doubled_many_times(x):
+        x = counted(x)
+        for _ in range(30):
+            x = x + x  # 2³⁰ paths
+        return x
+
+    assert ml.grad(doubled_many_times)(1.0) == 2.0**31
+    assert len(runs) == 1
+
+
+def test_gradient_has_the_structure_of_the_parameters():
+    params = {"blocks": [{"weight": array(2, 2)}, {"weight": array(2, 2)}], "pair": (array(2), array(1)), "unused": 1.0}
+
+    def loss(params, x):
+        for block in params["blocks"]:
+            x = x @ block["weight"]
+        return (x * params["pair"][0] + params["pair"][1]).sum()
+
+    value, gradient = ml.value_and_grad(loss)(params, np.ones((3, 2)))
+    assert np.ndim(value) == 0
+    assert gradient["blocks"][1]["weight"].shape == (2, 2)
+    assert isinstance(gradient["pair"], tuple)
+    assert gradient["pair"][1] == [6]
+    assert gradient["unused"] == 0
+    assert ml.check_gradient(lambda p: loss(p, np.ones((3, 2))), params).error < TOLERANCE
+
+
+def test_auxiliary_results_come_back_as_arrays():
+    (value, aux), gradient = ml.value_and_grad(lambda x: ((x * x).sum(), {"twice": x * 2}), has_aux=True)([1.0, 2.0])
+    assert value == 5
+    assert aux["twice"].tolist() == [2, 4]
+    assert gradient.tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_value_and_gradient_keep_the_dtype(dtype):
+    value, gradient = ml.value_and_grad(lambda x: (x * 2.5 / np.sqrt(2.0) - 1).sum())(np.ones(3, dtype))
+    assert value.dtype == gradient.dtype == dtype
+
+
+def test_parameters_are_not_changed():
+    params = {"w": array(3)}
+    before = params["w"].copy()
+    gradient = ml.grad(lambda p: (p["w"] ** 2).sum())(params)
+    gradient["w"] += 1
+    assert np.array_equal(params["w"], before)
+
+
+def test_gradients_of_two_parameters_never_share_memory():
+    gradient = ml.grad(lambda p: (p["a"] + p["b"]).sum())({"a": np.ones(2), "b": np.ones(2)})
+    gradient["a"] += 1
+    assert gradient["b"].tolist() == [1, 1]
+
+
+def test_the_record_is_freed_when_nobody_holds_it():
+    class Marker(np.ndarray):
+        pass
+
+    def differentiate():
+        marked = np.ones(2).view(Marker)
+        ml.grad(lambda x: (x * marked).sum())(np.ones(2))
+        return weakref.ref(marked)
+
+    seen = differentiate()
+    gc.collect()
+    assert seen() is None
+
+
+def test_keyword_arguments_are_differentiated_too():
+    assert ml.grad(lambda x: multiply(a=3.0, b=x))(2.0) == 3
+
+
+def test_options_cannot_be_differentiated():
+    with pytest.raises(TypeError, match="exponent"):
+        ml.grad(lambda n: power(2.0, exponent=n))(3.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: ml.grad(lambda x: x * 2)(np.ones(3)), ValueError, r"single number.*\(3,\)"),
+        (lambda: ml.grad(lambda x: x.sum())(np.arange(3)), TypeError, "floating-point"),
+        (lambda: ml.grad(lambda x: np.exp(x))(1.0), TypeError, "ufunc"),
+        (lambda: ml.grad(lambda x: np.asarray(x))(1.0), TypeError, "do not record"),
+        (lambda: ml.grad(lambda x: ml.norm([x, x]))(1.0), TypeError, "list of tensors"),
+        (lambda: add([[1, 2], [3]], 1), ml.ShapeError, "unequal length"),
+        (lambda: add(["a"], 1), TypeError, "real numbers"),
+        (lambda: matmul(np.ones((2, 3)), np.ones((2, 3))), ml.ShapeError, r"\(2, 3\) and \(2, 3\)"),
+        (lambda: ml.vjp(lambda x: x * 2, np.ones(3))[1](np.ones(2)), ml.ShapeError, r"\(3,\), got \(2,\)"),
+        (lambda: ml.check_gradient(lambda x: x / 0, np.ones(1)), ValueError, "finite"),
+        (lambda: ml.hessian_vector_product(ml.norm, np.ones(2), np.ones(3)), ml.ShapeError, "direction"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_what_cannot_be_right_is_refused_in_words(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_the_checker_names_the_entry_that_is_wrong():
+    @ml.primitive
+    def broken(x):
+        def pullback(dy):
+            dx = 2 * x * dy
+            dx[1] *= 1.01  # one entry is one percent off
+            return dx
+
+        return x * x, pullback
+
+    check = ml.check_gradient(broken, np.array([1.0, 2.0, 3.0]))
+    assert check.error > 1e-3
+    assert check.where == "argument 0, entry (1,)"
+
+
+def test_the_checker_leaves_its_arguments_alone():
+    x = np.array([1.0, 2.0])
+    ml.check_gradient(lambda x: x * x, x)
+    assert x.tolist() == [1, 2]
+
+
+def test_hessian_of_a_quadratic_form_is_its_matrix():
+    A = np.array([[2.0, 1.0], [1.0, 3.0]])
+    product = ml.hessian_vector_product(lambda x: x @ (A @ x) * 0.5, array(2), np.array([1.0, -2.0]))
+    np.testing.assert_allclose(product, A @ [1, -2], atol=1e-8)  # the gradient is linear, so only rounding is left

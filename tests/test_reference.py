@@ -1,0 +1,66 @@
+"""The table of reference values: every row is well formed, and a check can fail."""
+
+import numpy as np
+import pytest
+
+from mathllm import reference
+
+COMPUTABLE = [row for row in reference.rows() if row.kind != "text"]
+
+
+def test_there_are_464_rows_with_unique_ids_in_sixteen_chapters():
+    assert len({row.id for row in reference.rows()}) == 464
+    assert {row.chapter for row in reference.rows()} == {f"{n:02}" for n in range(1, 17)}
+
+
+@pytest.mark.parametrize("row", COMPUTABLE, ids=lambda row: row.id)
+def test_the_printed_value_gets_a_tick_and_a_wrong_one_its_erratum(row, capsys):
+    reference.check(row.id, row.computed)
+    line = capsys.readouterr().out
+    assert line.startswith("printed" if row.printed else "not printed")
+    assert ("✓" in line) == row.agrees
+    if not row.agrees:
+        assert f"✗ erratum {row.erratum}" in line
+        assert row.note in line
+
+
+@pytest.mark.parametrize("row", COMPUTABLE, ids=lambda row: row.id)
+def test_any_other_value_is_refused(row):
+    def spoil(value):
+        if isinstance(value, bool):
+            return not value
+        if isinstance(value, str):
+            return value + "!"
+        if isinstance(value, dict):
+            return {key: spoil(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [spoil(item) for item in value]
+        return value * 1.3 + 1e13
+
+    with pytest.raises(reference.ReferenceMismatchError, match=row.id.replace(".", r"\.")):
+        reference.check(row.id, spoil(row.computed))
+
+
+def test_repeating_what_a_document_prints_wrongly_is_refused():
+    with pytest.raises(reference.ReferenceMismatchError, match="Near-identical"):
+        reference.check("primer.ch02.table.classify_kingqueen", "Strongly related")
+
+
+def test_agreement_is_at_the_printed_precision(capsys):
+    reference.check("primer.ch02.ex2.cosine", 0.94949)  # rounds to 0.949
+    with pytest.raises(reference.ReferenceMismatchError):
+        reference.check("primer.ch02.ex2.cosine", 0.94951)  # rounds to 0.950
+    assert "✓" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, None, "0.949", [0.949], [[1], [2, 3]], 1j])
+def test_nonsense_is_no_agreement(value):
+    with pytest.raises(reference.ReferenceMismatchError):
+        reference.check("primer.ch02.ex2.cosine", value)
+
+
+def test_a_wrong_id_suggests_near_ones():
+    with pytest.raises(KeyError, match=r"did you mean primer\.ch02\.ex2\.cosine"):
+        reference.row("primer.ch02.ex2.cosin")
+    with pytest.raises(KeyError, match="chapter '17'"):
+        reference.rows("17")

@@ -1,0 +1,292 @@
+"""Chapter 02: dot products, angles, neighbours, sentences, and vectors learned from text."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import mathllm as ml
+
+TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
+numbers = st.floats(-1e6, 1e6, allow_subnormal=False)
+pairs = hnp.arrays(np.float64, st.tuples(st.just(2), st.integers(1, 3), st.integers(1, 5)), elements=numbers)
+rng = np.random.default_rng(2)
+
+
+def has_direction(*vectors):
+    return all(np.all(np.linalg.norm(v, axis=-1) > 1e-6) for v in vectors)
+
+
+# ------------------------------------------------------------------------------------------------- dot and cosine
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "product"), [([2, 5, 1], [3, 1, 4], 15), ([1, 3, 5], [2, 0, 4], 22), ([1, 2], [2, -1], 0)]
+)
+def test_dot_of_the_documents_vectors(a, b, product):
+    assert ml.dot(a, b) == product
+
+
+@given(pairs)
+def test_dot_agrees_with_a_loop(pair):
+    a, b = pair
+    loop = [sum(x * y for x, y in zip(row_a, row_b, strict=True)) for row_a, row_b in zip(a, b, strict=True)]
+    np.testing.assert_allclose(ml.dot(a, b), loop, rtol=1e-9, atol=1e-3)  # sums of products up to 1e12
+
+
+@given(pairs)
+def test_cosine_lies_between_minus_one_and_one(pair):
+    a, b = pair
+    if has_direction(a, b):
+        assert np.all(np.abs(ml.cosine_similarity(a, b)) <= 1)
+
+
+@given(pairs, st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
+def test_length_does_nothing_to_the_cosine(pair, stretch_a, stretch_b):
+    a, b = pair
+    if has_direction(a, b):
+        stretched = ml.cosine_similarity(stretch_a * a, stretch_b * b)
+        np.testing.assert_allclose(stretched, ml.cosine_similarity(a, b), atol=1e-9)
+
+
+@pytest.mark.parametrize("degrees", [0, 8.109614455994183, 30, 81.37307344132137, 90, 135, 180])
+def test_cosine_of_two_arrows_is_the_cosine_of_their_angle(degrees):
+    radians = np.radians(degrees)
+    arrow = [np.cos(radians), np.sin(radians)]
+    np.testing.assert_allclose(ml.cosine_similarity([5, 0], arrow), np.cos(radians), atol=1e-15)
+
+
+def test_cosine_survives_lengths_whose_squares_overflow():
+    assert ml.cosine_similarity([1e200, 0], [1e200, 1e200]) == pytest.approx(0.5**0.5)
+    assert ml.cosine_similarity(np.float32([1e-30, 0]), np.float32([1e30, 0])) == 1
+
+
+def test_matrix_of_cosines_holds_every_pair():
+    a, b = rng.normal(size=(3, 4)), rng.normal(size=(5, 4))
+    one_by_one = [[ml.cosine_similarity(x, y) for y in b] for x in a]
+    np.testing.assert_allclose(ml.cosine_similarity_matrix(a, b), one_by_one, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("cosine", "label"),
+    [
+        (1.0, "Near-identical"),
+        (0.90, "Near-identical"),
+        (np.nextafter(0.90, 0), "Strongly related"),
+        (0.70, "Strongly related"),
+        (0.40, "Some relationship"),
+        (0.0, "Weak or no relation"),
+        (-1e-12, "Opposing (rare)"),
+        (-1.0, "Opposing (rare)"),
+    ],
+)
+def test_the_lower_edge_belongs_to_the_band(cosine, label):
+    assert ml.interpret_cosine(cosine) == label
+
+
+# ------------------------------------------------------------------------------------------------------------ words
+
+
+@pytest.fixture
+def animals():
+    return ml.WordVectors(["cat", "dog", "stone", "nothing"], [[2, 5, 1], [3, 4, 2], [-5, 1, 0], [0, 0, 0]])
+
+
+def test_neighbours_agree_with_sorting_all_cosines():
+    words, vectors = [f"w{i}" for i in range(50)], rng.normal(size=(50, 4)).astype(np.float32)
+    found = ml.WordVectors(words, vectors).nearest("w7", k=5)
+    cosines = ml.cosine_similarity(vectors[7], vectors)
+    expected = [words[i] for i in np.argsort(-cosines) if i != 7][:5]
+    assert [word for word, _ in found] == expected
+    np.testing.assert_allclose([c for _, c in found], sorted(np.delete(cosines, 7))[:-6:-1], atol=1e-6)  # float32
+
+
+def test_a_word_without_direction_is_nobodys_neighbour(animals):
+    assert [word for word, _ in animals.nearest("cat", k=10)] == ["dog", "stone"]
+
+
+def test_query_words_are_left_out_of_an_analogy_unless_asked_for():
+    toy = ml.WordVectors(["man", "woman", "king", "queen"], [[1, 0, 0], [0.9, 0.1, 0], [1, 0, 3], [0.6, 0.4, 3]])
+    assert toy.analogy("man", "king", "woman", k=1)[0][0] == "queen"
+    assert toy.analogy("man", "king", "woman", k=1, exclude_query=False)[0][0] != "queen"
+
+
+def test_nearest_does_not_change_the_table(animals):
+    before = animals.vectors.copy()
+    animals.vectors.flags.writeable = False
+    animals.nearest("cat")
+    animals.vector("cat")[0] = 99
+    assert np.array_equal(animals.vectors, before)
+
+
+# -------------------------------------------------------------------------------------------------------- sentences
+
+
+def test_padding_changes_nothing_in_a_pooled_sentence():
+    sentence = rng.normal(size=(3, 4))
+    padded = np.concatenate([sentence, np.full((2, 4), 99.0)])
+    np.testing.assert_allclose(ml.mean_pool(padded, [1, 1, 1, 0, 0]), ml.mean_pool(sentence))
+
+
+def test_a_word_gets_different_vectors_in_different_sentences():
+    bank, river, money = rng.normal(size=(3, 4))
+    by_the_river = ml.contextual_embeddings(np.stack([river, bank]))[1]
+    with_money = ml.contextual_embeddings(np.stack([money, bank]))[1]
+    assert ml.cosine_similarity(by_the_river, river) > ml.cosine_similarity(with_money, river)
+    np.testing.assert_allclose(ml.contextual_embeddings(np.stack([river, bank]), mix=0.0)[1], bank)
+
+
+def test_info_nce_is_the_log_of_the_batch_size_when_all_pairs_look_alike():
+    same = np.ones((8, 3))
+    assert ml.info_nce(same, same) == pytest.approx(np.log(8))
+
+
+def test_info_nce_survives_a_temperature_near_zero():
+    queries = np.eye(3)
+    assert ml.info_nce(queries, queries, temperature=1e-4) == 0
+    assert ml.info_nce(queries, queries[::-1], temperature=1e-4) == pytest.approx(2 / 3 * 1e4)
+
+
+def test_retrieval_returns_the_most_similar_first():
+    documents = [[0, 1], [1, 0.1], [1, 1]]
+    indices, cosines = ml.retrieve([1, 0], documents, k=3)
+    assert indices.tolist() == [1, 2, 0]
+    assert np.all(np.diff(cosines) <= 0)
+
+
+# --------------------------------------------------------------------------------------------------------- word2vec
+
+
+def test_pairs_are_the_words_within_the_window():
+    ids, window = [4, 5, 6, 7, 8], 2
+    expected = [(ids[i], ids[j]) for i in range(5) for j in range(5) if i != j and abs(i - j) <= window]
+    centres, contexts = ml.skip_gram_pairs(ids, window)
+    assert sorted(zip(centres.tolist(), contexts.tolist(), strict=True)) == sorted(expected)
+
+
+def test_a_drawn_window_keeps_the_nearest_neighbours_and_drops_some_far_ones():
+    ids = np.arange(1000)
+    centres, contexts = ml.skip_gram_pairs(ids, 4, np.random.default_rng(0))
+    share = [np.mean(np.abs(centres - contexts) == d) * len(centres) / (2 * len(ids)) for d in (1, 2, 3, 4)]
+    np.testing.assert_allclose(share, [1, 0.75, 0.5, 0.25], atol=0.05)  # P(window ≥ d), 1000 draws
+
+
+def test_a_text_shorter_than_the_window_has_fewer_pairs():
+    assert [part.tolist() for part in ml.skip_gram_pairs([3], 5)] == [[], []]
+    assert ml.skip_gram_pairs([3, 4], 5)[0].tolist() == [3, 4]
+
+
+def test_negative_sampling_loss_at_zero_counts_coin_flips():
+    zero = np.zeros((4, 3))
+    assert ml.negative_sampling_loss(zero, zero, np.zeros((4, 5, 3))) == pytest.approx(6 * np.log(2))
+
+
+def test_negative_sampling_loss_is_finite_for_huge_scores():
+    v = np.array([[1e4, 0.0]])
+    assert ml.negative_sampling_loss(v, -v, v[None]) == 2e8
+
+
+@pytest.fixture(scope="module")
+def two_topics():
+    """A made-up language of two topics; words of one topic stand together, function words everywhere."""
+    draw = np.random.default_rng(0)
+    topics = [["king", "queen", "crown", "throne"], ["car", "wheel", "road", "engine"]]
+    words = [w for _ in range(500) for w in [*draw.choice(topics[draw.integers(2)], 4), "the"]]
+    return ml.train_word2vec(words, np.random.default_rng(1), size=10, window=3, frequent=1.0, epochs=3)
+
+
+@pytest.mark.parametrize(
+    ("word", "friends"), [("king", {"queen", "crown", "throne"}), ("car", {"wheel", "road", "engine"})]
+)
+def test_words_that_keep_the_same_company_become_neighbours(two_topics, word, friends):
+    assert {w for w, _ in two_topics.nearest(word, k=3)} == friends
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+def test_training_that_diverges_says_so():
+    with pytest.raises(ValueError, match="learning_rate below 1000000"):
+        ml.train_word2vec(["a", "b", "c"] * 300, np.random.default_rng(0), learning_rate=1e6, epochs=20)
+
+
+def test_training_is_repeatable_and_rare_words_are_left_out():
+    text = ["a", "b", "c"] * 30 + ["once"]
+    first, second = (ml.train_word2vec(text, np.random.default_rng(5), size=4) for _ in range(2))
+    assert np.array_equal(first.vectors, second.vectors)
+    assert "once" not in first
+
+
+# ---------------------------------------------------------------------------------------------------- all primitives
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (ml.dot, (rng.normal(size=(2, 3)), rng.normal(size=3))),
+        (ml.cosine_similarity, (rng.normal(size=(2, 3)), rng.normal(size=3))),
+        (ml.cosine_similarity, (rng.normal(size=1), rng.normal(size=(2, 1)))),
+        (ml.cosine_similarity_matrix, (rng.normal(size=(2, 3)), rng.normal(size=(4, 3)))),
+        (lambda x: ml.mean_pool(x, np.array([[1, 1, 0], [1, 0, 0]])), (rng.normal(size=(2, 3, 4)),)),
+        (ml.contextual_embeddings, (rng.normal(size=(2, 3, 4)),)),
+        (lambda q, k: ml.info_nce(q, k, temperature=0.5), (rng.normal(size=(4, 3)), rng.normal(size=(4, 3)))),
+        (ml.negative_sampling_loss, (rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), rng.normal(size=(4, 2, 3)))),
+    ],
+)
+def test_pullback_agrees_with_central_differences(function, args):
+    assert ml.check_gradient(function, *args).error < TOLERANCE
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: ml.dot(x, x),
+        lambda x: ml.cosine_similarity(x, x[::-1]),
+        lambda x: ml.cosine_similarity_matrix(x, x),
+        ml.mean_pool,
+        ml.contextual_embeddings,
+        lambda x: ml.info_nce(x, x),
+        lambda x: ml.negative_sampling_loss(x, x, x[:, None]),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_dtype_is_kept_and_input_left_alone(function, dtype):
+    x = np.array([[1, 2], [3, 4]], dtype)
+    x.flags.writeable = False  # a write would raise
+    assert function(x).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: ml.dot([1, 2, 3], [1, 2, 3, 4, 5]), ml.ShapeError, r"one length, got 3 and 5 \(see chapter 02\)"),
+        (lambda: ml.dot(3, 4), ml.ShapeError, "at least one component"),
+        (lambda: ml.dot([], []), ml.ShapeError, "at least one component"),
+        (lambda: ml.cosine_similarity([1, 2], [0, 0]), ValueError, "zero vector"),
+        (lambda: ml.cosine_similarity([1, 2], [1, 2, 3]), ml.ShapeError, "2 and 3"),
+        (lambda: ml.cosine_similarity_matrix([[1, 2]], [[1, 2, 3]]), ml.ShapeError, r"\(1, 2\) and \(1, 3\)"),
+        (lambda: ml.interpret_cosine(1.2), ValueError, "between −1 and 1"),
+        (lambda: ml.interpret_cosine(np.nan), ValueError, "nan"),
+        (lambda: ml.WordVectors(["a"], np.ones((2, 3))), ml.ShapeError, "1 words"),
+        (lambda: ml.WordVectors(["a", "a"], np.ones((2, 3))), ValueError, "twice"),
+        (lambda: ml.WordVectors(["king"], [[1, 2]]).vector("kin"), ml.UnknownWordError, "did you mean king"),
+        (lambda: ml.WordVectors(["king"], [[1, 2]]).vector("King"), ml.UnknownWordError, "lower case: try 'king'"),
+        (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest([1, 2, 3]), ml.ShapeError, "2 components"),
+        (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest([0, 0]), ValueError, "zero vector"),
+        (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest("king", k=0), ValueError, "at least 1, got 0"),
+        (lambda: ml.mean_pool(np.ones((2, 3)), [0, 0]), ValueError, "padding"),
+        (lambda: ml.mean_pool(np.ones((2, 3)), [1, 1, 1]), ml.ShapeError, r"\(2,\).*\(3,\)"),
+        (lambda: ml.mean_pool(np.ones((2, 3)), [1, 0.5]), ValueError, "zeros and ones"),
+        (lambda: ml.mean_pool(np.ones((0, 3))), ml.ShapeError, "T ≥ 1"),
+        (lambda: ml.contextual_embeddings(np.ones((2, 3)), mix=2), ValueError, "between 0 and 1"),
+        (lambda: ml.info_nce(np.ones((2, 3)), np.ones((3, 3))), ml.ShapeError, "2 and 3"),
+        (lambda: ml.info_nce(np.ones((2, 3)), np.ones((2, 3)), temperature=0), ValueError, "positive temperature"),
+        (lambda: ml.retrieve([1, 2], [[1, 2, 3]]), ml.ShapeError, r"\(1, 2\) and \(1, 3\)"),
+        (lambda: ml.retrieve([1, 2], [[1, 2]], k=0), ValueError, "at least 1"),
+        (lambda: ml.skip_gram_pairs([[1, 2]], 1), ml.ShapeError, r"\(1, 2\)"),
+        (lambda: ml.skip_gram_pairs([1, 2], 0), ValueError, "window of at least 1"),
+        (lambda: ml.train_word2vec(["a"] * 50, rng), ValueError, "two words"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_in_words(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
