@@ -8,7 +8,7 @@ __all__ = ["VectorLength"]
 
 
 class VectorLength(Figure):
-    """A vector as an arrow, its two components as the sides of a triangle, its length as the third.
+    """A vector as an arrow: two components are the sides of a triangle, its length the third.
 
     components: where the arrow starts out, two numbers between −8 and 8
 
