@@ -1,0 +1,47 @@
+"""Every number the documents print is recomputed in its chapter; every question in words is asked as an exercise."""
+
+import re
+from pathlib import Path
+
+import pytest
+from mathllm_exercises import items
+
+from mathllm import reference
+
+BOOK = Path(__file__).resolve().parents[1] / "book"
+CHAPTERS = {path.stem[:2]: path for path in sorted(BOOK.glob("[0-9][0-9]_*.md")) if not path.stem.startswith("00")}
+CODE = re.compile(r"^```\{code-cell\}.*?^```$", re.DOTALL | re.MULTILINE)
+QUOTED = re.compile(r"""["']([a-z0-9]+(?:\.[A-Za-z0-9_]+)+)["']""")
+IDS = {row.id for row in reference.rows()}
+
+
+def ids_in_code(text):
+    """The ids of reference values that the code cells of a chapter name; prose does not count.
+
+    >>> sorted(ids_in_code('"run.step1.shape" ```{code-cell} python\\nx\\n```'))
+    []
+    >>> ids_in_code('```{code-cell} python\\nreference.check("run.step1.shape", (4,))\\n```')
+    {'run.step1.shape'}
+    """
+    return {id for cell in CODE.findall(text) for id in QUOTED.findall(cell)} & IDS
+
+
+RECOMPUTED = {number: ids_in_code(path.read_text(encoding="utf-8")) for number, path in CHAPTERS.items()}
+
+
+@pytest.mark.parametrize("number", CHAPTERS)
+def test_every_value_of_a_written_chapter_is_recomputed_in_a_chapter(number):
+    done = set().union(*RECOMPUTED.values())
+    missing = [row.id for row in reference.rows(number) if row.kind != "text" and row.id not in done]
+    assert not missing
+
+
+@pytest.mark.parametrize("number", CHAPTERS)
+def test_every_question_in_words_of_a_written_chapter_is_an_exercise(number):
+    asked = {id for item in items() if item.kind == "text" for id in item.references}
+    missing = [row.id for row in reference.rows(number) if row.kind == "text" and row.id not in asked]
+    assert not missing
+
+
+def test_items_rest_on_rows_that_exist():
+    assert {id for item in items() for id in item.references} <= IDS
