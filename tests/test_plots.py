@@ -56,7 +56,7 @@ def image_of(output):
 
 
 def test_importing_plots_does_not_import_matplotlib():
-    code = "import sys, mathllm.plots, mathllm.notebook; sys.exit('matplotlib' in sys.modules or 'IPython' in sys.modules)"
+    code = "import sys, mathllm.plots, mathllm.notebook; sys.exit(bool({'matplotlib', 'IPython'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

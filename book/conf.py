@@ -1,0 +1,97 @@
+"""The site: Sphinx renders the text of book/ and the executed notebooks, and executes nothing itself."""
+
+import re
+from pathlib import Path
+
+from myst_nb.core.render import NbElementRenderer
+
+project = "The Mathematics of Large Language Models"
+author = ""
+language = "en"
+
+extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "sphinxcontrib.bibtex"]
+exclude_patterns = ["[0-9][0-9]_*.md", "web", "lite"]  # of the chapters, the notebooks are rendered
+
+# Text and notebooks.
+nb_execution_mode = "off"
+nb_output_stderr = "error"
+nb_merge_streams = True
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+myst_links_external_new_tab = False
+numfig = True
+math_numfig = True
+math_eqref_format = "({number})"
+bibtex_bibfiles = ["references.bib"]
+bibtex_default_style = "plain"
+bibtex_reference_style = "author_year"
+copybutton_exclude = ".linenos, .gp, .go"
+
+# Pages. Everything they load is their own: tools/build_site.py brings vendor/.
+html_theme = "sphinx_book_theme"
+html_title = project
+html_favicon = "_static/vector.svg"
+html_logo = "_static/vector.svg"
+html_static_path = ["_static"]
+html_css_files = ["book.css"]
+html_context = {"default_mode": "auto"}  # as the reader's system has it, until they choose
+html_show_copyright = False
+html_show_sphinx = False
+html_theme_options = {
+    "extra_footer": "<p>Text under CC BY 4.0, code under the MIT licence.</p>",
+    "footer_content_items": ["extra-footer"],
+    "logo": {"text": project, "alt_text": ""},
+    "navbar_center": [],
+    "navbar_end": [],
+    "navbar_persistent": [],
+    "navbar_start": [],
+    "pygments_dark_style": "a11y-high-contrast-dark",
+    "pygments_light_style": "a11y-high-contrast-light",
+    "search_bar_text": "Search the book",
+    "show_toc_level": 2,
+    "use_download_button": True,
+    "use_fullscreen_button": False,
+}
+mathjax_path = "vendor/mathjax/tex-chtml.js"
+mathjax3_config = {"chtml": {"scale": 1.02}, "options": {"enableMenu": True}}
+nb_ipywidgets_js = {
+    "vendor/require.js": {"defer": "defer"},
+    "widgets.js": {"defer": "defer"},
+    "vendor/embed-amd.js": {"defer": "defer", "data-jupyter-widgets-cdn": "vendor/"},
+}
+
+
+def with_alternative_text(render_image):
+    """Give each figure the words that mathllm.plots.show stored with it; a figure without any stops the build."""
+
+    def render(self, data):
+        alt = data.output_metadata.get(data.mime_type, {}).get("alt", "")
+        if not alt.strip():
+            self.logger.warning("a figure without alternative text", subtype="image", line=data.line)
+        images = render_image(self, data)
+        for image in images:
+            image["alt"] = alt
+        return images
+
+    return render
+
+
+def name_files_outside(app, docname, source):
+    """A link to a file of the project that is not a page (an assignment) becomes the file's name."""
+    if docname.startswith("notebooks/"):
+        source[0] = re.sub(r"\[([^\]\[]*)\]\(\.\./([^)\s]+)\)", r"\1 (`\2`)", source[0])
+
+
+def list_chapters(app, docname, source):
+    """Put the notebooks that there are into the table of contents, in order."""
+    if docname == "index":
+        names = sorted(path.stem for path in (Path(app.srcdir) / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+        for mark, wanted in (("{{start}}", True), ("{{chapters}}", False)):
+            chosen = [f"notebooks/{name}" for name in names if name.startswith("00_") is wanted]
+            source[0] = source[0].replace(mark, "\n".join(chosen))
+
+
+def setup(app):
+    NbElementRenderer.render_image = with_alternative_text(NbElementRenderer.render_image)
+    app.connect("source-read", list_chapters)
+    app.connect("source-read", name_files_outside)

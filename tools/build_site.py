@@ -1,0 +1,93 @@
+"""Render the book as web pages: book/ and the executed notebooks  ->  _site/.
+
+What the pages load is fetched by npm once and copied next to them, so that an opened page asks no other server. A build
+that fails leaves the old pages in place.
+
+    python tools/build_site.py [--output FOLDER]
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WEB = ROOT / "book" / "web"  # package.json and its lock: exact versions, each file's checksum, no addresses
+VENDOR = ROOT / ".cache" / "vendor"  # what is copied into every site, about 7 MB
+PARTS = {  # from the npm packages  ->  into _static/vendor
+    "mathjax/es5/tex-chtml.js": "mathjax/tex-chtml.js",
+    "mathjax/es5/output/chtml/fonts": "mathjax/output/chtml/fonts",
+    "mathjax/es5/input/tex/extensions": "mathjax/input/tex/extensions",
+    "mathjax/es5/a11y": "mathjax/a11y",
+    "mathjax/es5/sre/mathmaps/base.json": "mathjax/sre/mathmaps/base.json",
+    "mathjax/es5/sre/mathmaps/en.json": "mathjax/sre/mathmaps/en.json",
+    "mathjax/LICENSE": "mathjax/LICENSE",
+    "requirejs/require.js": "require.js",
+    "@jupyter-widgets/html-manager/dist/embed-amd.js": "embed-amd.js",
+}
+
+
+class BuildError(Exception):
+    """The site cannot be built; the message is for the terminal."""
+
+
+def fetch():
+    """Fill VENDOR with what the pages load, unless it is there already."""
+    import anywidget
+
+    bundle = Path(anywidget.__file__).parent / "nbextension" / "index.js"  # the version the notebooks were made with
+    sources = [WEB / "package-lock.json", Path(__file__), bundle]
+    stamp = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    if (VENDOR / "stamp").exists() and (VENDOR / "stamp").read_text() == stamp:
+        return
+    if shutil.which("npm") is None:
+        raise BuildError("the site needs npm (Debian: apt install npm), to fetch what its pages load")
+    VENDOR.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=ROOT / ".cache") as folder:
+        work, vendor = Path(folder) / "npm", Path(folder) / "vendor"
+        shutil.copytree(WEB, work)
+        done = subprocess.run(["npm", "ci", "--loglevel", "error"], cwd=work, capture_output=True, text=True)
+        if done.returncode:
+            raise BuildError(f"npm could not fetch what the pages load:\n{done.stderr.strip()}")
+        for name, target in PARTS.items():
+            source, target = work / "node_modules" / name, vendor / target
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)
+        shutil.copyfile(bundle, vendor / "anywidget.js")
+        (vendor / "stamp").write_text(stamp)
+        shutil.rmtree(VENDOR, ignore_errors=True)
+        vendor.rename(VENDOR)
+
+
+def build(output):
+    """Render into `output`, replacing what is there only when all went well."""
+    fetch()
+    with tempfile.TemporaryDirectory(dir=ROOT / ".cache") as folder:
+        book, pages = Path(folder) / "book", Path(folder) / "pages"
+        # A copy, because Sphinx follows the link book/notebooks and then finds the notebooks outside its folder.
+        shutil.copytree(ROOT / "book", book, ignore=shutil.ignore_patterns("web", "lite", "__pycache__", ".*"))
+        shutil.copytree(VENDOR, book / "_static" / "vendor")
+        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+        if subprocess.run([*command, "-d", Path(folder) / "doctrees", book, pages]).returncode:
+            raise BuildError("the site was not built: mend what is listed above")
+        shutil.rmtree(output, ignore_errors=True)
+        shutil.move(pages, output)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=ROOT / "_site", help="where the pages go (default: _site)")
+    output = parser.parse_args().output.resolve()
+    try:
+        build(output)
+    except BuildError as error:
+        sys.exit(str(error))
+    print(f"The book is in {os.path.relpath(output)}; open {os.path.relpath(output / 'index.html')} in a browser.")
+
+
+if __name__ == "__main__":
+    main()
