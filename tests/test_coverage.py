@@ -1,6 +1,7 @@
 """Every number the documents print is recomputed in its chapter; every question in words is asked as an exercise."""
 
 import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -11,19 +12,22 @@ from mathllm import reference
 BOOK = Path(__file__).resolve().parents[1] / "book"
 CHAPTERS = {path.stem[:2]: path for path in sorted(BOOK.glob("[0-9][0-9]_*.md")) if not path.stem.startswith("00")}
 CODE = re.compile(r"^```\{code-cell\}.*?^```$", re.DOTALL | re.MULTILINE)
-QUOTED = re.compile(r"""["']([a-z0-9]+(?:\.[A-Za-z0-9_]+)+)["']""")
+QUOTED = re.compile(r"""["']([a-z0-9]+(?:\.[A-Za-z0-9_{}]+)+)["']""")
 IDS = {row.id for row in reference.rows()}
 
 
 def ids_in_code(text):
-    """The ids of reference values that the code cells of a chapter name; prose does not count.
+    """The ids of reference values that the code cells of a chapter name; prose does not count, {…} stands for anything.
 
     >>> sorted(ids_in_code('"run.step1.shape" ```{code-cell} python\\nx\\n```'))
     []
     >>> ids_in_code('```{code-cell} python\\nreference.check("run.step1.shape", (4,))\\n```')
     {'run.step1.shape'}
+    >>> len(ids_in_code('```{code-cell} python\nreference.check(f"primer.ch02.table.band{n}", label)\n```'))
+    5
     """
-    return {id for cell in CODE.findall(text) for id in QUOTED.findall(cell)} & IDS
+    names = {re.sub(r"\{\w+\}", "*", name) for cell in CODE.findall(text) for name in QUOTED.findall(cell)}
+    return {id for id in IDS if any(fnmatchcase(id, name) for name in names)}
 
 
 RECOMPUTED = {number: ids_in_code(path.read_text(encoding="utf-8")) for number, path in CHAPTERS.items()}
