@@ -99,9 +99,11 @@ def fetch(package: data.Package, root: Path, environment: dict[str, str]) -> Non
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=root) as temporary:
         new, old, place = Path(temporary, "new"), Path(temporary, "old"), root / package.name
         install(package, new, Path(temporary), environment)
+        if problem := package.problem(new / package.module, full=True):
+            raise FetchError(problem)
         write_derived(package, new / package.module)
         if not stamp_if_whole(package, new):
-            raise FetchError(package.problem(new / package.module, package.files + package.derived, full=True))
+            raise FetchError(package.problem(new / package.module, package.derived, full=True))
         if place.exists():
             os.replace(place, old)
         os.replace(new, place)
