@@ -34,11 +34,19 @@ def pytest_report_header():
     return f"real data: {'absent: ' + ', '.join(missing) if missing else 'all here'} (in {data.folder()})"
 
 
+def code(item):
+    """The code of a docstring's examples, or of the notebook a cell belongs to."""
+    if isinstance(item, pytest.DoctestItem):
+        return "".join(example.source for example in item.dtest.examples)
+    if hasattr(item.parent, "nb"):
+        return "\n".join(cell.source for cell in item.parent.nb.cells if cell.cell_type == "code")
+    return ""
+
+
 def pytest_collection_modifyitems(items):
-    """An example in a docstring that asks `available("glove")` prints something else where GloVe is absent."""
+    """A docstring or a notebook that asks `available("glove")` shows something else where GloVe is absent."""
     for item in items:
-        if isinstance(item, pytest.DoctestItem):
-            asked = re.findall(r"""available\(["']([\w-]+)["']\)""", "".join(e.source for e in item.dtest.examples))
-            for name in {*asked} & {*data.packages()}:
-                if reason := absence(name):
-                    item.add_marker(pytest.mark.skip(reason=f"real data: {reason}"))
+        asked = re.findall(r"""available\(["']([\w-]+)["']\)""", code(item))
+        for name in {*asked} & {*data.packages()}:
+            if reason := absence(name):
+                item.add_marker(pytest.mark.skip(reason=f"real data: {reason}"))

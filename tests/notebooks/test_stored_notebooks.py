@@ -1,0 +1,57 @@
+"""What the stored notebooks promise. That they show again what they show is nbval's part: `pytest --nbval`."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import build_notebooks as builder  # noqa: E402
+
+TEXTS = builder.texts(ROOT)
+CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.title)
+def test_a_notebook_is_what_its_text_says(text):
+    assert builder.drift(text, text.cells()) is None
+
+
+def test_no_notebook_is_without_its_text():
+    assert [problem for problem in builder.check(ROOT) if "has no text" in problem] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_runs_through_where_no_data_is_installed(path, tmp_path):
+    notebook = nbformat.read(path, as_version=4)
+    options = {"timeout": 600, "extra_arguments": ["--log-level=ERROR"]}
+    client = NotebookClient(notebook, resources={"metadata": {"path": str(path.parent)}}, **options)
+    client.execute(env=os.environ | builder.ENVIRONMENT | {"MATHLLM_DATA": str(tmp_path)})
+    outputs = [(cell.id, output) for cell in notebook.cells for output in cell.get("outputs", ())]
+    assert outputs
+    assert [(id, output.text) for id, output in outputs if output.get("name") == "stderr"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("stored", "passes"), [("0.9493\n", True), ("0.9494\n", False)], ids=["the same", "another last digit"]
+)
+def test_nbval_compares_text_to_the_last_digit_and_leaves_pictures_to_the_eye(tmp_path, stored, passes):
+    picture = "from IPython.display import display\ndisplay({'image/png': 'AAAA', 'text/plain': 'A line.'}, raw=True)"
+    old = new_output("display_data", {"image/png": "BBBB", "text/plain": "A line."})
+    cells = [
+        new_code_cell("print(0.9493)", execution_count=1, outputs=[new_output("stream", text=stored)]),
+        new_code_cell(picture, execution_count=2, outputs=[old]),
+    ]
+    nbformat.write(new_notebook(cells=cells, metadata=nbformat.from_dict(builder.METADATA)), tmp_path / "a.ipynb")
+    options = ["--nbval", "--nbval-current-env", "-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml", "-q"]
+    command = [sys.executable, "-m", "pytest", *options, tmp_path / "a.ipynb"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert ("2 passed" if passes else "1 failed, 1 passed") in result.stdout
