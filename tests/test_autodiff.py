@@ -1,6 +1,7 @@
 """The mechanism under every gradient: tensors record, pullbacks carry back, the checker finds what is wrong."""
 
 import gc
+import operator
 import weakref
 
 import numpy as np
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
-from mathllm.autodiff import add, divide, getitem, matmul, multiply, power, reshape, subtract, total, transpose
 
 rng = np.random.default_rng(0)
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
@@ -23,28 +23,32 @@ def array(*shape):
 @pytest.mark.parametrize(
     ("function", "args"),
     [
-        (add, (array(2, 3), array(3))),
-        (subtract, (array(2, 1), array(1, 3))),
-        (multiply, (array(4, 2, 3), array(2, 1))),
-        (divide, (array(2, 3), np.abs(array(2, 3)) + 0.5)),
-        (lambda x: power(x, exponent=3), (array(2, 3),)),
-        (lambda x: power(x, exponent=0.5), (np.abs(array(4)) + 0.5,)),
-        (matmul, (array(2, 3), array(3, 4))),
-        (matmul, (array(5, 2, 3), array(3, 4))),
-        (matmul, (array(2, 3), array(5, 3, 4))),
-        (matmul, (array(3), array(3))),
-        (matmul, (array(3), array(3, 4))),
-        (matmul, (array(2, 3), array(3))),
-        (matmul, (array(3), array(5, 3, 4))),
-        (matmul, (array(5, 2, 3), array(3))),
-        (total, (array(2, 3),)),
-        (lambda x: total(x, axis=1), (array(2, 3, 4),)),
-        (lambda x: total(x, axis=(0, -1), keepdims=True), (array(2, 3, 4),)),
+        (operator.add, (array(2, 3), array(3))),
+        (operator.sub, (array(2, 1), array(1, 3))),
+        (operator.mul, (array(4, 2, 3), array(2, 1))),
+        (operator.truediv, (array(2, 3), np.abs(array(2, 3)) + 0.5)),
+        (lambda x: 1 - 2 / x + (3 + x) * -x, (np.abs(array(2, 3)) + 0.5,)),
+        (lambda x: x**3, (array(2, 3),)),
+        (lambda x: x**0.5, (np.abs(array(4)) + 0.5,)),
+        (operator.matmul, (array(2, 3), array(3, 4))),
+        (operator.matmul, (array(5, 2, 3), array(3, 4))),
+        (operator.matmul, (array(2, 3), array(5, 3, 4))),
+        (operator.matmul, (array(3), array(3))),
+        (operator.matmul, (array(3), array(3, 4))),
+        (operator.matmul, (array(2, 3), array(3))),
+        (operator.matmul, (array(3), array(5, 3, 4))),
+        (operator.matmul, (array(5, 2, 3), array(3))),
+        (lambda x: x.sum(), (array(2, 3),)),
+        (lambda x: x.sum(axis=1), (array(2, 3, 4),)),
+        (lambda x: x.sum(axis=(0, -1), keepdims=True), (array(2, 3, 4),)),
         (lambda x: x.mean(axis=0), (array(2, 3),)),
-        (lambda x: reshape(x, shape=(3, -1)), (array(2, 6),)),
-        (lambda x: transpose(x, axes=(2, 0, 1)), (array(2, 3, 4),)),
+        (lambda x: x.reshape(3, -1), (array(2, 6),)),
+        (lambda x: x.reshape((3, -1)), (array(2, 6),)),
+        (lambda x: x.transpose(2, 0, 1), (array(2, 3, 4),)),
+        (lambda x: x.T, (array(2, 3),)),
         (lambda x: x.swapaxes(0, -1), (array(2, 3, 4),)),
-        (lambda x: getitem(x, index=[0, 0, 2]), (array(3, 2),)),
+        (lambda x: x[[0, 0, 2]], (array(3, 2),)),
+        (lambda x: -x[0, ..., 1], (array(3, 2),)),
         (lambda x: x[1:, None], (array(3, 2),)),
     ],
 )
@@ -59,7 +63,7 @@ shapes = hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=3)
 def test_gradient_of_a_broadcast_argument_has_its_shape(shapes, seed):
     draw = np.random.default_rng(seed)
     a, b = (draw.normal(size=shape) for shape in shapes.input_shapes)
-    value, pullback = ml.vjp(multiply, a, b)
+    value, pullback = ml.vjp(operator.mul, a, b)
     da, db = pullback(np.ones_like(value))
     assert da.shape == a.shape
     assert db.shape == b.shape
@@ -79,7 +83,7 @@ def test_sum_to_refuses_a_gradient_of_a_shape_that_never_was():
 
 
 def test_a_primitive_on_arrays_is_an_ordinary_function():
-    assert isinstance(add(np.ones(2), 1), np.ndarray)
+    assert isinstance(ml.normalize(np.ones(2)), np.ndarray)
 
 
 def test_a_value_used_twice_collects_both_gradients():
@@ -171,12 +175,12 @@ def test_the_record_is_freed_when_nobody_holds_it():
 
 
 def test_keyword_arguments_are_differentiated_too():
-    assert ml.grad(lambda x: multiply(a=3.0, b=x))(2.0) == 3
+    assert ml.grad(lambda x: ml.distance(b=np.zeros(1), a=x).sum())(np.array([2.0])) == 1
 
 
 def test_options_cannot_be_differentiated():
     with pytest.raises(TypeError, match="exponent"):
-        ml.grad(lambda n: power(2.0, exponent=n))(3.0)
+        ml.grad(lambda n: n**n)(3.0)
 
 
 @pytest.mark.parametrize(
@@ -187,9 +191,10 @@ def test_options_cannot_be_differentiated():
         (lambda: ml.grad(lambda x: np.exp(x))(1.0), TypeError, "ufunc"),
         (lambda: ml.grad(lambda x: np.asarray(x))(1.0), TypeError, "do not record"),
         (lambda: ml.grad(lambda x: ml.norm([x, x]))(1.0), TypeError, "list of tensors"),
-        (lambda: add([[1, 2], [3]], 1), ml.ShapeError, "unequal length"),
-        (lambda: add(["a"], 1), TypeError, "real numbers"),
-        (lambda: matmul(np.ones((2, 3)), np.ones((2, 3))), ml.ShapeError, r"\(2, 3\) and \(2, 3\)"),
+        (lambda: ml.norm([[1, 2], [3]]), ml.ShapeError, "unequal length"),
+        (lambda: ml.norm(["a"]), TypeError, "real numbers"),
+        (lambda: ml.norm([1], [2]), TypeError, "positional argument"),
+        (lambda: ml.grad(lambda x: (x @ x).sum())(np.ones((2, 3))), ml.ShapeError, r"\(2, 3\) and \(2, 3\)"),
         (lambda: ml.vjp(lambda x: x * 2, np.ones(3))[1](np.ones(2)), ml.ShapeError, r"\(3,\), got \(2,\)"),
         (lambda: ml.check_gradient(lambda x: x / 0, np.ones(1)), ValueError, "finite"),
         (lambda: ml.hessian_vector_product(ml.norm, np.ones(2), np.ones(3)), ml.ShapeError, "direction"),

@@ -114,18 +114,18 @@ def test_chapters_have_one_name_in_the_book_in_the_package_and_in_the_exercises(
 
 
 def parts_of(name):
-    """The source files of a module; a chapter that is a package speaks with one voice for all of its files."""
+    """The source files of a module; a package of the foundation or of a chapter speaks with one voice."""
     folder = ROOT.joinpath(*name.split("."))
     if not folder.is_dir():
         return [folder.with_suffix(".py")]
-    return sorted(folder.glob("*.py")) if folder.name in CHAPTERS else [folder / "__init__.py"]
+    return sorted(folder.glob("*.py")) if folder.name in FOUNDATION + CHAPTERS else [folder / "__init__.py"]
 
 
 def modules_with_public_names():
     for module, _path in sources():
         name = module.removesuffix(".__init__")
-        inside_a_chapter = name.count(".") > 1 and name.split(".")[1] in CHAPTERS
-        if name != "mathllm" and not inside_a_chapter and any(defined_names(part) for part in parts_of(name)):
+        inside = name.count(".") > 1 and name.split(".")[1] in FOUNDATION + CHAPTERS
+        if name != "mathllm" and not inside and any(defined_names(part) for part in parts_of(name)):
             yield name
 
 

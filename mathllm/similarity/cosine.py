@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ..autodiff import matmul, primitive
+from ..autodiff import primitive
 from ..errors import ShapeError
 from ..vectors import norm, normalize
-from .dot import require_same_length
+from .dot import _require_same_length
 
 # Lower edges, inclusive: 0.90 is "Near-identical", 0.00 is "Weak or no relation" (003, ch. II, reference table).
 COSINE_BANDS = (
@@ -32,7 +32,7 @@ def cosine_similarity(a, b):
     >>> round(float(cosine_similarity([2, 5, 1], [3, 4, 2])), 3)
     0.949
     """
-    require_same_length("cosine_similarity", a, b)
+    _require_same_length("cosine_similarity", a, b)
     length_a, length_b = norm(a)[..., None], norm(b)[..., None]
     if np.any(length_a == 0) or np.any(length_b == 0):
         raise ValueError("cosine_similarity() needs vectors with a direction, got a zero vector (see chapter 02)")
@@ -65,7 +65,7 @@ def cosine_similarity_matrix(a, b):
             "cosine_similarity_matrix() needs two matrices with rows of one length, "
             f"got shapes {unit_a.shape} and {unit_b.shape} (see chapter 02)"
         )
-    return matmul(unit_a, unit_b.T)
+    return unit_a @ unit_b.T
 
 
 def interpret_cosine(cosine: float) -> str:

@@ -21,7 +21,7 @@ def dot(a, b):
     >>> float(dot([2, 5, 1], [3, 1, 4]))
     15.0
     """
-    require_same_length("dot", a, b)
+    _require_same_length("dot", a, b)
 
     def pullback(dy):
         return dy[..., None] * b, dy[..., None] * a
@@ -29,7 +29,7 @@ def dot(a, b):
     return np.sum(a * b, axis=-1), pullback
 
 
-def require_same_length(name, a, b):
+def _require_same_length(name, a, b):
     """Refuse what has no components, or two different numbers of them."""
     for x in (a, b):
         if x.ndim == 0 or x.shape[-1] == 0:

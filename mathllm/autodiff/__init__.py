@@ -1,0 +1,29 @@
+"""How does a change of the loss find its way back to every number that caused it?
+
+A *primitive* is a function that returns two things: its value, and its pullback, which carries the gradient of the
+loss with respect to that value back to the arguments. Called on arrays a primitive is an ordinary function. Called on
+tensors it also writes down who called whom; walking that record backwards, pullback by pullback, is the whole of
+reverse-mode differentiation. Everything the book trains is trained by this package.
+
+    tensor.py      primitives and tensors: computing and recording
+    arithmetic.py  + − · / @, sums and shapes of tensors
+    backward.py    value_and_grad, grad, vjp: walking the record backwards
+    check.py       a pullback held against central differences
+"""
+
+from . import arithmetic as _arithmetic  # noqa: F401  gives tensors their operators
+from .backward import grad, hessian_vector_product, value_and_grad, vjp
+from .check import GradientCheck, check_gradient
+from .tensor import Tensor, primitive, sum_to
+
+__all__ = [
+    "GradientCheck",
+    "Tensor",
+    "check_gradient",
+    "grad",
+    "hessian_vector_product",
+    "primitive",
+    "sum_to",
+    "value_and_grad",
+    "vjp",
+]

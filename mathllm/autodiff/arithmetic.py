@@ -1,0 +1,124 @@
+"""What tensors can do: the operators and methods of arrays, each a primitive with its pullback."""
+
+import numpy as np
+
+from ..errors import ShapeError
+from .tensor import Tensor, primitive, sum_to
+
+
+@primitive
+def _add(a, b):
+    """a + b; both arguments get the gradient unchanged."""
+    return a + b, lambda dy: (dy, dy)
+
+
+@primitive
+def _subtract(a, b):
+    """a − b; the gradient of b changes sign."""
+    return a - b, lambda dy: (dy, -dy)
+
+
+@primitive
+def _multiply(a, b):
+    """a · b, entry by entry; each factor's gradient is scaled by the other factor."""
+    return a * b, lambda dy: (dy * b, dy * a)
+
+
+@primitive
+def _divide(a, b):
+    """a / b, entry by entry: da = dy / b, db = −dy · a / b²."""
+    y = a / b
+    return y, lambda dy: (dy / b, -dy * y / b)
+
+
+@primitive
+def _power(x, *, exponent):
+    """xⁿ for a fixed number n: dx = n · xⁿ⁻¹ · dy."""
+    return x**exponent, lambda dy: dy * exponent * x ** (exponent - 1)
+
+
+@primitive
+def _matmul(a, b):
+    """a @ b:   da = dy @ bᵀ,   db = aᵀ @ dy, summed over batch axes that were broadcast."""
+    if not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+        raise ShapeError(f"a @ b needs as many columns in a as rows in b, got shapes {a.shape} and {b.shape}")
+
+    def pullback(dy):
+        rows, columns = np.atleast_2d(a), b if b.ndim > 1 else b[:, None]
+        dy = dy if b.ndim > 1 else np.expand_dims(dy, -1)
+        dy = dy if a.ndim > 1 else np.expand_dims(dy, -2)
+        da, db = dy @ columns.swapaxes(-1, -2), rows.swapaxes(-1, -2) @ dy
+        return sum_to(da, rows.shape).reshape(a.shape), sum_to(db, columns.shape).reshape(b.shape)
+
+    return a @ b, pullback
+
+
+@primitive
+def _sum(x, *, axis=None, keepdims=False):
+    """Σ x over `axis`; every summand gets the gradient of the sum."""
+
+    def pullback(dy):
+        if axis is not None and not keepdims:
+            dy = np.expand_dims(dy, axis)
+        return np.broadcast_to(dy, x.shape)
+
+    return x.sum(axis=axis, keepdims=keepdims), pullback
+
+
+@primitive
+def _reshape(x, *, shape):
+    """The same entries in another shape; the gradient takes the old shape again."""
+    return x.reshape(shape), lambda dy: dy.reshape(x.shape)
+
+
+@primitive
+def _transpose(x, *, axes=None):
+    """Axes in another order; the gradient's axes go back."""
+    return x.transpose(axes), lambda dy: dy.transpose(None if axes is None else np.argsort(axes))
+
+
+@primitive
+def _getitem(x, *, index):
+    """x[index]; entries picked twice collect both gradients, the others get zero."""
+
+    def pullback(dy):
+        dx = np.zeros_like(x)
+        np.add.at(dx, index, dy)
+        return dx
+
+    return x[index], pullback
+
+
+# The primitives as operators and methods of tensors, under the names that arrays use
+
+
+def _mean(x, axis=None, keepdims=False):
+    summed = _sum(x, axis=axis, keepdims=keepdims)
+    return summed * (summed.size / x.size)
+
+
+def _swapaxes(x, a, b):
+    axes = list(range(x.ndim))
+    axes[a], axes[b] = axes[b], axes[a]
+    return _transpose(x, axes=tuple(axes))
+
+
+Tensor.__add__ = _add
+Tensor.__radd__ = lambda x, other: _add(other, x)
+Tensor.__sub__ = _subtract
+Tensor.__rsub__ = lambda x, other: _subtract(other, x)
+Tensor.__mul__ = _multiply
+Tensor.__rmul__ = lambda x, other: _multiply(other, x)
+Tensor.__truediv__ = _divide
+Tensor.__rtruediv__ = lambda x, other: _divide(other, x)
+Tensor.__matmul__ = _matmul
+Tensor.__rmatmul__ = lambda x, other: _matmul(other, x)
+Tensor.__neg__ = lambda x: _multiply(x, -1)
+Tensor.__pow__ = lambda x, exponent: _power(x, exponent=exponent)
+Tensor.__getitem__ = lambda x, index: _getitem(x, index=index)
+Tensor.sum = lambda x, axis=None, keepdims=False: _sum(x, axis=axis, keepdims=keepdims)
+Tensor.mean = _mean
+Tensor.reshape = lambda x, *shape: _reshape(x, shape=shape[0] if len(shape) == 1 else shape)
+Tensor.transpose = lambda x, *axes: _transpose(x, axes=axes or None)
+Tensor.swapaxes = _swapaxes
+Tensor.T = property(_transpose)

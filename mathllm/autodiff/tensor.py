@@ -1,0 +1,166 @@
+"""A primitive is a function that knows its own pullback; a tensor is an array that remembers how it was made."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from numbers import Real
+
+import numpy as np
+
+from ..errors import ShapeError
+
+
+def primitive(function: Callable | None = None, *, nondiff: tuple[str, ...] = ()):
+    """Turn `function(*arrays, **options) -> (value, pullback)` into a differentiable function.
+
+        value = f(x, …)        pullback(dvalue) = (dx, …),   dxᵢ = Σⱼ dvalueⱼ ∂fⱼ/∂xᵢ
+
+    Arrays in, array out; if any positional argument is a `Tensor`, the result is a `Tensor` that remembers the
+    pullback. Positional arguments arrive in `function` as floating-point arrays (lists and numbers are converted,
+    float32 stays float32); those named in `nondiff` (ids, masks) arrive as they are and get no gradient. Broadcasting
+    needs no care in a pullback: each gradient is summed to the shape of its argument here, once for all primitives.
+    A pullback of one argument may return its gradient alone; `None` stands for no gradient.
+
+    Raises: TypeError for a tensor given as an option, or for numbers that are not real.
+
+    >>> from mathllm import grad
+    >>> @primitive
+    ... def square(x):
+    ...     def pullback(dy):
+    ...         return 2 * x * dy
+    ...     return x * x, pullback
+    >>> float(square(3.0)), float(grad(square)(3.0))
+    (9.0, 6.0)
+    """
+    if function is None:
+        return functools.partial(primitive, nondiff=nondiff)
+    parameters = inspect.signature(function).parameters.values()
+    positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    skipped = {positional.index(name) for name in nondiff}
+
+    @functools.wraps(function)
+    def call(*args, **options):
+        if options and not options.keys().isdisjoint(positional):
+            args, options = _by_position(function, args, options)
+        traced = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        for name, option in options.items():
+            if isinstance(option, Tensor):
+                raise TypeError(f"{function.__name__}() cannot differentiate its option {name!r}")
+        if len(args) > len(positional) and not variadic:
+            function(*args, **options)  # lets Python word the complaint about too many arguments
+        values = _as_arrays(function.__name__.strip("_"), args, skipped)
+        value, pullback = function(*values, **options)
+        if not traced:
+            return value
+        return Tensor(value, tuple((i, args[i]) for i in traced if i not in skipped), pullback)
+
+    return call
+
+
+def _by_position(function, args, options):
+    """The same call with every positional parameter passed by position."""
+    bound = inspect.signature(function).bind(*args, **options)
+    bound.apply_defaults()
+    return bound.args, bound.kwargs
+
+
+def _as_arrays(name, args, skipped):
+    """Arguments as arrays: integers become float64, Python numbers take the dtype of the arrays beside them."""
+    values = [a.value if isinstance(a, Tensor) else a for a in args]
+    for i, value in enumerate(values):
+        if i in skipped:
+            values[i] = value if value is None else np.asarray(value)
+        elif value is not None and not isinstance(value, Real):
+            values[i] = _floating(name, value)
+    if any(isinstance(v, Real) for v in values):
+        dtype = _common_dtype([v for i, v in enumerate(values) if i not in skipped])
+        values = [np.asarray(v, dtype) if isinstance(v, Real) else v for v in values]
+    return values
+
+
+def _common_dtype(values):
+    """The dtype of the arrays among `values`; NumPy's own scalars decide only where there is no array."""
+    arrays = [v.dtype for v in values if isinstance(v, np.ndarray)]
+    scalars = [v.dtype for v in values if isinstance(v, np.floating)]
+    return np.result_type(*(arrays or scalars or [np.float64]))
+
+
+def _floating(name, value):
+    if not isinstance(value, np.ndarray):
+        if _holds_tensor(value):
+            raise TypeError(f"{name}() got a list of tensors; give it one array, or stack them first")
+        try:
+            value = np.asarray(value)
+        except ValueError as error:
+            raise ShapeError(f"{name}() needs an array, got rows of unequal length ({error})") from None
+    if value.dtype.kind == "f":
+        return value
+    if value.dtype.kind in "iub":
+        return value.astype(np.float64)
+    raise TypeError(f"{name}() needs real numbers, got {value.dtype} values")
+
+
+def _holds_tensor(value):
+    return isinstance(value, Tensor) or (isinstance(value, list | tuple) and any(map(_holds_tensor, value)))
+
+
+class Tensor:
+    """An array that remembers how it was computed: its value, the tensors it came from, and the pullback to them.
+
+    Tensors add, multiply, index and reshape like arrays (`arithmetic.py` gives them their operators). They are made by
+    `value_and_grad`, `grad` and `vjp`; a function built from primitives never needs to know whether it got arrays or
+    tensors.
+
+    >>> from mathllm import vjp
+    >>> value, pullback = vjp(lambda x: (x * x + 1).sum(), np.array([1.0, 2.0]))
+    >>> pullback(1.0)
+    (array([2., 4.]),)
+    """
+
+    __slots__ = ("parents", "pullback", "value")
+    __array_ufunc__ = None  # `array * tensor` asks the tensor
+
+    def __init__(self, value, parents=(), pullback=None):
+        self.value = np.asarray(value)
+        self.parents = parents  # ((argument position, tensor), …)
+        self.pullback = pullback
+        if self.value.dtype.kind != "f":
+            raise TypeError(f"a tensor holds floating-point numbers, got {self.value.dtype}")
+
+    shape = property(lambda self: self.value.shape)
+    dtype = property(lambda self: self.value.dtype)
+    ndim = property(lambda self: self.value.ndim)
+    size = property(lambda self: self.value.size)
+
+    def __repr__(self):
+        return f"Tensor({self.value!r})"
+
+    def __len__(self):
+        return len(self.value)
+
+    def __array__(self, *_, **__):
+        raise TypeError("NumPy functions do not record gradients: use the primitives of mathllm, or tensor.value")
+
+
+def sum_to(gradient, shape: tuple[int, ...]) -> np.ndarray:
+    """Undo broadcasting: sum `gradient` over the axes along which an array of `shape` was repeated.
+
+    If y = x repeated along an axis, every copy passes its gradient back to the same x, so the copies add up.
+
+    Raises: ShapeError if `shape` does not broadcast to the shape of `gradient`.
+
+    >>> sum_to(np.ones((3, 2)), (2,))
+    array([3., 3.])
+    """
+    gradient = np.asarray(gradient)
+    if gradient.shape == shape:
+        return gradient
+    extra = gradient.ndim - len(shape)
+    fits = extra >= 0 and all(n in (1, m) for n, m in zip(shape, gradient.shape[extra:], strict=True))
+    if not fits:
+        raise ShapeError(f"a gradient of shape {gradient.shape} does not belong to an argument of shape {shape}")
+    repeated = tuple(range(extra)) + tuple(
+        axis for axis, n in enumerate(shape, start=extra) if n == 1 and gradient.shape[axis] != 1
+    )
+    return gradient.sum(axis=repeated).reshape(shape)
