@@ -19,9 +19,9 @@ IDS = {row.id for row in reference.rows()}
 def ids_in_code(text):
     r"""The ids of reference values that the code cells of a chapter name; prose does not count, {…} stands for anything.
 
-    >>> sorted(ids_in_code('"run.step1.shape" ```{code-cell} python\\nx\\n```'))
+    >>> sorted(ids_in_code('"run.step1.shape" ```{code-cell} python\nx\n```'))
     []
-    >>> ids_in_code('```{code-cell} python\\nreference.check("run.step1.shape", (4,))\\n```')
+    >>> ids_in_code('```{code-cell} python\nreference.check("run.step1.shape", (4,))\n```')
     {'run.step1.shape'}
     >>> len(ids_in_code('```{code-cell} python\nreference.check(f"primer.ch02.table.band{n}", label)\n```'))
     5
