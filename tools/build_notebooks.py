@@ -220,7 +220,10 @@ def _unchanged(text):
     """Whether the files a chapter used are still the same (or unknown: then the cells decide alone)."""
     if not text.cache.exists():
         return True
-    known = json.loads(text.cache.read_text())
+    try:
+        known = json.loads(text.cache.read_text(encoding="utf-8"))
+    except ValueError:
+        return False
     return all(_sha256(text.root / path) == value for path, value in known.items())
 
 
