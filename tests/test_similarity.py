@@ -177,6 +177,11 @@ def test_a_text_shorter_than_the_window_has_fewer_pairs():
     assert ml.skip_gram_pairs([3, 4], 5)[0].tolist() == [3, 4]
 
 
+def test_sigmoid_is_a_half_at_zero_and_never_overflows():
+    assert ml.sigmoid([0, -1e4, 1e4]).tolist() == [0.5, 0, 1]
+    assert ml.sigmoid(np.float32([-100])).dtype == np.float32
+
+
 def test_negative_sampling_loss_at_zero_counts_coin_flips():
     zero = np.zeros((4, 3))
     assert ml.negative_sampling_loss(zero, zero, np.zeros((4, 5, 3))) == pytest.approx(6 * np.log(2))
@@ -229,6 +234,7 @@ def test_training_is_repeatable_and_rare_words_are_left_out():
         (lambda x: ml.mean_pool(x, np.array([[1, 1, 0], [1, 0, 0]])), (rng.normal(size=(2, 3, 4)),)),
         (ml.contextual_embeddings, (rng.normal(size=(2, 3, 4)),)),
         (lambda q, k: ml.info_nce(q, k, temperature=0.5), (rng.normal(size=(4, 3)), rng.normal(size=(4, 3)))),
+        (ml.sigmoid, (rng.normal(size=(2, 3)),)),
         (ml.negative_sampling_loss, (rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), rng.normal(size=(4, 2, 3)))),
     ],
 )
@@ -244,6 +250,7 @@ def test_pullback_agrees_with_central_differences(function, args):
         lambda x: ml.cosine_similarity_matrix(x, x),
         ml.mean_pool,
         ml.contextual_embeddings,
+        ml.sigmoid,
         lambda x: ml.info_nce(x, x),
         lambda x: ml.negative_sampling_loss(x, x, x[:, None]),
     ],

@@ -14,7 +14,7 @@ learn its own word vectors from plain text.
 from .cosine import COSINE_BANDS, cosine_similarity, cosine_similarity_matrix, interpret_cosine
 from .dot import dot
 from .sentences import contextual_embeddings, info_nce, mean_pool, retrieve
-from .word2vec import negative_sampling_loss, skip_gram_pairs, train_word2vec
+from .word2vec import negative_sampling_loss, sigmoid, skip_gram_pairs, train_word2vec
 from .words import WordVectors
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "mean_pool",
     "negative_sampling_loss",
     "retrieve",
+    "sigmoid",
     "skip_gram_pairs",
     "train_word2vec",
 ]

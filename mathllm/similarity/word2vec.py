@@ -46,6 +46,22 @@ def skip_gram_pairs(ids, window: int, rng: np.random.Generator | None = None) ->
 
 
 @primitive
+def sigmoid(x):
+    """Squeeze a score into (0, 1): the probability that it means "yes".
+
+        σ(x) = 1 / (1 + e⁻ˣ) = ½ (1 + tanh ½x),      σ′ = σ (1 − σ) ≤ ¼             (2.13)
+
+    x: any shape   ->   the same shape. The second form never overflows.
+    Source: 001, §4.2.2; 004, listing of the XOR network.
+
+    >>> sigmoid([0.0, 2.0, -1000.0]).round(3)
+    array([0.5  , 0.881, 0.   ])
+    """
+    s = 0.5 * (1 + np.tanh(0.5 * x))
+    return s, lambda dy: dy * s * (1 - s)
+
+
+@primitive
 def negative_sampling_loss(centre, context, negatives):
     """Tell the true neighbour from words drawn at random: the loss of a batch of pairs.
 
@@ -70,16 +86,12 @@ def negative_sampling_loss(centre, context, negatives):
     loss = np.logaddexp(0, -true_scores) + np.logaddexp(0, noise_scores).sum(axis=1)
 
     def pullback(dloss):
-        dtrue = dloss / len(centre) * (_sigmoid(true_scores) - 1)  # (B,)
-        dnoise = dloss / len(centre) * _sigmoid(noise_scores)  # (B, K)
+        dtrue = dloss / len(centre) * (sigmoid(true_scores) - 1)  # (B,)
+        dnoise = dloss / len(centre) * sigmoid(noise_scores)  # (B, K)
         dcentre = dtrue[:, None] * context + np.einsum("bk,bkd->bd", dnoise, negatives)
         return dcentre, dtrue[:, None] * centre, dnoise[:, :, None] * centre[:, None, :]
 
     return loss.mean(), pullback
-
-
-def _sigmoid(s):
-    return 0.5 * (1 + np.tanh(0.5 * s))  # never overflows
 
 
 def train_word2vec(
