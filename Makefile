@@ -3,7 +3,6 @@
 VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   := $(if $(filter no,$(MODELS)),,.data/.ready)
-START  := notebooks/00_start.ipynb
 PYTEST := python -m pytest -q -n logical --dist loadfile
 
 # Programs are called by their name: nbgrader, for one, starts alembic that way.
@@ -19,7 +18,7 @@ help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 lab: setup $(DATA)  ## open the book in JupyterLab (LAB_ARGS="--no-browser --port 9999" passes options on)
-	@jupyter lab --config tools/jupyter_lab_config.py $(LAB_ARGS) $(START)
+	@jupyter lab --config tools/jupyter_lab_config.py $(LAB_ARGS)
 
 setup:  ## create .venv, or mend it (PYTHON=... chooses the Python)
 	@sh tools/set_up.sh
@@ -27,13 +26,12 @@ setup:  ## create .venv, or mend it (PYTHON=... chooses the Python)
 data: setup  ## fetch the real data that is still missing (MODELS=no leaves it out everywhere)
 	@python tools/fetch_data.py
 
-.data/.ready: | setup
+.data/.ready: mathllm/data_packages.toml | setup
 	@python tools/fetch_data.py
 	@mkdir -p $(@D) && touch $@
 
 test: setup $(DATA) lint check-source  ## prove everything: code, exercises, notebooks, site (ten minutes)
-	@$(PYTEST)
-	@$(PYTEST) --nbval notebooks
+	@$(PYTEST) --nbval --nbval-current-env
 
 quick: setup $(DATA) lint check-source  ## the same without the notebooks and the site (under two minutes)
 	@$(PYTEST) -m "not slow" --ignore tests/notebooks --ignore tests/site
@@ -48,7 +46,7 @@ notebooks: setup $(DATA)  ## build the notebooks whose text has changed
 	@python tools/build_notebooks.py
 
 site: setup  ## render the book as web pages into _site
-	@sphinx-build -q -W --keep-going -b html book _site
+	@python tools/build_site.py
 
 lock: setup  ## pin the newest versions that fit pyproject.toml into requirements.lock
 	@uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade \
