@@ -6,12 +6,17 @@ nbgrader generate_feedback 01_vectors && nbgrader release_feedback 01_vectors
 nbgrader export
 """
 
+import os
 from pathlib import Path
 
 c = get_config()  # noqa: F821  traitlets provides it
 
 c.CourseDirectory.course_id = "mathllm"
 c.CourseDirectory.root = str(Path(__file__).resolve().parent)
+
+# Where work is handed in: nbgrader's own place (/usr/local/share/nbgrader/exchange, mode 0777), or another.
+if os.environ.get("MATHLLM_EXCHANGE"):
+    c.Exchange.root = os.environ["MATHLLM_EXCHANGE"]
 
 c.ClearSolutions.code_stub = {"python": "# your code here"}
 c.ClearSolutions.text_stub = "*Your answer here.*"

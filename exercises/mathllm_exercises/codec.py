@@ -15,7 +15,9 @@ __all__ = ["MAX_TEXT", "CodecError", "decode", "dumps", "encode", "loads"]
 MAX_TEXT = 4_000_000  # characters of JSON in one message
 MAX_ENTRIES = 200_000  # numbers and strings in one value
 MAX_DEPTH = 8
-DTYPES = {str(np.dtype(code)): np.dtype(code) for code in "?bhilqBHILQefd"}
+DTYPES = {name: np.dtype(name) for name in ("bool", "float16", "float32", "float64")} | {
+    f"{sign}int{bits}": np.dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
 
 
 class CodecError(ValueError):

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from nbclient.exceptions import DeadKernelError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from nbgrader import utils
 from nbgrader.api import Gradebook
@@ -81,20 +82,21 @@ class TrustedExecute(Execute):
         self._marks, self._received = {}, {}
         self._deadline = time.monotonic() + self.notebook_timeout
         self._by_grade_id = {item.grade_id: item for item in items() if item.kind != "text"}
-        problem = nb.metadata.get("mathllm", {}).get("review")
+        unread = nb.metadata.get("mathllm", {}).get("review")
+        missing = "no values came back from the notebook"
         try:
             self._key = course_key(self.course_key_file)
             nb, resources = super().preprocess(nb, resources, km)
         except Exception as error:
-            problem = problem or f"the notebook did not run to its end ({type(error).__name__})"
-            self.log.error("%s: %s: %s", self._names["student"], problem, error)
+            missing = f"the notebook did not run to its end ({type(error).__name__})"
+            self.log.error("%s: %s: %s", self._names["student"], missing, error)
         review = resources["mathllm_review"] = {}
         for cell in nb.cells:
             if self._is_ours(cell):
                 name = cell.metadata.nbgrader["grade_id"]
                 marks = self._marks.get(name)
-                if problem or marks is None:
-                    review[name] = problem or "no values came back from the notebook"
+                if unread or marks is None:
+                    review[name] = unread or missing
                 _write(cell, marks, review.get(name))
         return nb, resources
 
@@ -102,7 +104,6 @@ class TrustedExecute(Execute):
         """Run one cell, or ask for the values of an answer in place of a graded cell."""
         if index == 0:
             self._run(f"mask({[name for item in self._by_grade_id.values() for name in item.masked]!r})", index)
-            self.nb.cells[0] = cell
         if time.monotonic() > self._deadline:
             return cell, resources
         if not self._is_ours(cell):
@@ -110,8 +111,10 @@ class TrustedExecute(Execute):
         name = cell.metadata.nbgrader["grade_id"]
         try:
             self._marks[name] = self._judge(self._by_grade_id[name], index)
-        finally:
-            self.nb.cells[index] = cell
+        except DeadKernelError:
+            raise
+        except Exception:
+            self.log.exception("%s: %s could not be judged", self._names["student"], name)
         return cell, resources
 
     def _is_ours(self, cell):
@@ -132,15 +135,19 @@ class TrustedExecute(Execute):
         return verdict(item, cases, replies[0] if replies else None, student, nonce)
 
     def _run(self, call, index):
-        """Run a call of kernel_side in the kernel; its outputs."""
+        """Run a call of kernel_side in the kernel, in a cell of its own; its outputs."""
         probe = new_code_cell(f"import mathllm_exercises.kernel_side as _side; _side.{call}; del _side")
-        return self.execute_cell(probe, index, store_history=False).outputs
+        cell = self.nb.cells[index]
+        try:
+            return self.execute_cell(probe, index, store_history=False).outputs
+        finally:
+            self.nb.cells[index] = cell  # nbclient puts the cell it ran in its place
 
-    async def async_start_new_kernel(self, **kwargs):
+    def start_new_kernel(self, **kwargs):
         """Start the kernel with the learner's id in its environment, and without the course key."""
         environment = {name: value for name, value in os.environ.items() if name != "MATHLLM_COURSE_KEY"}
         kwargs["env"] = {**environment, "MATHLLM_LEARNER": self._names["student"]}
-        await super().async_start_new_kernel(**kwargs)
+        super().start_new_kernel(**kwargs)
 
     def output(self, outs, msg, display_id, cell_index):
         """Take an output from the kernel, up to a limit."""
@@ -152,7 +159,7 @@ class TrustedExecute(Execute):
 
 def _write(cell, marks, review):
     """Put a verdict into a graded cell: the feedback as text, the score as a plain float within [0, max]."""
-    points = min(max(marks.points, 0.0), float(cell.metadata.nbgrader["points"])) if marks and not review else 0.0
+    points = min(max(marks.points, 0.0), float(cell.metadata.nbgrader["points"])) if marks else 0.0
     lines = [marking.text(marks, private=True)] if marks else []
     lines += [f"Marked for review: {review}."] if review else []
     cell.outputs = [

@@ -1,0 +1,218 @@
+"""What check() promises the learner, on small exercises of its own."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from mathllm_exercises import Item, Mistake, check, item, items, learner, numbers, registry, values
+from mathllm_exercises.item import gradient, keeps_dtype, leaves_inputs, refuses, shape
+from mathllm_exercises.own_numbers import own_numbers
+
+from mathllm.errors import UnknownReferenceError
+
+
+def make(id, kind="function", **fields):
+    record = {
+        "title": "A small exercise", "task": "", "difficulty": 1, "minutes": 1, "source": "ours", "answer": "double",
+    }  # fmt: skip
+    return Item(id, kind, **(record | fields))
+
+
+def doubled(x):
+    if x.size == 0:
+        raise ValueError("nothing to double")
+    return 2 * x
+
+
+DOUBLE = make(
+    "99.test.double",
+    expected=doubled,
+    checks=(
+        values(3, lambda rng: [(rng.normal(size=4),)], public=[(np.array([1.0, 2.0]),)]),
+        shape(1, lambda rng: [(rng.normal(size=(2, 3)),)]),
+        keeps_dtype(1, public=[(np.ones(2, np.float32),)]),
+        leaves_inputs(1, lambda rng: [(rng.normal(size=3),)]),
+        refuses(1, public=[(np.array([]),)]),
+    ),
+    mistakes=(
+        Mistake(lambda x: x * x, "You squared instead of doubling.", score=1),
+        Mistake(lambda x: x + x if x.size else x, "Nothing to double is an error.", score=6),
+    ),
+)
+OWN = make(
+    "99.test.own", "value", answer="total", numbers=lambda rng: {"a": int(rng.integers(1, 10**9)), "b": 0.123},
+    expected=lambda a, b: a + b, checks=(values(2, decimals=2),), mistakes=(Mistake(lambda a, b: a - b, "Add."),),
+)  # fmt: skip
+SLOPE = make(
+    "99.test.slope", "gradient", answer="pullback", expected=lambda x, dy: 2 * x * dy,
+    checks=(gradient(2, lambda x: x * x, lambda rng: [(rng.normal(size=3), rng.normal(size=3))]),),
+)  # fmt: skip
+TEXT = make("99.test.text", "text", answer="", rubric=((2, "says why"), (1, "says how")))
+
+
+@pytest.fixture(autouse=True)
+def small_exercises(monkeypatch):
+    found = {entry.id: entry for entry in (DOUBLE, OWN, SLOPE, TEXT)}
+    monkeypatch.setattr(registry, "_all", lambda: found)
+    monkeypatch.setenv("MATHLLM_LEARNER", "ada")
+
+
+def test_a_right_answer_passes_every_check_and_scores_all_points(capsys):
+    report = check("99.test.double", doubled)
+    assert report.passed
+    assert report.mistakes == ()
+    assert report.score() == 7.0
+    assert type(report.score()) is float
+
+
+def test_a_passing_report_reads_the_same_every_time():
+    """nbval compares the text, so fresh random inputs must not show in it."""
+    assert str(check("99.test.double", doubled)) == str(check("99.test.double", doubled))
+    assert str(check("99.test.double", doubled)).splitlines()[0] == "A small exercise (99.test.double): 7 of 7 points"
+
+
+def test_the_first_failing_case_is_shown_with_what_was_expected_and_what_came():
+    text = str(check("99.test.double", lambda x: 3 * x))
+    assert "double([1, 2])\n      expected [2, 4], got [3, 6]" in text
+    assert text.count("expected") == 1
+
+
+def test_a_known_mistake_is_named_also_next_to_another_one():
+    squares = check("99.test.double", lambda x: x**2)
+    assert squares.mistakes == ("You squared instead of doubling.",)
+    assert "→ You squared" in str(squares)
+    assert check("99.test.double", lambda x: x * 2.0).mistakes == ("Nothing to double is an error.",)
+    assert check("99.test.double", lambda x: 5 * doubled(x)).mistakes == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (lambda x: 1 / 0, "raised ZeroDivisionError: division by zero"),
+        (lambda: None, "raised TypeError"),
+        (lambda x: sys.exit(), "raised SystemExit"),
+        (lambda x: "two", "not a number"),
+        (lambda x: object(), "not plain data"),
+        (lambda x: x.tolist()[0], r"expected shape \(2,\), got shape \(\)"),
+        (lambda x: x * np.nan, "contains NaN"),
+        (3, "the answer should be a function, and is a int"),
+    ],
+)
+def test_a_wrong_answer_is_explained_and_never_raised(answer, reason):
+    report = check("99.test.double", answer)
+    assert report.marks.points == 0
+    assert re.search(reason, str(report))
+
+
+@pytest.mark.parametrize("answer", [..., None, lambda x: None, lambda x: ...])
+def test_no_answer_yet_is_told_apart_from_a_wrong_one(answer):
+    report = check("99.test.double", answer)
+    assert report.marks.points == 0
+    assert str(report).endswith("no answer yet")
+    assert "no answer yet" in report._repr_html_()
+
+
+def test_an_answer_that_only_raises_earns_nothing_for_refusing_bad_input():
+    def refuse(x):
+        raise ValueError
+
+    assert check("99.test.double", refuse).marks.points == 0
+
+
+def test_zeros_of_the_right_shape_earn_nothing():
+    assert check("99.test.double", np.zeros_like).marks.points == 0
+
+
+def test_an_answer_that_spoils_its_input_loses_that_check():
+    def spoil(x):
+        if x.size == 0:
+            raise ValueError
+        x *= 2
+        return x
+
+    report = check("99.test.double", spoil)
+    assert [o.check.name for o in report.marks.outcomes if o.failure] == ["leaves its inputs alone"]
+
+
+def test_the_packages_own_function_is_not_an_answer():
+    import mathllm
+
+    report = check("99.test.double", mathllm.norm)
+    assert report.marks.points == 0
+    assert "mathllm's own double" in str(report)
+
+
+def test_a_value_item_compares_at_the_printed_precision_and_does_not_give_the_value_away():
+    mine = numbers("99.test.own")
+    assert check("99.test.own", mine.a + 0.12).passed
+    wrong = check("99.test.own", mine.a + 0.2)
+    assert not wrong.passed
+    assert f"{mine.a}.12" not in str(wrong)
+    assert check("99.test.own", mine.a - 0.123).mistakes == ("Add.",)
+
+
+def test_own_numbers_depend_on_the_learner_and_on_nothing_else(monkeypatch):
+    mine = numbers("99.test.own")
+    assert numbers("99.test.own") == mine
+    assert vars(mine) == own_numbers(OWN, "ada")
+    monkeypatch.setenv("MATHLLM_LEARNER", "grace")
+    assert learner() == "grace"
+    assert numbers("99.test.own") != mine
+    with pytest.raises(ValueError, match="same numbers for everybody"):
+        numbers("99.test.double")
+
+
+def test_a_gradient_is_checked_against_finite_differences():
+    assert check("99.test.slope", lambda x, dy: 2 * x * dy).passed
+    assert check("99.test.slope", lambda x, dy: x * dy).marks.points == 0
+
+
+def test_an_unknown_id_names_the_near_ones():
+    with pytest.raises(UnknownReferenceError, match=r"did you mean 99\.test\.double"):
+        check("99.test.dubble", doubled)
+    with pytest.raises(ValueError, match="read by a person"):
+        check("99.test.text", "an essay")
+
+
+def test_items_are_found_by_chapter_number_and_by_slug():
+    assert items("99") == items("test") == items()
+    assert items("98") == []
+    assert item("99.test.text").points == 3.0
+
+
+def test_the_html_report_escapes_what_an_answer_returns():
+    assert "<script>" not in check("99.test.double", lambda x: "<script>alert()</script>")._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"id": "norm"}, "NN.slug.name"),
+        ({"kind": "quiz"}, "is none of"),
+        ({"difficulty": 4}, "difficulty"),
+        ({"hints": ("a", "b", "c", "d")}, "three hints"),
+        ({"checks": ()}, "expected and checks"),
+        ({"checks": (values(1, public=[()]), values(1, public=[()]))}, "same name"),
+        ({"checks": (values(1),)}, "needs cases"),
+        ({"kind": "value", "checks": (values(1), shape(1))}, "exactly one check"),
+        ({"kind": "text", "checks": ()}, "rubric"),
+    ],
+)
+def test_a_malformed_item_is_refused(fields, problem):
+    record = {"id": "99.test.bad", "kind": "function", "expected": doubled, "checks": DOUBLE.checks} | fields
+    with pytest.raises(ValueError, match=problem):
+        make(**record)
+
+
+def test_the_learners_side_needs_numpy_alone():
+    """In the browser there is no nbgrader, and no IPython is needed to look at a report."""
+    code = (
+        "import sys\n"
+        "for name in ('IPython', 'nbgrader', 'nbformat', 'matplotlib', 'jupytext'): sys.modules[name] = None\n"
+        "from mathllm_exercises import check, items\n"
+        "print(check('01.vectors.quick_components', 4).score())"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "1.0"

@@ -1,0 +1,139 @@
+"""Proofs over every exercise of the book: solutions earn all, stubs nothing, known mistakes what their card says.
+
+They take the road a submission takes — inputs drawn, values encoded, decoded, judged — without starting a kernel.
+"""
+
+import copy
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+from mathllm_exercises import check, item, items, marking
+from mathllm_exercises.kernel_side import NOT_DEFINED
+from mathllm_exercises.own_numbers import own_numbers
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import exercise_cells  # noqa: E402
+
+ASSIGNMENTS = sorted((ROOT / "exercises" / "assignments").glob("*.md"))
+SOURCES = sorted((ROOT / "exercises" / "source").glob("*/*.ipynb"))
+CODE_ITEMS = [entry.id for entry in items() if entry.kind != "text"]
+LEARNERS = ("reader", "ada", "grace")  # each seed is another grading, with other private cases and own numbers
+
+
+def marks_of(entry, answer, learner, seed):
+    """What an answer earns: the road of a submission."""
+    cases = marking.draw(entry, np.random.default_rng(seed))
+    observations = marking.read(marking.observe_all(answer, cases), cases)
+    return marking.mark(entry, cases, observations, own_numbers(entry, learner))
+
+
+def run_assignment(path, source_of):
+    """Run an assignment's cells in order and yield (item, answer) after each answer cell."""
+    namespace = {}
+    for cell in exercise_cells.read_assignment(path):
+        entry = item(cell.options["item"]) if "item" in cell.options else None
+        if cell.kind != "code":
+            continue
+        if entry:
+            namespace.pop(entry.answer, None)
+        exec(compile(source_of(cell.source), path.name, "exec"), namespace)
+        if entry:
+            yield entry, namespace.get(entry.answer, NOT_DEFINED)
+
+
+@pytest.mark.parametrize("path", ASSIGNMENTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_solution_scores_full(path, learner, monkeypatch):
+    monkeypatch.setenv("MATHLLM_LEARNER", learner)
+    for seed, (entry, answer) in enumerate(run_assignment(path, lambda source: source)):
+        marks = marks_of(entry, answer, learner, seed)
+        assert marks.points == entry.points, marking.text(marks)
+
+
+@pytest.mark.parametrize("path", ASSIGNMENTS, ids=lambda path: path.stem)
+def test_every_released_stub_scores_nothing(path, monkeypatch):
+    monkeypatch.setenv("MATHLLM_LEARNER", "reader")
+    seen = []
+    for entry, answer in run_assignment(path, exercise_cells.released):
+        assert marks_of(entry, answer, "reader", 0).points == 0
+        assert check(entry.id, answer).marks.points == 0
+        seen.append(entry.id)
+    assert seen == [entry.id for _, entry in exercise_cells.answers(path) if entry.kind != "text"]
+
+
+@pytest.mark.parametrize("id", CODE_ITEMS)
+def test_the_expected_answer_scores_full(id):
+    """Quick questions have no assignment; their expected value stands in for the solution."""
+    entry = item(id)
+    for seed, learner in enumerate(LEARNERS):
+        answer = entry.expected if entry.calls else entry.expected(**own_numbers(entry, learner))
+        marks = marks_of(entry, answer, learner, seed)
+        assert marks.points == entry.points, marking.text(marks)
+
+
+@pytest.mark.parametrize("id", CODE_ITEMS)
+def test_every_known_mistake_scores_what_its_card_says_and_is_named(id, monkeypatch):
+    entry = item(id)
+    for mistake in entry.mistakes:
+        for seed, learner in enumerate(LEARNERS):
+            answer = mistake.make if entry.calls else mistake.make(**own_numbers(entry, learner))
+            marks = marks_of(entry, answer, learner, seed)
+            assert marks.points == mistake.score, f"{mistake.sentence}\n{marking.text(marks)}"
+            assert mistake.sentence in marks.mistakes, f"{mistake.sentence}\n{marking.text(marks)}"
+        monkeypatch.setenv("MATHLLM_LEARNER", learner)
+        assert mistake.sentence in check(id, answer).mistakes
+
+
+@pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).calls])
+def test_every_function_item_knows_three_mistakes(id):
+    assert len(item(id).mistakes) >= 3
+    assert len({mistake.sentence for mistake in item(id).mistakes}) == len(item(id).mistakes)
+
+
+@pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).calls])
+def test_an_answer_that_always_raises_or_is_always_zero_scores_nothing(id):
+    def raises(*args):
+        raise ValueError
+
+    entry = item(id)
+    assert marks_of(entry, raises, "reader", 0).points == 0
+    assert marks_of(entry, lambda *args: float("nan"), "reader", 0).points == 0
+
+
+@pytest.mark.parametrize("id", CODE_ITEMS)
+def test_no_answer_yet_is_no_answer_yet(id):
+    for answer in (..., None):
+        report = check(id, answer)
+        assert report.marks.points == 0
+        assert str(report).endswith("no answer yet")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_released_notebooks_hold_no_solution_and_no_rubric(path):
+    from nbgrader.preprocessors import ClearSolutions
+
+    notebook = nbformat.read(path, 4)
+    released, _ = ClearSolutions(code_stub={"python": "# your code here"}).preprocess(copy.deepcopy(notebook), {})
+    text = "\n".join(cell.source for cell in released.cells)
+    assert "SOLUTION" not in text
+    solved = [cell.source for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("solution")]
+    assert len(solved) >= 8
+    for source in solved:
+        kept = [line.strip() for line in exercise_cells.released(source).splitlines()]
+        hidden = [line.strip() for line in source.splitlines() if "SOLUTION" not in line]
+        answers = [cell.source for cell in released.cells if cell.metadata.get("nbgrader", {}).get("solution")]
+        for line in hidden:
+            if line not in kept:
+                assert all(line not in [row.strip() for row in answer.splitlines()] for answer in answers), line
+    for entry in items():
+        assert all(criterion not in text for _, criterion in entry.rubric)
+
+
+def test_every_graded_item_is_asked_in_an_assignment():
+    asked = [entry.id for path in ASSIGNMENTS for _, entry in exercise_cells.answers(path)]
+    assert sorted(asked) == sorted(entry.id for entry in items() if entry.graded)

@@ -1,0 +1,183 @@
+"""What happens to a submission before any of it runs: read without trust, graded cells put in order, never an error."""
+
+import copy
+import json
+import os
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbgrader.api import Gradebook
+from nbgrader.preprocessors import CheckCellMetadata, ComputeChecksums, OverwriteCells, SaveCells
+
+from mathllm_exercises.sanitise import Restore, prepare_submission, read_notebook
+
+FLAGS = {"schema_version": 3, "grade": False, "locked": False, "solution": False, "task": False}
+
+
+def labelled(make, source, name, **flags):
+    return make(source, metadata={"nbgrader": FLAGS | {"grade_id": name} | flags})
+
+
+SOURCE = new_notebook(
+    cells=[
+        new_markdown_cell("A heading"),
+        labelled(new_markdown_cell, "The card", "norm-card", locked=True),
+        labelled(new_code_cell, "# your code here", "norm-answer", solution=True),
+        labelled(new_code_cell, "check(norm).score()", "norm", grade=True, locked=True, points=4.0),
+        labelled(new_markdown_cell, "*Your answer here.*", "why", grade=True, solution=True, points=2.0),
+    ],
+    metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+)
+
+
+@pytest.fixture
+def resources(tmp_path):
+    """A gradebook that knows the source notebook."""
+    names = {"notebook": "nb", "assignment": "a1", "student": "ada", "db_url": f"sqlite:///{tmp_path}/gradebook.db"}
+    with Gradebook(names["db_url"]) as gradebook:
+        gradebook.add_assignment("a1")
+    notebook, given = copy.deepcopy(SOURCE), {"nbgrader": names}
+    for step in (ComputeChecksums, SaveCells):
+        notebook, given = step().preprocess(notebook, given)
+    return given
+
+
+def sanitised(notebook, resources):
+    """Our step and those of nbgrader that follow it; the cells with a grade id, by that id."""
+    notebook, resources = Restore().preprocess(notebook, resources)
+    notebook, resources = OverwriteCells().preprocess(notebook, resources)
+    notebook, resources = CheckCellMetadata().preprocess(notebook, resources)
+    nbformat.validate(notebook)
+    known = [cell for cell in notebook.cells if "nbgrader" in cell.metadata]
+    assert len({cell.metadata.nbgrader["grade_id"] for cell in known}) == len(known)
+    return notebook, {cell.metadata.nbgrader["grade_id"]: cell for cell in known}
+
+
+def hand_in():
+    notebook = copy.deepcopy(SOURCE)
+    notebook.cells[2].source = "def norm(x): return 1"
+    return notebook
+
+
+def assert_gradable(cells):
+    assert cells["norm"].source == "check(norm).score()"
+    assert cells["norm"].cell_type == "code"
+    assert cells["norm"].metadata.nbgrader["points"] == 4.0
+    assert cells["norm"].metadata.nbgrader["grade"]
+    assert cells["why"].metadata.nbgrader["points"] == 2.0
+
+
+def test_an_honest_submission_keeps_its_answers_and_its_order(resources):
+    notebook, cells = sanitised(hand_in(), resources)
+    assert_gradable(cells)
+    assert [cell.source for cell in notebook.cells] == [cell.source for cell in hand_in().cells]
+
+
+def test_deleted_cells_come_back_after_their_answer(resources):
+    notebook = hand_in()
+    del notebook.cells[3:]
+    notebook.cells.append(new_code_cell("my_notes = 1"))
+    notebook, cells = sanitised(notebook, resources)
+    assert_gradable(cells)
+    sources = [cell.source for cell in notebook.cells]
+    assert sources.index("check(norm).score()") == sources.index("def norm(x): return 1") + 1
+
+
+def test_a_duplicated_cell_counts_once(resources):
+    notebook = hand_in()
+    notebook.cells += [copy.deepcopy(notebook.cells[2]), copy.deepcopy(notebook.cells[3])]
+    notebook.cells[5].source = "def norm(x): return 2"
+    _, cells = sanitised(notebook, resources)
+    assert_gradable(cells)
+    assert cells["norm-answer"].source == "def norm(x): return 2"
+
+
+def test_changed_points_types_sources_and_flags_are_put_right(resources):
+    notebook = hand_in()
+    notebook.cells[3] = labelled(new_markdown_cell, "8.0", "norm", grade=False, solution=True, points=1000)
+    notebook.cells[4].metadata["nbgrader"] = FLAGS | {"grade_id": "why", "points": -5, "locked": True}
+    notebook.cells[4].source = "Because."
+    _, cells = sanitised(notebook, resources)
+    assert_gradable(cells)
+    assert cells["why"].source == "Because."
+
+
+@pytest.mark.parametrize("metadata", [{}, {"nbgrader": {}}, {"nbgrader": 3}, {"nbgrader": {"grade_id": ["norm"]}}])
+def test_stripped_or_mangled_metadata_lose_no_graded_cell(resources, metadata):
+    notebook = hand_in()
+    for cell in notebook.cells:
+        cell.metadata = nbformat.from_dict(metadata)
+    _, cells = sanitised(notebook, resources)
+    assert_gradable(cells)
+
+
+def test_a_cell_that_the_course_does_not_know_is_an_ordinary_cell(resources):
+    notebook = hand_in()
+    notebook.cells.append(labelled(new_code_cell, "100.0", "extra", grade=True, locked=True, points=100))
+    notebook, cells = sanitised(notebook, resources)
+    assert "extra" not in cells
+    assert notebook.cells[-1].metadata == {}
+
+
+def written(path, data):
+    path.write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
+    return path
+
+
+CELL = {"cell_type": "code", "source": "1", "metadata": {}, "outputs": [], "execution_count": None}
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ('{"cells": [', "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
+        ("[]", "cannot be read"),
+        ({"nbformat": 3, "worksheets": []}, "format 3"),
+        ({"nbformat": 4}, "cannot be read"),
+        ({"nbformat": 4, "cells": 5}, "cannot be read"),
+        ({"nbformat": 4, "cells": [CELL | {"cell_type": "heading"}]}, "cannot be read"),
+        ({"nbformat": 4, "cells": [CELL | {"source": 7}]}, "cannot be read"),
+        ({"nbformat": 4, "cells": [None]}, "cannot be read"),
+        ({"nbformat": 4, "cells": [CELL | {"cell_type": "markdown", "attachments": 3}]}, "cannot be read"),
+        ({"nbformat": 4, "cells": [CELL] * 1_001}, "more than 1000 cells"),
+        (" " * 20_000_001, "larger than 20 MB"),
+    ],
+)
+def test_what_cannot_be_read_becomes_an_empty_notebook_for_review(tmp_path, resources, data, problem):
+    notebook, found = read_notebook(written(tmp_path / "nb.ipynb", data))
+    assert problem in found
+    notebook, cells = sanitised(notebook, resources | {"mathllm_problem": found})
+    assert_gradable(cells)
+    assert notebook.metadata.mathllm["review"] == found
+
+
+def test_outputs_and_odd_fields_of_a_submission_are_dropped(tmp_path):
+    data = {"nbformat": 4, "metadata": 3, "cells": [CELL | {"outputs": "evil", "id": 5, "source": ["a\n", "b"]}]}
+    notebook, problem = read_notebook(written(tmp_path / "nb.ipynb", data))
+    assert problem is None
+    assert notebook.cells[0].source == "a\nb"
+    assert notebook.cells[0].outputs == []
+    nbformat.validate(notebook)
+
+
+def test_links_and_pipes_are_not_followed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "submitted" / "ada" / "a1"
+    folder.mkdir(parents=True)
+    (tmp_path / "source" / "a1").mkdir(parents=True)
+    for name in ("nb", "second"):
+        written(tmp_path / "source" / "a1" / f"{name}.ipynb", {"nbformat": 4, "cells": [CELL]})
+    secret = written(tmp_path / "secret.ipynb", {"nbformat": 4, "cells": [CELL]})
+    (folder / "nb.ipynb").symlink_to(secret)
+    (folder / "data.csv").symlink_to(secret)
+    os.mkfifo(folder / "pipe")
+    assert read_notebook(folder / "nb.ipynb")[1] == "the notebook is not a regular file"
+
+    notebooks = [str(folder / "nb.ipynb")]
+    prepare_submission(assignment="a1", student="ada", notebooks=notebooks)
+    assert list(folder.iterdir()) == []
+    assert secret.exists()
+    assert notebooks == [str(folder / "nb.ipynb"), str(folder / "second.ipynb")]
+    assert [read_notebook(path)[1] for path in notebooks] == ["the notebook is missing"] * 2
