@@ -49,7 +49,7 @@ def skip_gram_pairs(ids, window: int, rng: np.random.Generator | None = None) ->
 def sigmoid(x):
     """Squeeze a score into (0, 1): the probability that it means "yes".
 
-        σ(x) = 1 / (1 + e⁻ˣ) = ½ (1 + tanh ½x),      σ′ = σ (1 − σ) ≤ ¼             (2.13)
+        σ(x) = 1 / (1 + e⁻ˣ) = ½ (1 + tanh ½x),      σ′ = σ (1 − σ) ≤ ¼
 
     x: any shape   ->   the same shape. The second form never overflows.
     Source: 001, §4.2.2; 004, listing of the XOR network.
@@ -65,7 +65,7 @@ def sigmoid(x):
 def negative_sampling_loss(centre, context, negatives):
     """Tell the true neighbour from words drawn at random: the loss of a batch of pairs.
 
-        L = (1/B) Σ_b [ −ln σ(u_b·v_b) − Σ_k ln σ(−n_bk·v_b) ],      σ(s) = 1/(1 + e⁻ˢ)   (2.14)
+        L = (1/B) Σ_b [ −ln σ(u_b·v_b) − Σ_k ln σ(−n_bk·v_b) ]                     (2.14)
         ∂(−ln σ(s))/∂s = σ(s) − 1,      ∂(−ln σ(−s))/∂s = σ(s)
 
     centre: v (B, d)   context: u (B, d)   negatives: n (B, K, d)   ->   one number
