@@ -9,6 +9,7 @@ that fails leaves the old pages in place.
 import argparse
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -72,10 +73,18 @@ def build(output):
         shutil.copytree(ROOT / "book", book, ignore=shutil.ignore_patterns("web", "lite", "__pycache__", ".*"))
         shutil.copytree(VENDOR, book / "_static" / "vendor")
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
-        if subprocess.run([*command, "-d", Path(folder) / "doctrees", book, pages]).returncode:
-            raise BuildError("the site was not built: mend what is listed above")
+        command += ["-d", Path(folder) / "doctrees", book, pages]
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise BuildError(f"{_where(done.stderr, folder)}\nthe site was not built: mend what is listed here")
         shutil.rmtree(output, ignore_errors=True)
         shutil.move(pages, output)
+
+
+def _where(warnings, folder):
+    """Sphinx's warnings, with places that their reader knows."""
+    warnings = warnings.strip().replace(f"{folder}{os.sep}", "")  # MyST-NB writes x.ipynb:30007 for a line of cell 3
+    return re.sub(r"\.ipynb:(\d+)\d{4}\b", r".ipynb, cell \1", warnings)
 
 
 def main():

@@ -1,0 +1,323 @@
+"""The pages: complete, linked, readable by all, and they ask no other server."""
+
+import functools
+import http.server
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+CHAPTERS = [name for name in NOTEBOOKS if not name.startswith("00_")]
+FRONT = sorted(path.stem for path in (ROOT / "book").glob("*.md") if not path.name[0].isdigit())
+PAGES = [f"{name}.html" for name in FRONT] + [f"notebooks/{name}.html" for name in NOTEBOOKS]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+VENDOR = ROOT / ".cache" / "vendor"
+
+
+def build(output, root=ROOT):
+    command = [sys.executable, root / "tools" / "build_site.py", "--output", output]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The folder of the site, built once from the committed notebooks."""
+    if shutil.which("npm") is None and not (VENDOR / "stamp").exists():
+        pytest.skip("THE SITE WAS NOT BUILT: npm is not installed (Debian: apt install npm)")
+    output = tmp_path_factory.mktemp("site") / "pages"
+    done = build(output)
+    assert done.returncode == 0, done.stderr
+    return output
+
+
+# --- The pages as files
+
+
+class Page(HTMLParser):
+    """What a test asks of a page: its images, links, ids and what it loads."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.images, self.links, self.ids, self.loads = [], [], set(), []
+        self.text = path.read_text(encoding="utf-8")
+        self.feed(self.text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.ids |= {attributes[key] for key in ("id", "name") if attributes.get(key) and tag != "meta"}
+        if tag == "img":
+            self.images.append(attributes)
+        if tag == "a" and attributes.get("href"):
+            self.links.append(attributes["href"])
+        if tag in ("script", "img", "iframe", "source", "video", "audio") and attributes.get("src"):
+            self.loads.append(attributes["src"])
+        if tag == "link" and attributes.get("href") and attributes.get("rel") != "canonical":
+            self.loads.append(attributes["href"])
+
+
+@functools.cache
+def page_at(path):
+    return Page(path)
+
+
+def test_there_is_a_page_for_every_notebook_and_every_front_page_and_no_other(site):
+    made = {path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts}
+    assert made == {*PAGES, "genindex.html", "search.html"}
+    assert any(re.match(r"\d\d_", name) for name in NOTEBOOKS)
+
+
+def test_the_first_page_lists_the_chapters_in_order(site):
+    listed = re.findall(r'class="toctree-l1"><a class="reference internal" href="notebooks/([^"#]+)\.html"',
+                        page_at(site / "index.html").text.split("<article")[1])  # fmt: skip
+    assert listed == CHAPTERS
+
+
+def test_a_known_formula_reaches_the_page_with_its_number(site):
+    text = page_at(site / "notebooks" / "02_similarity.html").text
+    assert r"a \cdot b = \sum_{i=1}^{n} a_i\,b_i" in text
+    assert re.search(r'<span class="eqno">\(2\.1\)', text)
+
+
+def test_all_formulas_of_a_notebook_reach_its_page(site):
+    for name in NOTEBOOKS:
+        cells = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+        prose = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+        displayed = len(re.findall(r"^\$\$", re.sub(r"```.*?```", "", prose, flags=re.DOTALL), re.MULTILINE)) // 2
+        shown = page_at(site / "notebooks" / f"{name}.html").text.count('<div class="math notranslate nohighlight')
+        assert shown >= displayed, name
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_image_says_in_words_what_it_shows(site, name):
+    for image in page_at(site / name).images:
+        if "logo__image" in image.get("class", ""):  # it stands beside its text
+            continue
+        assert len(image.get("alt", "")) > 10, image["src"]
+        assert not image["alt"].endswith((".png", ".svg")), image["src"]
+
+
+def test_each_stored_figure_is_on_its_page(site):
+    for name in NOTEBOOKS:
+        cells = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+        stored = [output["metadata"].get("image/png", {}).get("alt") for cell in cells
+                  for output in cell.get("outputs", []) if "image/png" in output.get("data", {})]  # fmt: skip
+        page = page_at(site / "notebooks" / f"{name}.html")
+        assert [image["alt"] for image in page.images if "_images/" in image["src"]] == stored
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_all_links_within_the_book_lead_somewhere(site, name):
+    broken = []
+    for link in page_at(site / name).links:
+        target = urlsplit(urljoin(f"http://book/{name}", link))
+        if target.netloc != "book":
+            continue
+        path, anchor = site / unquote(target.path).lstrip("/"), unquote(target.fragment)
+        if not path.is_file() or (anchor and path.suffix == ".html" and anchor not in page_at(path).ids):
+            broken.append(link)
+    assert broken == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_loads_only_files_of_the_site(site, name):
+    for address in page_at(site / name).loads:
+        assert not urlsplit(address).netloc, address
+        assert (site / name).parent.joinpath(unquote(urlsplit(address).path)).is_file(), address
+
+
+def test_no_page_tells_where_it_was_built(site):
+    for name in PAGES:
+        assert str(ROOT) not in page_at(site / name).text
+        assert str(site) not in page_at(site / name).text
+
+
+def test_what_npm_fetches_is_pinned_with_checksums_and_without_addresses():
+    packages = json.loads((ROOT / "book" / "web" / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    wanted = json.loads((ROOT / "book" / "web" / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    assert packages[""]["dependencies"] == wanted
+    for name, package in packages.items():
+        assert name == "" or package["integrity"].startswith("sha512-"), name
+        assert "resolved" not in package, name
+
+
+def test_a_figure_without_words_or_a_broken_link_stops_the_build_and_leaves_the_old_pages(site, tmp_path):
+    shutil.copytree(ROOT / "book", tmp_path / "book", ignore=shutil.ignore_patterns("notebooks", "[0-9]*.md"))
+    shutil.copytree(ROOT / "tools", tmp_path / "tools")
+    shutil.copytree(VENDOR, tmp_path / ".cache" / "vendor", copy_function=os.link)
+    (tmp_path / "book" / "notebooks").mkdir()
+    pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
+    output = {"output_type": "display_data", "data": {"image/png": pixel}, "metadata": {}}
+    code = {"cell_type": "code", "id": "b", "metadata": {}, "source": "1", "execution_count": 1, "outputs": [output]}
+    prose = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# Vectors\n\n[Next](02_nowhere.ipynb)"}
+    notebook = {"cells": [prose, code], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "book" / "notebooks" / "01_vectors.ipynb").write_text(json.dumps(notebook))
+    old = tmp_path / "pages" / "index.html"
+    old.parent.mkdir()
+    old.write_text("old")
+
+    done = build(old.parent, root=tmp_path)
+
+    assert done.returncode == 1
+    where = "book/notebooks/01_vectors.ipynb, cell"
+    assert re.search(f"{where} 1: WARNING: .* target not found: '02_nowhere.ipynb'", done.stderr)
+    assert f"{where} 2: WARNING: a figure without alternative text" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert old.read_text() == "old"
+    assert sorted(path.name for path in (tmp_path / ".cache").iterdir()) == ["vendor"]
+
+
+# --- The pages in a browser
+
+
+@pytest.fixture(scope="session")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("THE PAGES WERE NOT OPENED: no Chromium is installed (Debian: apt install chromium)")
+    from playwright.sync_api import sync_playwright
+
+    flags = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def address(site):
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def visit(browser, address):
+    """Open a page in a fresh window; at the end, it must have asked nobody else and reported no error."""
+    contexts, complaints = [], []
+
+    def heard(message):
+        if message.type == "error":
+            complaints.append(f"error: {message.text}")
+
+    def asked(request):
+        if not request.url.startswith((address, "data:", "blob:")):
+            complaints.append(f"asked {request.url}")
+
+    def visit(name, width=1280, theme="light"):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", heard)
+        page.on("request", asked)
+        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+        page.on("response", lambda answer: answer.ok or complaints.append(f"{answer.status} {answer.url}"))
+        page.goto(f"{address}/{name}", wait_until="load")
+        page.evaluate("window.MathJax?.startup?.promise")  # waits until the formulas are set
+        if page.locator('script[type="application/vnd.jupyter.widget-view+json"]').count():
+            page.locator(".widget-subarea").last.wait_for()
+        page.wait_for_load_state("networkidle")
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_opens_asking_nobody_else_and_reporting_no_error(visit, name):
+    page = visit(name)
+    formulas = page.locator(".math").count()
+    assert page.locator(".math mjx-container").count() >= formulas
+    assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+    assert page.evaluate("[...document.images].filter(i => !(i.complete && i.naturalWidth)).map(i => i.src)") == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_a_telephone(visit, name):
+    page = visit(name, width=390)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def has_figure(name):
+    return "application/vnd.jupyter.widget-view+json" in (ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8")
+
+
+def test_each_chapter_has_an_interactive_figure():
+    assert [name for name in CHAPTERS if not has_figure(name)] == []
+
+
+@pytest.mark.parametrize("name", [name for name in NOTEBOOKS if has_figure(name)])
+def test_interactive_figures_appear_and_answer_the_keyboard_without_a_kernel(visit, name):
+    page = visit(f"notebooks/{name}.html")
+    figures = page.locator(".mathllm-widget")
+    assert figures.count() == page.locator('script[type="application/vnd.jupyter.widget-view+json"]').count() > 0
+    for figure in figures.all():
+        assert figure.bounding_box()["height"] > 100
+        for slider in figure.locator("input[type=range]").all():
+            assert slider.evaluate("s => s.labels.length || s.ariaLabel"), "a slider without a label"
+        slider = figure.locator("input[type=range]").first
+        if slider.count():
+            before = figure.inner_html()
+            slider.focus()
+            at_end = slider.evaluate("s => +s.value >= +s.max")
+            page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
+            assert figure.inner_html() != before
+    assert page.locator(".mathllm-widget input[type=range]").count() > 0
+
+
+PAPER, INK = "e => getComputedStyle(e).backgroundColor", "e => getComputedStyle(e).color"
+
+
+def brightness(element, which):
+    """How bright an element's paper or ink is, from 0 to 255."""
+    red, green, blue = map(float, re.findall(r"[\d.]+", element.evaluate(which))[:3])
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_the_reader_can_turn_the_page_dark_and_it_stays_dark_on_the_next_page(visit):
+    page = visit(f"notebooks/{NOTEBOOKS[-1]}.html")
+    body = page.locator("body")
+    assert brightness(body, PAPER) > 230
+    assert brightness(body, INK) < 80
+    page.get_by_role("button", name="Color mode").click()
+    page.get_by_role("button", name="Dark").click()
+    assert brightness(body, PAPER) < 40
+    assert brightness(body, INK) > 180
+    for figure in page.locator(".mathllm-widget").all():
+        assert brightness(figure, PAPER) < 60
+        assert brightness(figure, INK) > 180
+    page.goto(urljoin(page.url, "../index.html"))
+    assert brightness(page.locator("body"), PAPER) < 40
+
+
+def test_a_page_opens_dark_for_a_reader_whose_system_is_dark(visit):
+    page = visit("index.html", theme="dark")
+    assert brightness(page.locator("body"), PAPER) < 40
+
+
+def test_the_search_finds_a_word_of_a_chapter(visit):
+    page = visit("search.html?q=cosine")
+    page.locator("#search-results li").first.wait_for()
+    assert "notebooks/02_similarity.html" in page.locator("#search-results a").first.get_attribute("href")
