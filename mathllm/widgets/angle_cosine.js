@@ -24,10 +24,10 @@ export function format(value) {
   return (Number(text) === 0 ? "0.000" : text).replace("-", "−");
 }
 
-const UNIT = 40; // pixels for a length of one
-const ORIGIN = [200, 190];
+const UNIT = 36; // pixels for a length of one
+const ORIGIN = [200, 168];
 const SLIDERS = [
-  ["angle", "angle θ between a and b", 0, 180, 1, "°"],
+  ["angle", "angle θ", 0, 180, 1, "°"],
   ["length_a", "length of a", 0.5, 4, 0.1, ""],
   ["length_b", "length of b", 0.5, 4, 0.1, ""],
 ];
@@ -65,7 +65,7 @@ function drawArrow(group, vector, letter) {
 
 function render({ model, el }) {
   const root = html("div", "mathllm-widget mathllm-angle-cosine", el);
-  const picture = svg("svg", { viewBox: "0 0 400 225", class: "mathllm-plot", role: "img" }, root);
+  const picture = svg("svg", { viewBox: "20 0 360 190", class: "mathllm-plot", role: "img" }, root);
   const shadow = svg("g", { class: "mathllm-shadow" }, picture);
   const arc = svg("path", { class: "mathllm-arc", fill: "none" }, picture);
   const arrowA = svg("g", { class: "mathllm-a" }, picture);
