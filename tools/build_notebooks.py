@@ -2,6 +2,7 @@
 
     book/NN_slug.md                   ->  notebooks/NN_slug.ipynb                   executed
     exercises/assignments/NN_slug.md  ->  exercises/source/NN_slug/NN_slug.ipynb    not executed, marked for nbgrader
+                                      ->  exercises/practice/NN_slug.ipynb          the same to work on alone
 
 A notebook is written only when all of it is there and sound; otherwise the old one stays. A chapter is executed again
 when its cells changed, or a file of mathllm it used, or the lock; `.cache/notebooks/` remembers which those were.
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import click
 import nbformat
-from exercise_cells import assignment_cells, chapter_cards
+from exercise_cells import assignment_cells, chapter_cards, practice_cells
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
@@ -57,12 +58,12 @@ class BuildError(Exception):
 class Text:
     """A text and its notebook: where they are, and the cells the notebook must have."""
 
-    def __init__(self, root: Path, source: Path):
-        self.root, self.source, self.name = root, source, source.stem
+    def __init__(self, root: Path, source: Path, practice=False):
+        self.root, self.source, self.name, self.practice = root, source, source.stem, practice
         self.number, self.slug = name_parts(source)
         self.executed = source.parent.name == "book"
-        home = root / "notebooks" if self.executed else root / "exercises" / "source" / self.name
-        self.target = home / f"{self.name}.ipynb"
+        place = "notebooks" if self.executed else "exercises/practice" if practice else f"exercises/source/{self.name}"
+        self.target = root / place / f"{self.name}.ipynb"
         self.assignment = root / "exercises" / "assignments" / source.name
         self.cache = root / ".cache" / "notebooks" / f"{self.name}.json"
         self.lines = {}  # cell id -> line in the text
@@ -76,7 +77,10 @@ class Text:
 
     def cells(self):
         """The cells that the text stands for, without outputs. Raises: SourceError."""
-        cells = self._chapter_cells() if self.executed else assignment_cells(self.source)
+        if self.executed:
+            cells = self._chapter_cells()
+        else:
+            cells = practice_cells(self.source) if self.practice else assignment_cells(self.source)
         ids = [cell.id for cell in cells]
         if twice := {id for id in ids if ids.count(id) > 1}:
             raise SourceError(self.source, 1, f"two cells get the id {min(twice)!r}: choose another label")
@@ -103,10 +107,14 @@ class Text:
 
 
 def texts(root: Path) -> list[Text]:
-    """All texts that have a notebook: assignments first, for the chapters take their solutions from them."""
-    folders = (root / "exercises" / "assignments", root / "book")
-    sources = (path for folder in folders for path in sorted(folder.glob("*.md")) if FILE_NAME.fullmatch(path.stem))
-    return [Text(root, path) for path in sources]
+    """All texts with their notebooks: assignments first, for the chapters take their solutions from them."""
+
+    def named(folder):
+        return [path for path in sorted(folder.glob("*.md")) if FILE_NAME.fullmatch(path.stem)]
+
+    assignments = named(root / "exercises" / "assignments")
+    editions = [Text(root, path, practice) for path in assignments for practice in (False, True)]
+    return editions + [Text(root, path) for path in named(root / "book")]
 
 
 # Building
@@ -268,7 +276,8 @@ def check(root: Path, chosen=None) -> list[str]:
             found.append(str(error))
     if chosen is None:
         targets = {text.target for text in texts(root)}
-        stored = [*root.glob("notebooks/*.ipynb"), *root.glob("exercises/source/*/*.ipynb")]
+        folders = ("notebooks", "exercises/source/*", "exercises/practice")
+        stored = [path for folder in folders for path in root.glob(f"{folder}/*.ipynb")]
         found += [f"{path.relative_to(root)} has no text" for path in sorted(stored) if path not in targets]
     return list(dict.fromkeys(found))
 

@@ -40,10 +40,9 @@ def chapter_cards(assignment: Path) -> list:
     number = name_parts(assignment)[0]
     cells = []
     for cell, entry in answers(assignment):
-        text = cell.source if cell.kind == "markdown" else f"```python\n{solution(cell.source)}\n```"
-        cells.append(new_markdown_cell(card(entry, text), id=f"{number}-exercise-{_short(entry)}"))
-    link = f"[the notebook of assignment {number}](../exercises/source/{name}/{name}.ipynb)"
-    closing = f"To hand in your answers, work in {link}."
+        cells.append(new_markdown_cell(card(entry, shown_solution(cell)), id=f"{number}-exercise-{_short(entry)}"))
+    link = f"[practice notebook {number}](../exercises/practice/{name}.ipynb)"
+    closing = f"Work on them in {link}. In a course, work in the assignment you fetched, and hand it in."
     return [*cells, new_markdown_cell(closing, id=f"{number}-exercise-notebook")]
 
 
@@ -121,6 +120,11 @@ def solution(source) -> str:
     return "\n".join(s for s in source.splitlines() if s.strip() not in drop and not re.fullmatch(r"\w+ = \.\.\.", s))
 
 
+def shown_solution(cell) -> str:
+    """The solution as Markdown, for a card."""
+    return cell.source if cell.kind == "markdown" else f"```python\n{solution(cell.source)}\n```"
+
+
 def answers(path: Path) -> list:
     """(cell, item) for every answer of an assignment, in the order of the text."""
     return [(cell, item(cell.options["item"])) for cell in read_assignment(path) if "item" in cell.options]
@@ -140,6 +144,28 @@ def assignment_cells(path: Path) -> list:
         else:
             cells.append(new_markdown_cell(cell.source, id=id, metadata=tags))
     return cells
+
+
+def practice_cells(path: Path) -> list:
+    """All cells of the edition for working alone: cards with folded solutions, empty answers, checks."""
+    number = name_parts(path)[0]
+    cells = []
+    for n, cell in enumerate(read_assignment(path), 1):
+        if "item" in cell.options:
+            cells += _practice(cell, item(cell.options["item"]))
+        else:
+            new = new_code_cell if cell.kind == "code" else new_markdown_cell
+            cells.append(new(cell.source, id=f"{number}-{cell.options.get('label', n)}"))
+    return cells
+
+
+def _practice(cell, entry):
+    id = entry.id.replace(".", "-")
+    cards = [new_markdown_cell(card(entry, shown_solution(cell)), id=f"{id}-card")]
+    if entry.kind == "text":
+        return [*cards, new_markdown_cell("*Your answer here.*", id=f"{id}-answer")]
+    answer = new_code_cell(released(cell.source), id=f"{id}-answer")
+    return [*cards, answer, new_code_cell(f'check("{entry.id}", {entry.answer})', id=id)]
 
 
 def _exercise(cell, entry, tags):

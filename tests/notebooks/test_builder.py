@@ -470,7 +470,18 @@ def test_a_chapter_shows_the_cards_with_their_solutions_folded(tmp_path, executi
     assert '<summary>Solution</summary>\n\n```python\ndef double(x):\n    """Twice x."""\n    return 2 * x' in double
     assert "```python\nseven = 3 + 4\n```" in seven
     assert "Because $2x = x + x$." in cells["01-exercise-why"]
-    assert "(../exercises/source/01_vectors/01_vectors.ipynb)" in cells["01-exercise-notebook"]
+    assert "(../exercises/practice/01_vectors.ipynb)" in cells["01-exercise-notebook"]
+
+
+def test_the_practice_edition_has_folded_solutions_and_empty_answers(assignment, tmp_path):
+    practice = nbformat.read(tmp_path / "exercises" / "practice" / "01_vectors.ipynb", as_version=4)
+    cells = {cell.id: cell for cell in practice.cells}
+    assert "return 2 * x" in cells["01-vectors-double-card"].source
+    assert cells["01-vectors-double-answer"].source.endswith("# your code here")
+    assert cells["01-vectors-double"].source == 'check("01.vectors.double", double)'
+    assert cells["01-vectors-why-answer"].source == "*Your answer here.*"
+    assert not any("nbgrader" in cell.metadata for cell in practice.cells)
+    assert len(practice.cells) == len(assignment.cells)
 
 
 def test_what_a_learner_gets_is_what_nbgrader_would_make_of_it(assignment):
