@@ -31,6 +31,7 @@ components that stand in the same place, then the dot product $a\\cdot b$.
         Mistake(
             lambda: [2, 3, 20, 25], "3 · 0 is 0, not 3: where one vector has a zero, the other one does not count."
         ),
+        Mistake(lambda: 22, "The dot product is right. Four numbers were asked for: the three products come first."),
         Mistake(
             lambda: [3, 3, 9, 15],
             "You added in pairs. Multiply the components in the same place; the adding comes last.",
@@ -59,6 +60,7 @@ the two lengths $\\lVert a\\rVert$ and $\\lVert b\\rVert$, and the cosine of the
     expected=lambda: [ml.dot([3, 4], [4, 3]), ml.norm([3, 4]), ml.norm([4, 3]), ml.cosine_similarity([3, 4], [4, 3])],
     checks=(values(2),),
     mistakes=(
+        Mistake(lambda: 0.96, "The cosine is right. Four numbers were asked for: dot product, two lengths, cosine."),
         Mistake(lambda: [24, 5, 5, 4.8], "You divided by one length only. Both have to go: 24 / (5 · 5)."),
         Mistake(lambda: [24, 5, 5, 2.4], "You divided by the sum of the lengths. Divide by their product."),
         Mistake(lambda: [24, 25, 25, 24 / 625], "25 is the squared length: take the root, 5, before you divide."),
@@ -217,6 +219,14 @@ def _cosine_of_the_shorter(a, b):
     return _careful(lambda a, b: _dot(a, b) / (ml.norm(a) * ml.norm(b)))(a[..., :n], b[..., :n])
 
 
+def _cosine_stretched(a, b):
+    """What NumPy does: a vector with one component is repeated to fit the other."""
+    lengths = ml.norm(a) * ml.norm(b)
+    if np.any(lengths == 0):
+        raise ValueError("a zero vector has no direction")
+    return _dot(a, b) / lengths
+
+
 def _cosine_or_nan(a, b):
     if a.shape[-1] != b.shape[-1]:
         raise ValueError("two lengths")
@@ -274,7 +284,7 @@ $$\\cos\\theta = \\frac{a\\cdot b}{\\lVert a\\rVert\\,\\lVert b\\rVert} .$$
         ),
         refuses(
             1,
-            public=[(np.ones(3), np.ones(5)), (np.ones(3), np.ones(1)), (np.ones((2, 4)), np.ones((2, 3)))],
+            public=[(np.ones(3), np.ones(5)), (np.array([1.0, 2.0, 3.0]), np.ones(1))],
             name="refuses vectors of different lengths",
         ),
     ),
@@ -304,6 +314,11 @@ $$\\cos\\theta = \\frac{a\\cdot b}{\\lVert a\\rVert\\,\\lVert b\\rVert} .$$
             _careful(lambda a, b: _dot(a, b) / np.sqrt(np.sum(a * a) * np.sum(b * b))),
             "The lengths were summed over the whole stack. Sum along the last axis: `axis=-1`.",
             score=6,
+        ),
+        Mistake(
+            _cosine_stretched,
+            "A vector with one component is silently stretched to fit the other. Compare the last axes first.",
+            score=8,
         ),
         Mistake(
             _cosine_of_the_shorter,
@@ -681,8 +696,9 @@ Let $y = \\cos\\theta = a\\cdot b / (\\lVert a\\rVert\\,\\lVert b\\rVert)$ for t
 $\\partial y/\\partial a_i$ by the quotient rule; you know the gradient of the norm from chapter 1. Bring it into a
 form that contains the cosine itself.
 
-Then write `cosine_pullback(a, b, dy)`, which returns two gradients, `da` and `db`, as a tuple: $da_i =
-dy\\cdot\\partial y/\\partial a_i$, and likewise for $b$. Neither vector is zero; the inputs are left as they were.
+Then write `cosine_pullback(a, b, dy)`, which returns two gradients, `da` and `db`, as a tuple:
+$da_i = dy\\cdot\\partial y/\\partial a_i$, and likewise for $b$. Neither vector is zero; the inputs are left as
+they were.
 """,
     expected=_cosine_slopes,
     checks=(
@@ -720,7 +736,7 @@ dy\\cdot\\partial y/\\partial a_i$, and likewise for $b$. Neither vector is zero
     hints=(
         "Quotient rule: numerator a·b has gradient b, denominator ‖a‖‖b‖ has gradient ‖b‖ a/‖a‖.",
         "∂y/∂a = b/(‖a‖‖b‖) − (a·b) a/(‖a‖³‖b‖). Where in the second term is the cosine?",
-        "∂y/∂a = (b/‖b‖ − cos θ · a/‖a‖)/‖a‖.",
+        "Take the factor 1/‖a‖ out: inside the bracket two unit vectors are left, one of them times the cosine.",
     ),
 )
 

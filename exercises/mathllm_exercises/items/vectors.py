@@ -46,6 +46,7 @@ squared components, then the length $\\lVert v\\rVert$.
     checks=(values(2),),
     mistakes=(
         Mistake(lambda: [49, 49], "The second number is still the sum of the squares: take its square root."),
+        Mistake(lambda: 7, "The length is right. Two numbers were asked for: write [sum of the squares, length]."),
         Mistake(lambda: [11, np.sqrt(11)], "You added the components themselves. Square each one first, then add."),
         Mistake(
             lambda: [49, 24.5],
@@ -165,8 +166,8 @@ Write `norm(x)`, the length of each vector in an array. The components lie along
 - one vector of shape `(d,)` gives one number; a stack of shape `(..., d)` gives an array of shape `(...)`;
 - the zero vector has length 0;
 - an array of `float32` numbers gives `float32`, and `x` is left as it was;
-- for the last point: huge and tiny components work too. The square of 3e200 does not fit into a float, yet the
-  length of [3e200, 4e200] does.
+- huge and tiny components work too: the square of 3e200 does not fit into a float, yet the length of [3e200, 4e200]
+  does. (This is worth the last of the points; get the rest right first.)
 
 Build it from squares, sums and roots: `np.linalg.norm` would do the job, and you would learn nothing.
 """,
@@ -234,7 +235,7 @@ Build it from squares, sums and roots: `np.linalg.norm` would do the job, and yo
     ),
     hints=(
         "Square, sum along the last axis, take the root: `axis=-1`.",
-        "For the last point: ‖x‖ = m · ‖x/m‖ for any m > 0. Which m makes every square harmless?",
+        "For huge components: ‖x‖ = m · ‖x/m‖ for any m > 0. Which m makes every square harmless?",
         "With m the largest |component| (`keepdims=True` keeps the shapes matching); use 1 where it is zero.",
     ),
     references=("primer.ch01.ex1.magnitude", "primer.ch02.q1.magnitude", "primer.ch01.text.dim4_norm"),
@@ -268,13 +269,13 @@ DISTANCE = Item(
     source="003, chapter I, figure 1",
     answer="distance",
     task="""
-In figure 1 of the primer related words lie close together. Write `distance(a, b)`, the Euclidean distance $\\lVert
-a - b\\rVert$ between two vectors:
+In figure 1 of the primer related words lie close together. Write `distance(a, b)`, the Euclidean distance
+$\\lVert a - b\\rVert$ between two vectors:
 
 - components along the last axis; further axes broadcast, so that one vector can be held against a stack of them;
 - `float32` stays `float32`, and the inputs are left as they were;
-- vectors with different numbers of components are refused with `ValueError`. Beware: NumPy itself does not mind to
-  subtract a vector with one component from one with three.
+- vectors with different numbers of components are refused with `ValueError`. Beware: NumPy does not mind
+  subtracting a vector with one component from one with three.
 """,
     expected=ml.distance,
     checks=(
@@ -406,6 +407,10 @@ def _checked(rule):
     return function
 
 
+def _unchecked(table, ids):
+    return table[ids]
+
+
 def _ids(*shapes):
     """Cases of a random table and random ids in these shapes."""
     return lambda rng: [(rng.normal(size=(7, 3)), rng.integers(0, 7, size=shape)) for shape in shapes]
@@ -459,6 +464,11 @@ every id stands its row.
             _checked(lambda table, ids: np.moveaxis(table[ids], -1, 0)),
             "The numbers are right, but the components belong on the last axis: (..., d).",
             score=2,
+        ),
+        Mistake(
+            _unchecked,
+            "No id is checked: −1 gets the last row, and V an IndexError. Compare the ids with 0 and V first.",
+            score=6,
         ),
         Mistake(
             lambda table, ids: table[np.where(ids < len(table), ids, -1)],
@@ -733,7 +743,7 @@ matrix. No vector is zero, and the inputs are left as they were.
     hints=(
         "∂uᵢ/∂xⱼ = δᵢⱼ/‖x‖ − xᵢ/‖x‖² · ∂‖x‖/∂xⱼ, and the last factor is uⱼ.",
         "Sum over i: one term keeps dyⱼ, the other collects u·dy.",
-        "dx = (dy − u (u·dy))/‖x‖.",
+        "In words: what remains of dy when its part along u is taken away, divided by the length.",
     ),
 )
 
