@@ -1,5 +1,6 @@
 """What a reader installs: the lock, the conda environment, the wheel, and the script that puts them in place."""
 
+import ast
 import asyncio
 import json
 import os
@@ -62,6 +63,26 @@ def test_the_lock_pins_what_pyproject_asks_for(requirement):
 def test_the_installed_packages_are_the_locked_ones():
     for pin in filter(applies, LOCK):
         assert pin.specifier.contains(metadata.version(pin.name)), pin
+
+
+def imported_packages():
+    """The packages from outside that any of our programs imports."""
+    programs = [path for name in ("mathllm", "exercises", "tools", "tests") for path in (ROOT / name).rglob("*.py")]
+    for path in [*programs, ROOT / "book" / "conf.py"]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from ((alias.name.partition(".")[0], path) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                yield node.module.partition(".")[0], path
+
+
+def test_every_package_that_is_imported_is_named_in_pyproject():
+    named = {canonicalize_name(requirement.name) for requirement in asked_for()}
+    ours = {"mathllm", "mathllm_exercises", *(path.stem for path in ROOT.glob("t*/**/*.py"))}
+    distributions = metadata.packages_distributions()
+    for package, path in imported_packages():
+        if package not in sys.stdlib_module_names and package not in ours:
+            assert named & set(map(canonicalize_name, distributions[package])), f"{package}, imported in {path}"
 
 
 # conda: the environment is solved by conda's own solver, against a channel that describes what is installed here
