@@ -17,7 +17,7 @@ IDS = {row.id for row in reference.rows()}
 
 
 def ids_in_code(text):
-    r"""The ids of reference values that the code cells of a chapter name; prose does not count, {…} stands for anything.
+    r"""The ids of reference values that the code cells of a chapter name. Prose does not count; {…} is anything.
 
     >>> sorted(ids_in_code('"run.step1.shape" ```{code-cell} python\nx\n```'))
     []
