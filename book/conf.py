@@ -53,7 +53,7 @@ html_theme_options = {
     "use_fullscreen_button": False,
 }
 mathjax_path = "vendor/mathjax/tex-chtml.js"
-mathjax3_config = {"chtml": {"scale": 1.02}, "options": {"enableMenu": True}}
+mathjax3_config = {"chtml": {"scale": 0.96}}
 nb_ipywidgets_js = {
     "vendor/require.js": {"defer": "defer"},
     "widgets.js": {"defer": "defer"},

@@ -249,6 +249,7 @@ def test_a_page_opens_asking_nobody_else_and_reporting_no_error(visit, name):
     formulas = page.locator(".math").count()
     assert page.locator(".math mjx-container").count() >= formulas
     assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+    assert [text for text in page.locator("mjx-mtext").all_text_contents() if "\\" in text] == []
     assert page.evaluate("[...document.images].filter(i => !(i.complete && i.naturalWidth)).map(i => i.src)") == []
 
 
