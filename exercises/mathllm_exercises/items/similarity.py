@@ -19,7 +19,7 @@ DOT_BY_HAND = Item(
     title="Multiply in pairs, then add",
     difficulty=1,
     minutes=3,
-    source="003, chapter II, exercise 2",
+    source="The primer (003), chapter II, exercise 2",
     answer="products_and_dot",
     task="""
 Take $a = [1, 3, 5]$ and $b = [2, 0, 4]$. Give four numbers in a list, `products_and_dot`: the three products of the
@@ -51,7 +51,7 @@ COSINE_BY_HAND = Item(
     title="Swapped components",
     difficulty=1,
     minutes=5,
-    source="003, chapter II, exercise 4",
+    source="The primer (003), chapter II, exercise 4",
     answer="dot_norms_cosine",
     task="""
 Take $a = [3, 4]$ and $b = [4, 3]$. Give four numbers in a list, `dot_norms_cosine`: the dot product $a\\cdot b$,
@@ -89,7 +89,7 @@ OWN_RIGHT_ANGLE = Item(
     title="Make it a right angle",
     difficulty=1,
     minutes=5,
-    source="after 003, chapter II, exercise 3",
+    source="after the primer (003), chapter II, exercise 3",
     answer="missing",
     task="""
 `mine.a` is a vector with three components; of a second vector $b$ only the first two are known, `mine.b`. Which
@@ -124,7 +124,7 @@ ZERO_COSINE = Item(
     title="What a right angle says",
     difficulty=1,
     minutes=8,
-    source="003, chapter II, exercise 3",
+    source="The primer (003), chapter II, exercise 3",
     task="""
 Compute the dot product and the cosine similarity of $a = [1, 2]$ and $b = [2, -1]$. Then say in three or four
 sentences what the result means if these are the embeddings of two words: how the vectors lie, what the model says
@@ -146,7 +146,7 @@ KING_QUEEN_BAND = Item(
     title="The table against its own example",
     difficulty=2,
     minutes=6,
-    source="003, chapter II, opening and reference table",
+    source="The primer (003), chapter II, opening and reference table",
     answer="king_queen_band",
     task="""
 The chapter in the primer opens with *king* = [3, 7] and *queen* = [4, 6.5]; two pages on, its table of cosines
@@ -247,7 +247,7 @@ COSINE_SIMILARITY = Item(
     title="The angle, without the lengths",
     difficulty=2,
     minutes=12,
-    source="003, chapter II, example 2; 001, section 1.1.1",
+    source="The primer (003), chapter II, example 2; Foundations (001), section 1.1.1",
     answer="cosine_similarity",
     masked=("cosine_similarity", "cosine_similarity_matrix"),
     task="""
@@ -362,7 +362,7 @@ INTERPRET_COSINE = Item(
     title="A label for a number",
     difficulty=1,
     minutes=8,
-    source="003, chapter II, reference table",
+    source="The primer (003), chapter II, reference table",
     answer="interpret_cosine",
     task="""
 Write `interpret_cosine(c)`: the label of the band in which the cosine `c` (one number) lies.
@@ -483,7 +483,7 @@ REPAIR_MEAN_POOL = Item(
     title="Mend it: short sentences fade",
     difficulty=2,
     minutes=10,
-    source="004, sentence and document embeddings",
+    source="Part II (004), sentence and document embeddings",
     answer="mean_pool",
     task="""
 A sentence vector is the mean of its token vectors. The sentences of a batch have different lengths, so the shorter
@@ -592,7 +592,7 @@ OWN_INFO_NCE = Item(
     title="Pull together, push apart",
     difficulty=2,
     minutes=15,
-    source="004, sentence and document embeddings; van den Oord et al. 2018, eq. 4",
+    source="Part II (004), sentence and document embeddings; van den Oord et al. 2018, eq. 4",
     answer="own_loss",
     task="""
 `mine.queries` and `mine.keys` hold three vectors each; query $i$ belongs to key $i$, the other two keys are its
@@ -688,7 +688,7 @@ COSINE_PULLBACK = Item(
     title="The gradient of a cosine",
     difficulty=3,
     minutes=25,
-    source="ours; 001, section 1.1.1",
+    source="ours; Foundations (001), section 1.1.1",
     answer="cosine_pullback",
     masked=("vjp", "grad", "value_and_grad"),
     task="""
@@ -746,7 +746,7 @@ UNIT_DISTANCE = Item(
     title="Nearest or most alike?",
     difficulty=2,
     minutes=15,
-    source="ours; 001, sections 1.1.1 and 1.4",
+    source="ours; Foundations (001), sections 1.1.1 and 1.4",
     task="""
 Many vector databases normalise all vectors once and then search by distance, although what is wanted is the largest
 cosine. Prove that this is sound.
@@ -857,7 +857,7 @@ ANALOGY = Item(
     title="Man is to king as woman is to …",
     difficulty=3,
     minutes=30,
-    source="004, word arithmetic; 001, section 6.1",
+    source="Part II (004), word arithmetic; Foundations (001), section 6.1",
     answer="analogy",
     task="""
 Write `analogy(table, a, b, c)`. `table` holds one word vector per row, `(V, d)`; `a`, `b` and `c` are three row
@@ -869,8 +869,8 @@ the largest **cosine** with $v_b - v_a + v_c$.
 - Rows differ in length; no row is zero. The table is left as it was.
 
 In the toy space of the tests (rows *man*, *woman*, *king*, *queen* and three more), man is to king as woman is to
-queen. With GloVe (`words = glove.load()`, then `words.vectors` and `words.row("king")`) it is the same, and brother
-− man + woman gives daughter.
+queen. With GloVe (`words = glove.load()`, then `words.vectors` and `words.row("king")`) it is the same. Man is to
+brother as woman is to what? Predict, then look.
 """,
     expected=_analogy,
     checks=(
@@ -917,7 +917,7 @@ QUICK = [
         title="One negative component",
         difficulty=1,
         minutes=1,
-        source="after 003, chapter II, figure 2",
+        source="after the primer (003), chapter II, figure 2",
         graded=False,
         answer="product",
         task="What is the dot product of [1, −2, 3] and [4, 1, 2]?",
@@ -935,7 +935,7 @@ QUICK = [
         title="Stretched and turned round",
         difficulty=1,
         minutes=1,
-        source="after 003, chapter II, figure 3",
+        source="after the primer (003), chapter II, figure 3",
         graded=False,
         answer="cosine",
         task="The cosine of a and b is 0.6. What is the cosine of −2a and 3b?",
@@ -953,7 +953,7 @@ QUICK = [
         title="On the edge",
         difficulty=1,
         minutes=1,
-        source="003, chapter II, reference table",
+        source="The primer (003), chapter II, reference table",
         graded=False,
         answer="label",
         task="Which label does a cosine of exactly 0.70 get?",
@@ -972,7 +972,7 @@ QUICK = [
         title="Word arithmetic",
         difficulty=1,
         minutes=1,
-        source="004, word arithmetic",
+        source="Part II (004), word arithmetic",
         graded=False,
         answer="vector",
         task="man = [1, 0, 0], woman = [0, 1, 0], king = [1, 0, 1]. Which vector is king − man + woman?",
@@ -990,7 +990,7 @@ QUICK = [
         title="Two words and some padding",
         difficulty=1,
         minutes=1,
-        source="004, sentence and document embeddings",
+        source="Part II (004), sentence and document embeddings",
         graded=False,
         answer="sentence",
         task="Of the token vectors [2, 4], [4, 0], [9, 9] the third is padding. What is their mean-pooled vector?",
