@@ -1,0 +1,214 @@
+"""Chapter 06: from logits to probabilities."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import mathllm as ml
+from mathllm import reference
+
+TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
+numbers = st.floats(-1e4, 1e4, allow_subnormal=False)
+batches = hnp.arrays(np.float64, hnp.array_shapes(min_dims=1, max_dims=3, max_side=4), elements=numbers)
+rng = np.random.default_rng(6)
+
+
+def largest_gap(a, b):
+    return float(np.max(np.abs(np.subtract(a, b))))
+
+
+def numerical_jacobian(z, h=1e-6):
+    columns = [(ml.softmax(z + h * e) - ml.softmax(z - h * e)) / (2 * h) for e in np.eye(len(z))]
+    return np.stack(columns, axis=1)
+
+
+ROWS = {
+    "primer.ch06.fig5.probs": lambda z: ml.softmax(z),
+    "primer.ch06.ex6.exps": lambda z: np.exp(z),
+    "primer.ch06.ex6.sum": lambda z: np.exp(z).sum(),
+    "primer.ch06.ex6.softmax": lambda z: ml.softmax(z),
+    "primer.ch06.ex6.total": lambda p: sum(p),
+    "primer.ch06.ex6.ratio": lambda z: ml.softmax(z)[0] / ml.softmax(z)[1],
+    "primer.ch06.text.shift": lambda z, c: largest_gap(ml.softmax(np.subtract(z, c)), ml.softmax(z)),
+    "primer.ch06.text.t_to_0": lambda z, T: ml.softmax(z, temperature=T),
+    "primer.ch06.text.t_to_inf": lambda z, T: ml.softmax(z, temperature=T),
+    "primer.ch06.q13.softmax": lambda z: ml.softmax(z),
+    "primer.ch06.q13.sum": lambda z: np.exp(z).sum(),
+    "primer.ch06.q14.exp10": lambda x: np.exp(x),
+    "primer.ch06.q14.sum": lambda z: np.exp(z).sum(),
+    "primer.ch06.q14.p1": lambda z: ml.softmax(z)[0],
+    "primer.ch06.q14.p2": lambda z: ml.softmax(z)[1],
+    "pillars.softmaxjac.identity": lambda z: largest_gap(ml.softmax_jacobian(z), numerical_jacobian(np.array(z))),
+    "pillars.softmaxjac.values": lambda z: ml.softmax_jacobian(z),
+    "pillars.softmaxjac.rowsum": lambda z: np.abs(ml.softmax_jacobian(z).sum(axis=1)).max(),
+    "foundations.softmax.stable": lambda z: largest_gap(ml.softmax(z), np.exp(z) / np.exp(z).sum()),
+    "foundations.softmax.big": lambda z: ml.softmax(z),
+    "foundations.softmax.overflow": lambda: [np.log(float(np.finfo(t).max)) for t in ("f8", "f4", "f2")],
+}
+
+
+def test_every_value_of_the_chapter_is_recomputed():
+    assert ROWS.keys() == {row.id for row in reference.rows("06") if row.kind != "text"}
+
+
+@pytest.mark.parametrize("id", ROWS)
+def test_document_values(id):
+    reference.check(id, ROWS[id](**reference.row(id).inputs))
+
+
+@pytest.mark.parametrize("id", ["part2.temp.T05", "part2.temp.T1", "part2.temp.T2"])
+def test_temperatures_that_one_document_prints_wrongly(id):
+    """Erratum A11: at T = 1 and T = 2 the printed probabilities cannot come from these logits."""
+    row = reference.row(id)
+    reference.check(id, ml.softmax(row.inputs["z"], temperature=row.inputs["T"]))
+
+
+@given(batches)
+def test_probabilities_are_a_distribution(z):
+    p = ml.softmax(z)
+    assert np.all(p >= 0)
+    np.testing.assert_allclose(p.sum(axis=-1), 1, rtol=1e-12)
+
+
+@given(batches, numbers)
+def test_softmax_ignores_a_constant_shift(z, shift):
+    np.testing.assert_allclose(ml.softmax(z + shift), ml.softmax(z), atol=1e-10)  # z + shift is rounded at 1e4
+
+
+@given(hnp.arrays(np.float64, 5, elements=st.floats(-50, 50)), st.floats(0.1, 10))
+def test_softmax_agrees_with_its_definition_where_nothing_overflows(z, temperature):
+    powers = np.exp(z / temperature)
+    np.testing.assert_allclose(ml.softmax(z, temperature=temperature), powers / powers.sum(), rtol=1e-10)
+
+
+@given(batches, st.floats(0.1, 10))
+def test_exponentials_of_the_log_softmax_are_the_softmax(z, temperature):
+    log_p = ml.log_softmax(z, temperature=temperature)
+    np.testing.assert_allclose(np.exp(log_p), ml.softmax(z, temperature=temperature), rtol=1e-10, atol=1e-300)
+
+
+@given(hnp.arrays(np.float64, 4, elements=st.floats(-5, 5)), st.floats(0.2, 4), st.floats(1.1, 3))
+def test_a_higher_temperature_never_makes_the_largest_share_larger(z, temperature, factor):
+    cold, warm = ml.softmax(z, temperature=temperature), ml.softmax(z, temperature=temperature * factor)
+    assert warm.max() <= cold.max() + 1e-12
+
+
+@given(numbers)
+def test_the_sigmoid_is_the_softmax_of_two_classes(x):
+    np.testing.assert_allclose(ml.sigmoid([x]), ml.softmax([x, 0.0])[:1], rtol=1e-12, atol=1e-15)
+
+
+@given(numbers)
+def test_tanh_is_a_stretched_sigmoid(x):
+    np.testing.assert_allclose(ml.tanh([x]), 2 * ml.sigmoid([2 * x]) - 1, atol=1e-15)
+
+
+def test_tanh_is_four_times_as_steep_as_the_sigmoid():
+    assert ml.grad(ml.tanh)(0.0) == 1
+    assert ml.grad(ml.sigmoid)(0.0) == 0.25
+
+
+def test_large_logits_alone_do_not_make_a_model_sure():
+    assert ml.softmax([1000.0, 1000.0]).tolist() == [0.5, 0.5]
+    np.testing.assert_allclose(ml.softmax([1001.0, 1000.0]), ml.softmax([1.0, 0.0]), rtol=1e-12)
+
+
+def test_a_masked_logit_gets_nothing_and_gives_no_gradient():
+    z = np.array([[1.0, -np.inf, 2.0], [-np.inf, -np.inf, 0.0]])
+    np.testing.assert_allclose(ml.softmax(z)[0, [0, 2]], ml.softmax([1.0, 2.0]))
+    assert ml.softmax(z)[1].tolist() == [0, 0, 1]
+    assert ml.log_softmax(z)[1].tolist() == [-np.inf, -np.inf, 0]
+    assert ml.softmax(z, temperature=0.5)[0, 1] == 0
+    gradient = ml.grad(lambda z: (ml.softmax(z) * np.array([1.0, 2.0, 3.0])).sum())(z)
+    assert gradient[:, 1].tolist() == [0, 0]
+    assert np.all(np.isfinite(gradient))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("temperature", [1e-6, 0.5, 1, 1e9, np.float64(2)])
+def test_extreme_logits_and_temperatures_are_harmless(dtype, temperature):
+    z = np.array([1e4, -1e4, 0, 1e4], dtype)
+    p, log_p = ml.softmax(z, temperature=temperature), ml.log_softmax(z, temperature=temperature)
+    assert p.dtype == log_p.dtype == dtype
+    assert not np.any(np.isnan(p) | np.isnan(log_p))
+    np.testing.assert_allclose(p.astype(float).sum(), 1, rtol=2e-3)  # float16 keeps three digits
+
+
+def test_a_row_longer_than_the_largest_float16_still_sums_to_one():
+    z = np.zeros(100_000, np.float16)  # the sum of the exponentials, 100,000, is no float16
+    np.testing.assert_allclose(ml.softmax(z).astype(float).sum(), 1, rtol=1e-2)
+
+
+def test_other_axes_and_shapes():
+    z = rng.normal(size=(2, 3, 4))
+    np.testing.assert_allclose(ml.softmax(z, axis=1), np.moveaxis(ml.softmax(np.moveaxis(z, 1, -1)), -1, 1))
+    np.testing.assert_allclose(ml.log_softmax(z, axis=0).sum(), np.log(ml.softmax(z, axis=0)).sum())
+    assert ml.softmax(np.zeros((0, 3))).shape == (0, 3)
+    assert ml.softmax([[7.0], [-1e4]]).tolist() == [[1], [1]]
+    assert ml.log_softmax([3.0]).tolist() == [0]
+    assert ml.softmax_jacobian(z).shape == (2, 3, 4, 4)
+
+
+def test_the_jacobian_is_symmetric_and_divides_by_the_temperature():
+    z = rng.normal(size=5)
+    J = ml.softmax_jacobian(z, temperature=2)
+    np.testing.assert_allclose(J, J.T)
+    np.testing.assert_allclose(J, ml.softmax_jacobian(z / 2) / 2)
+
+
+def test_the_pullback_of_softmax_is_a_product_with_its_jacobian():
+    z, w = rng.normal(size=4), rng.normal(size=4)
+    _, pullback = ml.vjp(lambda z: ml.softmax(z, temperature=0.7), z)
+    np.testing.assert_allclose(pullback(w)[0], ml.softmax_jacobian(z, temperature=0.7) @ w)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        ml.softmax,
+        lambda z: ml.softmax(z, axis=0, temperature=0.7),
+        ml.log_softmax,
+        lambda z: ml.log_softmax(z, axis=1, temperature=3),
+        ml.tanh,
+        ml.sigmoid,
+    ],
+)
+@pytest.mark.parametrize("shape", [(2, 3, 4), (1, 1, 1), (3, 2, 1)])
+def test_pullback_agrees_with_central_differences(function, shape):
+    assert ml.check_gradient(function, rng.normal(size=shape)).error < TOLERANCE
+
+
+@pytest.mark.parametrize("function", [ml.softmax, ml.log_softmax, ml.softmax_jacobian, ml.tanh])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_dtype_is_kept_and_input_left_alone(function, dtype):
+    x = np.array([[1, 2], [3, 4]], dtype)
+    x.flags.writeable = False  # a write would raise
+    assert function(x).dtype == dtype
+
+
+@pytest.mark.parametrize("function", [ml.softmax, ml.log_softmax, ml.softmax_jacobian])
+@pytest.mark.parametrize(
+    ("logits", "options", "error", "words"),
+    [
+        ([1.0, np.nan], {}, ValueError, "NaN"),
+        ([1.0, np.inf], {}, ValueError, r"\+∞"),
+        ([[1.0, 2.0], [-np.inf, -np.inf]], {}, ValueError, "row where all are masked"),
+        ([1.0, 2.0], {"temperature": 0}, ValueError, "got 0.*argmax"),
+        ([1.0, 2.0], {"temperature": -1}, ValueError, "positive.*got -1"),
+        ([1.0, 2.0], {"temperature": np.nan}, ValueError, "got nan"),
+        ([1.0, 2.0], {"temperature": np.inf}, ValueError, "got inf"),
+        ([], {}, ml.ShapeError, r"at least one logit.*\(0,\)"),
+        (3.0, {}, ml.ShapeError, "vector of logits"),
+        (["a"], {}, TypeError, "real numbers"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_in_words(function, logits, options, error, words):
+    with pytest.raises(error, match=words):
+        function(logits, **options)
+
+
+def test_an_axis_that_is_not_there_is_refused_in_words():
+    with pytest.raises(ml.ShapeError, match=r"axis 2.*\(1, 2\)"):
+        ml.softmax([[1.0, 2.0]], axis=2)
