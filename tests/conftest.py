@@ -3,9 +3,13 @@
 import re
 
 import pytest
+from hypothesis import settings
 
 from mathllm import data
 from mathllm.errors import MissingDataError
+
+settings.register_profile("book", deadline=None, derandomize=True)  # the same examples on every machine, however busy
+settings.load_profile("book")
 
 
 def absence(name):
