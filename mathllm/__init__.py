@@ -5,13 +5,21 @@
 5.0
 """
 
-from . import autodiff, errors, similarity, vectors
+from . import autodiff, errors, matrices, similarity, vectors
 from . import softmax as _softmax  # the name without _ is the function
 from .autodiff import *  # noqa: F403
 from .errors import *  # noqa: F403
+from .matrices import *  # noqa: F403
 from .similarity import *  # noqa: F403
 from .softmax import *  # noqa: F403
 from .vectors import *  # noqa: F403
 
 __version__ = "0.1.0"
-__all__ = [*errors.__all__, *autodiff.__all__, *vectors.__all__, *similarity.__all__, *_softmax.__all__]
+__all__ = [
+    *errors.__all__,
+    *autodiff.__all__,
+    *vectors.__all__,
+    *similarity.__all__,
+    *matrices.__all__,
+    *_softmax.__all__,
+]

@@ -1,0 +1,64 @@
+"""What does a layer do to a vector?
+
+It multiplies it by a matrix. This chapter takes that one operation apart: what it computes and costs, when it is
+defined, what happens when it is done twice, which directions it only stretches, and how much of it can be thrown away.
+
+    products.py            matrix times vector, matrix times matrix, shapes, cost, transpose, composition
+    eigen.py               eigenvalues and power iteration
+    attention_matrices.py  rows that sum to one: stationary distribution, spectral gap, focus
+    svd.py                 singular values and the best approximation of low rank
+    lora.py                a low-rank update beside a frozen matrix
+"""
+
+from .attention_matrices import (
+    attention_focus,
+    is_row_stochastic,
+    repeated_attention,
+    spectral_gap,
+    stationary_distribution,
+)
+from .eigen import eigenvalues, power_iteration, rayleigh_quotient
+from .lora import lora_init, lora_linear, lora_merge
+from .products import (
+    compose,
+    is_product_defined,
+    is_symmetric,
+    linear,
+    matrix_product,
+    matrix_product_by_hand,
+    matrix_vector_product,
+    multiply_adds,
+    product_shape,
+    transpose,
+)
+from .svd import SVD, low_rank_approximation, low_rank_error, low_rank_parameters, singular_values, svd
+
+__all__ = [
+    "SVD",
+    "attention_focus",
+    "compose",
+    "eigenvalues",
+    "is_product_defined",
+    "is_row_stochastic",
+    "is_symmetric",
+    "linear",
+    "lora_init",
+    "lora_linear",
+    "lora_merge",
+    "low_rank_approximation",
+    "low_rank_error",
+    "low_rank_parameters",
+    "matrix_product",
+    "matrix_product_by_hand",
+    "matrix_vector_product",
+    "multiply_adds",
+    "power_iteration",
+    "product_shape",
+    "rayleigh_quotient",
+    "repeated_attention",
+    "singular_values",
+    "spectral_gap",
+    "stationary_distribution",
+    "svd",
+    "transpose",
+]
