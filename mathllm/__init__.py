@@ -5,8 +5,10 @@
 5.0
 """
 
+from . import attention as _attention  # the name without _ is the function
 from . import autodiff, errors, matrices, similarity, vectors
-from . import softmax as _softmax  # the name without _ is the function
+from . import softmax as _softmax
+from .attention import *  # noqa: F403
 from .autodiff import *  # noqa: F403
 from .errors import *  # noqa: F403
 from .matrices import *  # noqa: F403
@@ -22,4 +24,5 @@ __all__ = [
     *similarity.__all__,
     *matrices.__all__,
     *_softmax.__all__,
+    *_attention.__all__,
 ]

@@ -1,0 +1,79 @@
+"""The same attention without ever holding the T × S table: tile by tile, with a running maximum and a running sum."""
+
+import numpy as np
+
+from ..autodiff import primitive
+from .scaled_dot_product import _checked_scale
+
+
+@primitive
+def flash_attention(query, key, value, *, causal: bool = False, block_size: int = 128):
+    """Scaled dot-product attention, exact, in memory that grows with T and not with T².
+
+        for each block of keys:   m' = max(m, max S),   ℓ' = e^(m−m') ℓ + Σ e^(S−m'),
+                                  O' = e^(m−m') O + e^(S−m') V;      at the end  O/ℓ  (10.9)
+
+    The online softmax: a new maximum rescales what has been summed so far. Backward, each tile of weights is computed
+    again from the stored log of the row sums instead of being kept.
+
+    query: (..., T, K)   key: (..., S, K)   value: (..., S, D)   ->   (..., T, D)
+
+    Raises: ShapeError if the sizes do not fit; ValueError for a block below 1, or more queries than keys if causal.
+    Source: 001, §7.4; Dao et al. 2022, algorithm 1.
+
+    >>> x = np.random.default_rng(0).normal(size=(5, 4))
+    >>> from mathllm.attention import attention
+    >>> np.allclose(flash_attention(x, x, x, block_size=2), attention(x, x, x))
+    True
+    """
+    scale = _checked_scale("flash_attention", query, key, None, None)
+    keys, queries = key.shape[-2], query.shape[-2]
+    if block_size < 1 or (causal and queries > keys):
+        raise ValueError(f"flash_attention() cannot tile {queries} queries and {keys} keys by {block_size}")
+    tiles = list(_tiles(queries, keys, block_size, causal))
+    lead = np.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    largest = np.full((*lead, queries, 1), -np.inf, query.dtype)
+    total = np.zeros_like(largest)
+    output = np.zeros((*lead, queries, value.shape[-1]), query.dtype)
+    for rows, columns, allowed in tiles:
+        scores = _tile_scores(query, key, rows, columns, allowed, scale)
+        new = np.maximum(largest[..., rows, :], scores.max(axis=-1, keepdims=True))
+        rescale, weights = np.exp(largest[..., rows, :] - new), np.exp(scores - new)
+        total[..., rows, :] = rescale * total[..., rows, :] + weights.sum(axis=-1, keepdims=True)
+        output[..., rows, :] = rescale * output[..., rows, :] + weights @ value[..., columns, :]
+        largest[..., rows, :] = new
+    output /= total
+    log_total = largest + np.log(total)  # (..., T, 1): all that the way back needs
+
+    def pullback(dy):
+        dquery, dkey, dvalue = (np.zeros((*lead, *x.shape[-2:]), x.dtype) for x in (query, key, value))
+        shared = np.sum(dy * output, axis=-1, keepdims=True)  # rowsum(dA ∘ A)
+        for rows, columns, allowed in tiles:
+            weights = np.exp(_tile_scores(query, key, rows, columns, allowed, scale) - log_total[..., rows, :])
+            dvalue[..., columns, :] += weights.swapaxes(-1, -2) @ dy[..., rows, :]
+            dweights = dy[..., rows, :] @ value[..., columns, :].swapaxes(-1, -2)
+            dscores = weights * (dweights - shared[..., rows, :]) * scale
+            dquery[..., rows, :] += dscores @ key[..., columns, :]
+            dkey[..., columns, :] += dscores.swapaxes(-1, -2) @ query[..., rows, :]
+        return dquery, dkey, dvalue
+
+    return output, pullback
+
+
+def _tiles(queries, keys, size, causal):
+    """Rows, columns and the part of the causal mask inside each tile; tiles that are all forbidden are left out."""
+    for first_row in range(0, queries, size):
+        rows = slice(first_row, min(first_row + size, queries))
+        for first_column in range(0, keys, size):
+            columns = slice(first_column, min(first_column + size, keys))
+            last_seen = rows.stop - 1 + keys - queries
+            if causal and first_column > last_seen:
+                break
+            inside = not causal or columns.stop - 1 <= rows.start + keys - queries
+            positions = np.arange(rows.start, rows.stop)[:, None] + keys - queries
+            yield rows, columns, None if inside else np.arange(columns.start, columns.stop) <= positions
+
+
+def _tile_scores(query, key, rows, columns, allowed, scale):
+    scores = query[..., rows, :] @ key[..., columns, :].swapaxes(-1, -2) * scale
+    return scores if allowed is None else np.where(allowed, scores, -np.inf).astype(scores.dtype)

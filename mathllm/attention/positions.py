@@ -1,0 +1,132 @@
+"""Attention does not know the order of its tokens; here are the ways to tell it."""
+
+import numpy as np
+
+from ..autodiff import primitive
+from ..errors import ShapeError, suggest
+
+_PAIRINGS = ("adjacent", "half")
+
+
+def sinusoidal_positions(length: int, width: int, base: float = 10000.0) -> np.ndarray:
+    """One vector of sines and cosines per position, to be added to the embeddings.
+
+        P[t, 2i] = sin(t / base^(2i/d)),      P[t, 2i+1] = cos(t / base^(2i/d))     (10.12)
+
+    length: T   width: d, even   ->   (T, d)
+
+    Raises: ValueError for an odd width.
+    Source: 001, §6.2.1; Vaswani et al. 2017, §3.5.
+
+    >>> sinusoidal_positions(2, 4).round(4)
+    array([[0.    , 1.    , 0.    , 1.    ],
+           [0.8415, 0.5403, 0.01  , 1.    ]])
+    """
+    angles = np.arange(length)[:, None] * _frequencies(width, base)  # (T, d/2)
+    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(length, width)
+
+
+def rotary_angles(
+    positions, width: int, base: float = 10000.0, scaling: str | None = None, factor: float = 1.0, trained: int = 2048
+) -> np.ndarray:
+    """The angle by which each pair of components turns at each position.
+
+        θ[t, i] = t · base^(−2i/d)                                                  (10.13)
+
+    Beyond the trained length a model reads the angles of a context `factor` times as long through one of
+      "linear":  t/factor (every wavelength stretched alike),
+      "ntk":     base · factor^(d/(d−2)) (slow pairs stretched, fast ones kept),
+      "yarn":    stretched where a pair turns less than once in the `trained` length, kept where it turns 32 times,
+                 a mixture between.
+
+    positions: (T,)   width: d, even   ->   (T, d/2)
+
+    Raises: ValueError for an odd width, an unknown scaling or a factor below 1.
+    Source: 001, §6.2.2; Su et al. 2021, §3.4; Chen et al. 2023; Peng et al. 2023, §3.
+
+    >>> rotary_angles([0, 1, 2], 4)[:, 0]
+    array([0., 1., 2.])
+    """
+    if factor < 1:
+        raise ValueError(f"rotary_angles() needs a factor of at least 1, got {factor}")
+    frequencies = _frequencies(width, base)
+    if scaling == "linear":
+        frequencies = frequencies / factor
+    elif scaling == "ntk":
+        frequencies = _frequencies(width, base * factor ** (width / max(width - 2, 1)))
+    elif scaling == "yarn":
+        turns = trained * frequencies / (2 * np.pi)
+        kept = np.clip((turns - 1) / (32 - 1), 0, 1)
+        frequencies = kept * frequencies + (1 - kept) * frequencies / factor
+    elif scaling is not None:
+        raise ValueError(f"unknown scaling {scaling!r}{suggest(scaling, ['linear', 'ntk', 'yarn'])}")
+    return np.asarray(positions)[:, None] * frequencies
+
+
+@primitive
+def rotate(x, *, angles, pairing: str = "half"):
+    """Rotary position embedding (RoPE): turn each pair of components by its angle.
+
+        (x₁, x₂) → (x₁ cos θ − x₂ sin θ,  x₁ sin θ + x₂ cos θ)                      (10.14)
+        (R_m q)·(R_n k) = q·R_(n−m) k: only the distance counts;   dx = R(−θ) dy
+
+    x: (..., T, K)   angles: (T, K/2)   ->   (..., T, K)
+
+    `pairing` says which components form a pair: "half" (i with i + K/2, as in Hugging Face checkpoints) or "adjacent"
+    (2i with 2i + 1, as in the paper and in GGUF files).
+    Raises: ShapeError if the angles do not fit; ValueError for an unknown pairing.
+    Source: 000, step 1; 001, §6.2.2.
+
+    >>> rotate(np.array([[1.0, 0.0]]), angles=np.array([[np.pi / 2]])).round(3)
+    array([[0., 1.]])
+    """
+    if pairing not in _PAIRINGS:
+        raise ValueError(f"unknown pairing {pairing!r}; pairings are {' and '.join(_PAIRINGS)}")
+    angles = np.asarray(angles)
+    if x.ndim < 2 or angles.shape != (x.shape[-2], x.shape[-1] // 2) or x.shape[-1] % 2:
+        raise ShapeError(f"rotate() needs x (..., T, K) and angles (T, K/2), got shapes {x.shape} and {angles.shape}")
+    cosine, sine = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
+
+    def turn(x, sine):
+        first, second = _pairs(x, pairing)
+        return _joined(first * cosine - second * sine, first * sine + second * cosine, pairing)
+
+    return turn(x, sine), lambda dy: turn(dy, -sine)
+
+
+def alibi_bias(heads: int, queries: int, keys: int | None = None) -> np.ndarray:
+    """ALiBi: no position vectors, but a penalty on the scores that grows with the distance, at each head's own rate.
+
+        bias_hij = −m_h (i − j) for j ≤ i,      m_h = 2^(−8h/H), h = 1 … H          (10.15)
+
+    ->   (H, T, S), to be given to `attention` as `bias` beside a causal mask
+
+    Raises: ValueError unless the number of heads is a power of two.
+    Source: Press et al. 2022, §3.
+
+    >>> alibi_bias(8, 2)[0]
+    array([[-0. , -0. ],
+           [-0.5, -0. ]])
+    """
+    if heads < 1 or heads & (heads - 1):
+        raise ValueError(f"alibi_bias() needs a power of two as the number of heads, got {heads}")
+    keys = queries if keys is None else keys
+    slopes = 2.0 ** (-8 * np.arange(1, heads + 1) / heads)
+    back = np.maximum(np.arange(queries)[:, None] + keys - queries - np.arange(keys), 0)
+    return -slopes[:, None, None] * back
+
+
+def _frequencies(width, base):
+    if width < 2 or width % 2:
+        raise ValueError(f"positions are told by pairs of components: the width must be even, got {width}")
+    return base ** (-np.arange(0, width, 2) / width)  # (d/2,)
+
+
+def _pairs(x, pairing):
+    return (x[..., 0::2], x[..., 1::2]) if pairing == "adjacent" else np.split(x, 2, axis=-1)
+
+
+def _joined(first, second, pairing):
+    if pairing == "half":
+        return np.concatenate([first, second], axis=-1)
+    return np.stack([first, second], axis=-1).reshape(*first.shape[:-1], -1)
