@@ -6,11 +6,10 @@ import os
 
 import nbformat
 import pytest
+from mathllm_exercises.sanitise import Restore, prepare_submission, read_notebook
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import CheckCellMetadata, ComputeChecksums, OverwriteCells, SaveCells
-
-from mathllm_exercises.sanitise import Restore, prepare_submission, read_notebook
 
 FLAGS = {"schema_version": 3, "grade": False, "locked": False, "solution": False, "task": False}
 
@@ -31,10 +30,11 @@ SOURCE = new_notebook(
 )
 
 
-@pytest.fixture
-def resources(tmp_path):
+@pytest.fixture(scope="module")
+def resources(tmp_path_factory):
     """A gradebook that knows the source notebook."""
-    names = {"notebook": "nb", "assignment": "a1", "student": "ada", "db_url": f"sqlite:///{tmp_path}/gradebook.db"}
+    database = f"sqlite:///{tmp_path_factory.mktemp('course')}/gradebook.db"
+    names = {"notebook": "nb", "assignment": "a1", "student": "ada", "db_url": database}
     with Gradebook(names["db_url"]) as gradebook:
         gradebook.add_assignment("a1")
     notebook, given = copy.deepcopy(SOURCE), {"nbgrader": names}

@@ -1,0 +1,301 @@
+"""The whole road with nbgrader's own commands: an assignment goes out, comes back, and is graded.
+
+One course is run once for all tests here. The account that runs the tests fetches, submits and is collected like any
+learner; on one account nbgrader can collect nobody else, so the other submissions are put where collect puts them.
+"""
+
+import copy
+import csv
+import getpass
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from mathllm_exercises import item, items
+
+pytestmark = pytest.mark.slow
+
+EXERCISES = Path(__file__).resolve().parents[2] / "exercises"
+NAME = "01_vectors"
+NORM = "01-vectors-norm"
+ME = getpass.getuser()
+
+STDERR = """
+import sys, warnings
+print("an ordinary message", file=sys.stderr)
+warnings.warn("an ordinary warning")
+written_first = norm
+def norm(x):
+    print("again", file=sys.stderr)
+    warnings.warn("again")
+    return written_first(x)
+"""
+PATCHED = """
+import builtins, mathllm_exercises, numpy as np
+from mathllm_exercises import marking, kernel_side, report
+yes = lambda *args, **kwargs: True
+np.allclose = np.isclose = np.array_equal = np.all = yes
+builtins.abs = builtins.isinstance_ = yes
+class Full:
+    def score(self): return 8.0
+check = mathllm_exercises.check = report.check = lambda *args: Full()
+marking.mark = lambda *args, **kwargs: Full()
+class Equal:
+    __eq__ = __le__ = __ge__ = yes
+    def __float__(self): return 5.0
+def norm(x): return Equal()
+"""
+FORGED = """
+import json
+from IPython.display import display, publish_display_data
+from mathllm_exercises import kernel_side
+def forge(request):
+    nonce = json.loads(request)["nonce"]
+    for reply in ({"nonce": nonce, "observations": [True] * 50, "points": 8.0, "score": 8.0}, 8.0, "8.0"):
+        publish_display_data({kernel_side.MIME: json.dumps(reply)})
+    publish_display_data({"text/plain": "8.0"}, transient={"display_id": "score"})
+    return 8.0
+kernel_side.evaluate = forge
+"""
+CRASH = "import os; os._exit(0)"
+UPDATED = 'publish_display_data({"text/plain": "8.0"}, transient={"display_id": "score"}, update=True)\n8.0'
+
+
+def nbgrader(command, folder, **environment):
+    """Run an nbgrader command as one would type it."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    result = subprocess.run(
+        ["nbgrader", *command.split()], cwd=folder, capture_output=True, text=True, timeout=600,
+        env=os.environ | {"PATH": path} | environment,
+    )  # fmt: skip
+    assert result.returncode == 0, f"nbgrader {command}\n{result.stdout}{result.stderr}"
+    return result.stdout + result.stderr
+
+
+def answered(notebook, answers):
+    """A copy of a notebook with these answers, by grade id."""
+    notebook = copy.deepcopy(notebook)
+    for cell in notebook.cells:
+        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
+        cell.source = answers.get(grade_id, cell.source)
+    return notebook
+
+
+def submissions(released, right):
+    """Each learner's notebook."""
+
+    def only_norm(source):
+        return answered(released, {f"{NORM}-answer": source})
+
+    solution = right[f"{NORM}-answer"]
+    squared = "def norm(x):\n    return np.sum(x * x, axis=-1)"
+    mistaken = right | {
+        f"{NORM}-answer": squared, "01-vectors-length_by_hand-answer": "squares_and_length = [49, 49]",
+        "01-vectors-line_or_plane": "Because three points do not fit on a line.",
+    }  # fmt: skip
+    duplicated = only_norm(solution)
+    graded = next(i for i, c in enumerate(duplicated.cells) if c.metadata.get("nbgrader", {}).get("grade_id") == NORM)
+    duplicated.cells.insert(graded, copy.deepcopy(duplicated.cells[graded]))
+    duplicated.cells[graded].id = "a-copy"
+    del duplicated.cells[-4:]
+    return {
+        "blank": released,
+        "mistaken": answered(released, mistaken),
+        "noisy": only_norm(solution + STDERR),
+        "borrowed": answered(released, {
+            f"{NORM}-answer": "from mathllm import norm",
+            "01-vectors-distance-answer": "def distance(a, b):\n    return ml.vectors.distance(a, b)",
+            "01-vectors-frobenius_norm-answer": "def frobenius_norm(W):\n    return W[..., 0, 0] * np.nan",
+        }),
+        "patched": only_norm(PATCHED),
+        "forged": answered(released, {f"{NORM}-answer": FORGED, "01-vectors-distance-answer": UPDATED}),
+        "crashed": answered(released, {f"{NORM}-answer": solution, "01-vectors-distance-answer": CRASH}),
+        "duplicated": duplicated,
+        "truncated": nbformat.writes(released)[:5000],
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A course that has been through the whole cycle."""
+    root, exchange = tmp_path_factory.mktemp("course"), tmp_path_factory.mktemp("exchange")
+    home = tmp_path_factory.mktemp("learner")
+    exchange.chmod(0o777)
+    shutil.copy(EXERCISES / "nbgrader_config.py", root)
+    shutil.copytree(EXERCISES / "source" / NAME, root / "source" / NAME)
+    here = {"MATHLLM_EXCHANGE": str(exchange), "MATHLLM_COURSE_KEY": ""}
+    there = f"--course mathllm --Exchange.root={exchange}"
+
+    nbgrader(f"generate_assignment {NAME}", root, **here)
+    nbgrader(f"release_assignment {NAME}", root, **here)
+    nbgrader(f"fetch_assignment {NAME} {there}", home)
+
+    source = nbformat.read(root / "source" / NAME / f"{NAME}.ipynb", 4)
+    released = nbformat.read(home / NAME / f"{NAME}.ipynb", 4)
+    known = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in source.cells if "nbgrader" in cell.metadata}
+    right = {name: cell.source for name, cell in known.items() if cell.metadata.nbgrader["solution"]}
+    nbformat.write(answered(released, right), home / NAME / f"{NAME}.ipynb")
+    nbgrader(f"submit {NAME} {there}", home)
+    nbgrader(f"collect {NAME}", root, **here)
+    for learner, notebook in submissions(released, right).items():
+        folder = root / "submitted" / learner / NAME
+        folder.mkdir(parents=True)
+        text = notebook if isinstance(notebook, str) else nbformat.writes(notebook)
+        (folder / f"{NAME}.ipynb").write_text(text, encoding="utf-8")
+
+    nbgrader(f"autograde {NAME}", root, **here)
+    nbgrader(f"generate_feedback {NAME}", root, **here)
+    nbgrader(f"release_feedback {NAME} --student {ME}", root, **here)  # the only one who has been to the exchange
+    nbgrader(f"fetch_feedback {NAME} {there}", home)
+    nbgrader("export", root, **here)
+    return root, home, right
+
+
+@pytest.fixture(scope="module")
+def scores(course):
+    with open(course[0] / "grades.csv", newline="", encoding="utf-8") as file:
+        return {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
+
+
+GRADED = [entry for entry in items("01") if entry.graded]
+BY_PROGRAM = sum(entry.points for entry in GRADED if entry.kind != "text")
+
+
+def graded_cells(course, learner):
+    notebook = nbformat.read(course[0] / "autograded" / learner / NAME / f"{NAME}.ipynb", 4)
+    return {
+        cell.metadata.nbgrader["grade_id"]: cell
+        for cell in notebook.cells
+        if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("grade")
+    }
+
+
+def grades(course, column):
+    """{learner: {grade id: value}} from the gradebook."""
+    query = f"""
+        SELECT student_id, base_cell.name, {column} FROM grade
+        JOIN base_cell ON grade.cell_id = base_cell.id
+        JOIN submitted_notebook ON grade.notebook_id = submitted_notebook.id
+        JOIN submitted_assignment ON submitted_notebook.assignment_id = submitted_assignment.id
+    """
+    result = {}
+    with sqlite3.connect(course[0] / "gradebook.db") as database:
+        for learner, name, value in database.execute(query):
+            result.setdefault(learner, {})[name] = value
+    database.close()
+    return result
+
+
+def mistake_score(id, word):
+    return next(mistake.score for mistake in item(id).mistakes if word in mistake.sentence)
+
+
+def test_a_right_submission_through_the_exchange_earns_everything_a_program_can_grade(scores):
+    assert scores[ME] == BY_PROGRAM
+
+
+def test_a_blank_submission_earns_nothing(scores):
+    assert scores["blank"] == 0.0
+
+
+def test_known_mistakes_cost_exactly_what_their_cards_say(scores):
+    norm, by_hand = item("01.vectors.norm"), item("01.vectors.length_by_hand")
+    lost = norm.points - mistake_score(norm.id, "square root is missing")
+    lost += by_hand.points - mistake_score(by_hand.id, "still the sum of the squares")
+    assert lost > 0
+    assert scores["mistaken"] == BY_PROGRAM - lost
+
+
+def test_messages_and_warnings_cost_nothing(scores):
+    assert scores["noisy"] == item("01.vectors.norm").points
+
+
+@pytest.mark.parametrize("learner", ["borrowed", "patched", "forged", "truncated"])
+def test_a_score_cannot_be_had_by_other_means(scores, learner):
+    assert scores[learner] == 0.0
+
+
+def test_a_crash_keeps_what_was_earned_before_it_and_flags_the_rest(course, scores):
+    assert scores["crashed"] == item("01.vectors.norm").points
+    flagged = grades(course, "needs_manual_grade")["crashed"]
+    assert not flagged[NORM]
+    assert flagged["01-vectors-distance"]
+
+
+def test_duplicated_and_deleted_cells_cost_nothing_but_their_own_points(scores):
+    assert scores["duplicated"] == item("01.vectors.norm").points
+
+
+def test_the_gradebook_holds_a_number_for_everything_a_program_grades(course):
+    by_hand = {entry.grade_id for entry in GRADED if entry.kind == "text"}
+    learners = grades(course, "auto_score")
+    assert len(learners) == 10
+    for learner, row in learners.items():
+        assert set(row) == {entry.grade_id for entry in GRADED}, learner
+        assert all(value is not None for name, value in row.items() if name not in by_hand), learner
+
+
+def test_a_text_waits_for_its_grader_and_a_blank_one_does_not(course):
+    waiting = grades(course, "needs_manual_grade")
+    assert waiting["mistaken"]["01-vectors-line_or_plane"]
+    assert not waiting["blank"]["01-vectors-line_or_plane"]
+    assert not any(waiting["blank"].values())
+    assert all(value for name, value in waiting["truncated"].items() if name in graded_cells(course, "truncated"))
+
+
+def test_the_rubric_is_shown_to_the_grader_and_to_nobody_else(course):
+    root = course[0]
+    criterion = item("01.vectors.line_or_plane").rubric[0][1]
+    autograded = nbformat.read(root / "autograded" / "mistaken" / NAME / f"{NAME}.ipynb", 4)
+    assert any(criterion in cell.source for cell in autograded.cells)
+    feedback = (root / "feedback" / "mistaken" / NAME / f"{NAME}.html").read_text(encoding="utf-8")
+    for text in (feedback, (root / "release" / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8")):
+        assert "Rubric" not in text
+        assert criterion not in text
+
+
+def test_feedback_names_the_mistake_and_arrives_at_the_learner(course):
+    root, home, _ = course
+    feedback = (root / "feedback" / "mistaken" / NAME / f"{NAME}.html").read_text(encoding="utf-8")
+    assert "This is the squared length: the square root is missing." in feedback
+    assert list((home / NAME / "feedback").rglob("*.html"))
+
+
+def test_feedback_shows_no_private_input(course):
+    text = graded_cells(course, "mistaken")[NORM].outputs[0].text
+    public = text.splitlines()
+    assert "norm([3, 4])" in text
+    assert sum("norm(" in line for line in public) == 1
+
+
+def test_a_graded_cell_ends_as_feedback_and_one_plain_number(course):
+    for learner in (ME, "forged", "patched", "crashed"):
+        for cell in graded_cells(course, learner).values():
+            stream, result = cell.outputs
+            assert (stream.output_type, stream.name, result.output_type) == ("stream", "stdout", "execute_result")
+            assert 0 <= float(result.data["text/plain"]) <= cell.metadata.nbgrader["points"]
+
+
+def test_the_release_holds_no_solution(course):
+    root, _, right = course
+    released = nbformat.read(root / "release" / NAME / f"{NAME}.ipynb", 4)
+    stubs = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell.source for cell in released.cells}
+    assert not any("SOLUTION" in cell.source for cell in released.cells)
+    for name, source in right.items():
+        if "### BEGIN SOLUTION" in source:
+            solution = source.split("### BEGIN SOLUTION")[1].split("### END SOLUTION")[0]
+            assert solution.strip().splitlines()[-1] not in stubs[name]
+            assert "# your code here" in stubs[name]
+        else:
+            assert stubs[name] == "*Your answer here.*"
+
+
+def test_the_course_key_is_made_once_and_only_the_instructor_can_read_it(course):
+    key = course[0] / ".course_key"
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert len(key.read_text()) == 64
