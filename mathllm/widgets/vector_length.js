@@ -145,12 +145,13 @@ function render({ model, el }) {
     const [x, y] = place(v);
     handle.setAttribute("cx", x);
     handle.setAttribute("cy", y);
-    working.textContent = hidden ? "?" : `${formula(v)} =`;
-    value.textContent = hidden ? "" : format(norm(v));
+    const length = format(norm(v));
+    working.textContent = hidden ? "?" : `${formula(v)} ${Number(length) === norm(v) ? "=" : "≈"}`;
+    value.textContent = hidden ? "" : length;
     hide.textContent = hidden ? "Show the length" : "Hide the length and predict";
     hide.setAttribute("aria-pressed", String(hidden));
-    const length = hidden ? "" : ` Its length is ${format(norm(v))}.`;
-    picture.setAttribute("aria-label", `Arrow from the origin to (${v.map((c) => format(c)).join(", ")}).${length}`);
+    const words = `Arrow from the origin to (${v.map((c) => format(c)).join(", ")}).`;
+    picture.setAttribute("aria-label", hidden ? words : `${words} Its length is ${length}.`);
   }
 
   model.on("change:components", update);
