@@ -6,11 +6,12 @@
 """
 
 from . import attention as _attention  # the name without _ is the function
-from . import autodiff, errors, matrices, similarity, vectors
+from . import autodiff, errors, exponentials, matrices, similarity, vectors
 from . import softmax as _softmax
 from .attention import *  # noqa: F403
 from .autodiff import *  # noqa: F403
 from .errors import *  # noqa: F403
+from .exponentials import *  # noqa: F403
 from .matrices import *  # noqa: F403
 from .similarity import *  # noqa: F403
 from .softmax import *  # noqa: F403
@@ -23,6 +24,7 @@ __all__ = [
     *vectors.__all__,
     *similarity.__all__,
     *matrices.__all__,
+    *exponentials.__all__,
     *_softmax.__all__,
     *_attention.__all__,
 ]
