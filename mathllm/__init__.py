@@ -7,9 +7,11 @@
 
 from . import attention as _attention  # the name without _ is the function
 from . import autodiff, errors, exponentials, matrices, similarity, vectors
+from . import cross_entropy as _cross_entropy
 from . import softmax as _softmax
 from .attention import *  # noqa: F403
 from .autodiff import *  # noqa: F403
+from .cross_entropy import *  # noqa: F403
 from .errors import *  # noqa: F403
 from .exponentials import *  # noqa: F403
 from .matrices import *  # noqa: F403
@@ -27,4 +29,5 @@ __all__ = [
     *exponentials.__all__,
     *_softmax.__all__,
     *_attention.__all__,
+    *_cross_entropy.__all__,
 ]

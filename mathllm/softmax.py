@@ -9,6 +9,7 @@ import numpy as np
 
 from .autodiff import primitive
 from .errors import ShapeError
+from .exponentials import log_sum_exp
 
 __all__ = ["log_softmax", "softmax", "softmax_jacobian", "tanh"]
 
@@ -61,7 +62,7 @@ def log_softmax(logits, *, axis=-1, temperature=1.0):
     array([    0., -2000.])
     """
     log_p = _shifted("log_softmax", logits, axis, temperature)
-    log_p -= np.log(np.sum(np.exp(log_p), axis=axis, keepdims=True))
+    log_p -= log_sum_exp(log_p, axis=axis, keepdims=True)
     with np.errstate(over="ignore"):  # below the smallest float16 stands −∞
         log_p = log_p.astype(logits.dtype, copy=False)
 

@@ -1,0 +1,38 @@
+"""How wrong is a prediction?
+
+As wrong as it is surprised by what comes next. The surprise at something of probability p is −log p; its mean is the
+entropy where the probabilities are right and the cross-entropy where they are a model's. Training makes this one number
+small, and the same number says how short the text becomes when the model compresses it.
+
+    information.py  surprise, entropy, divergence, mutual information, perplexity, and the base they are counted in
+    loss.py         the training loss, from logits, with the simplest gradient of all: prediction minus truth
+    compression.py  an arithmetic coder that turns predictions into short files and back
+"""
+
+from .compression import arithmetic_decode, arithmetic_encode, code_length
+from .information import (
+    convert_information,
+    cross_entropy_between,
+    entropy,
+    kl_divergence,
+    loss_table,
+    mutual_information,
+    perplexity,
+    surprise,
+)
+from .loss import cross_entropy
+
+__all__ = [
+    "arithmetic_decode",
+    "arithmetic_encode",
+    "code_length",
+    "convert_information",
+    "cross_entropy",
+    "cross_entropy_between",
+    "entropy",
+    "kl_divergence",
+    "loss_table",
+    "mutual_information",
+    "perplexity",
+    "surprise",
+]

@@ -1,0 +1,407 @@
+"""Chapter 07: surprise, its means, the training loss, and files as short as the predictions are good."""
+
+import inspect
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import mathllm as ml
+from mathllm import reference
+
+TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
+rng = np.random.default_rng(7)
+sizes = st.integers(1, 6)
+logits = hnp.arrays(np.float64, sizes, elements=st.floats(-20, 20))
+bases = st.sampled_from([2, np.e, 3.0, 10])
+
+
+@st.composite
+def pairs(draw):
+    """Two distributions over the same outcomes."""
+    n = draw(sizes)
+    rows = hnp.arrays(np.float64, n, elements=st.floats(-20, 20))
+    return ml.softmax(draw(rows)), ml.softmax(draw(rows))
+
+
+# ------------------------------------------------------------------------------------------- values of the documents
+
+
+def largest_gap(a, b):
+    return float(np.max(np.abs(np.subtract(a, b))))
+
+
+def loss_at(p):
+    return float(ml.surprise(p))
+
+
+def perplexity_at(p):
+    return float(ml.perplexity(ml.surprise(p), base=np.e))
+
+
+def uniform_perplexity(n):
+    return float(ml.perplexity(ml.entropy(np.full(n, 1 / n)), base=np.e))
+
+
+def loss_and_gradient(z, target):
+    return ml.value_and_grad(lambda z: ml.cross_entropy(z, np.array([target])))(np.array([z]))
+
+
+def gap_to_central_differences(z, target, h=1e-6):
+    loss = lambda z: ml.cross_entropy([z], [target])  # noqa: E731
+    numeric = [(loss(z + h * e) - loss(z - h * e)) / (2 * h) for e in np.eye(len(z))]
+    return largest_gap(loss_and_gradient(z, target)[1][0], numeric)
+
+
+ROWS = {
+    "primer.ch07.ex7.loss_the": lambda q, target: ml.cross_entropy_between(np.eye(len(q))[target], q),
+    "primer.ch07.ex7.loss_an": lambda q, target: ml.cross_entropy_between(np.eye(len(q))[target], q),
+    "primer.ch07.text.surprise": lambda p: ml.surprise(p),
+    "primer.ch07.text.surprise_certain": loss_at,
+    "primer.ch07.text.ppl20_loss": lambda ppl: ml.entropy(np.full(ppl, 1 / ppl)),
+    "primer.ch07.text.ppl20_uniform": uniform_perplexity,
+    **{f"primer.ch07.table.loss{n}": lambda p: ml.loss_table([p])[0][1] for n in range(1, 6)},
+    **{f"primer.ch07.table.ppl{n}": lambda p: ml.loss_table([p])[0][2] for n in range(1, 6)},
+    "primer.ch07.q15.loss": loss_at,
+    "primer.ch07.q15.ppl": perplexity_at,
+    "primer.ch07.q16.ppl": lambda loss: ml.perplexity(loss, base=np.e),
+    "pillars.cegrad.identity": gap_to_central_differences,
+    "pillars.cegrad.values": lambda z, target: loss_and_gradient(z, target)[1][0],
+    "pillars.decomp.identity": lambda p, q: (
+        ml.cross_entropy_between(p, q) - ml.entropy(p) - ml.kl_divergence(p, q)
+    ),
+    "pillars.decomp.values": lambda p, q: [ml.entropy(p), ml.kl_divergence(p, q), ml.cross_entropy_between(p, q)],
+    "pillars.ppl.perfect": lambda p: ml.perplexity(ml.surprise(p, base=2).mean(), base=2),
+    "pillars.ppl.uniform": lambda V: uniform_perplexity(V),
+    "pillars.ppl.ten": uniform_perplexity,
+    "pillars.ppl.base_consistent": lambda p: (
+        ml.perplexity(ml.surprise(p, base=2), base=2) - ml.perplexity(ml.surprise(p), base=np.e)
+    ),
+    "pillars.ppl.mixed_base": lambda p: ml.perplexity(ml.surprise(p, base=2), base=np.e),  # the mistake
+    "pillars.ppltable.random": lambda V: uniform_perplexity(V),
+    "foundations.entropy.coin": lambda p: ml.entropy(p, base=2),
+    "foundations.entropy.die": lambda n: ml.entropy(np.full(n, 1 / n), base=2),
+    "foundations.entropy.deterministic": lambda p: ml.entropy(p),
+    "foundations.entropy.max_uniform": lambda p, q: bool(ml.entropy(p) > ml.entropy(q)),
+    "foundations.kl.nonneg_self": lambda p: ml.kl_divergence(p, p),
+    "foundations.kl.asym": lambda p, q: [ml.kl_divergence(p, q), ml.kl_divergence(q, p)],
+    "foundations.ppl.twenty": uniform_perplexity,
+    "run.step4.nll": loss_at,
+    "primer.ch05.text.uniform_loss": lambda V: ml.cross_entropy(np.zeros((1, V)), [7]),
+}
+LITERATURE = {
+    "pillars.ppltable.trigram", "pillars.ppltable.gpt2", "pillars.ppltable.gpt3", "pillars.ppltable.gpt4",
+    "foundations.ppl.sota",
+}  # fmt: skip  published measurements of models that are not here
+
+
+def test_every_value_of_the_chapter_is_recomputed():
+    rows = reference.rows("07")
+    assert ROWS.keys() | LITERATURE == {row.id for row in rows if row.kind != "text"}
+    assert {row.id for row in rows if row.basis == "literature"} == LITERATURE
+
+
+@pytest.mark.parametrize("id", ROWS)
+def test_document_values(id):
+    reference.check(id, ROWS[id](**reference.row(id).inputs))
+
+
+# --------------------------------------------------------------------------------------------------------- information
+
+
+@given(pairs(), bases)
+def test_cross_entropy_is_entropy_plus_divergence(pair, base):
+    p, q = pair
+    parts = ml.entropy(p, base=base) + ml.kl_divergence(p, q, base=base)
+    np.testing.assert_allclose(ml.cross_entropy_between(p, q, base=base), parts, rtol=1e-9, atol=1e-9)
+
+
+@given(pairs())
+def test_divergence_is_never_negative_and_zero_from_itself(pair):
+    p, q = pair
+    assert ml.kl_divergence(p, q) >= 0
+    assert ml.kl_divergence(p, p) == 0
+
+
+@given(logits, bases)
+def test_entropy_lies_between_certainty_and_uniform(z, base):
+    H = ml.entropy(ml.softmax(z), base=base)
+    assert -1e-12 <= H <= np.log(len(z)) / np.log(base) + 1e-12
+
+
+@given(logits, bases, bases)
+def test_bases_differ_by_a_constant_factor_and_perplexity_by_nothing(z, b, c):
+    p = ml.softmax(z)
+    H = ml.entropy(p, base=b)
+    np.testing.assert_allclose(
+        ml.entropy(p, base=c), ml.convert_information(H, from_base=b, to_base=c), rtol=1e-9, atol=1e-12
+    )
+    np.testing.assert_allclose(ml.perplexity(H, base=b), ml.perplexity(ml.entropy(p, base=c), base=c), rtol=1e-9)
+
+
+def test_perplexity_must_be_told_the_base():
+    with pytest.raises(TypeError, match="base"):
+        ml.perplexity(2.0)
+
+
+def test_what_cannot_happen_adds_nothing_and_what_was_ruled_out_costs_everything():
+    assert ml.entropy([1.0, 0.0]) == 0
+    assert ml.surprise(0.0) == np.inf
+    assert ml.cross_entropy_between([1.0, 0.0], [1.0, 0.0]) == 0
+    assert ml.cross_entropy_between([0.5, 0.5], [1.0, 0.0]) == np.inf
+    assert ml.kl_divergence([0.5, 0.5], [1.0, 0.0]) == np.inf
+    assert ml.kl_divergence([1.0, 0.0], [0.5, 0.5], base=2) == 1
+    assert ml.perplexity(np.inf, base=2) == np.inf
+    assert ml.perplexity(1e4, base=np.e) == np.inf
+
+
+@given(hnp.arrays(np.float64, (3, 4), elements=st.floats(-5, 5)))
+def test_mutual_information_is_symmetric_and_the_entropy_that_knowing_removes(z):
+    joint = ml.softmax(z.ravel()).reshape(z.shape)
+    information = ml.mutual_information(joint)
+    np.testing.assert_allclose(information, ml.mutual_information(joint.T), atol=1e-12)
+    parts = ml.entropy(joint.sum(axis=1)) + ml.entropy(joint.sum(axis=0)) - ml.entropy(joint.ravel())
+    np.testing.assert_allclose(information, parts, atol=1e-12)
+
+
+def test_independent_things_tell_nothing_about_each_other():
+    joint = np.outer([0.2, 0.8], [0.5, 0.3, 0.2])
+    np.testing.assert_allclose(ml.mutual_information(joint), 0, atol=1e-15)
+
+
+def test_losses_of_the_reference_table():
+    table = ml.loss_table([0.95, 0.5, 0.1, 0.01, 0.001])
+    assert [f"{p:.3f} {loss:.2f} {choices:.2f}" for p, loss, choices in table] == [
+        "0.950 0.05 1.05",
+        "0.500 0.69 2.00",
+        "0.100 2.30 10.00",
+        "0.010 4.61 100.00",
+        "0.001 6.91 1000.00",
+    ]
+
+
+# Distributions must sum to 1, so their gradients are checked where they move on the simplex: through a softmax.
+@pytest.mark.parametrize("base", [np.e, 2])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda z, w, base: ml.entropy(ml.softmax(z), base=base),
+        lambda z, w, base: ml.cross_entropy_between(ml.softmax(z), ml.softmax(w), base=base),
+        lambda z, w, base: ml.kl_divergence(ml.softmax(z), ml.softmax(w), base=base),
+        lambda z, w, base: ml.surprise(ml.softmax(z), base=base),
+        lambda z, w, base: ml.mutual_information(ml.softmax(z.reshape(-1)).reshape(z.shape), base=base),
+    ],
+)
+def test_pullback_agrees_with_central_differences(function, base):
+    z, w = rng.normal(size=(2, 3, 4))
+    assert ml.check_gradient(lambda z, w: function(z, w, base), z, w).error < TOLERANCE
+
+
+def test_the_gradient_at_a_masked_outcome_is_zero_and_not_nan():
+    z = np.array([1.0, -np.inf, 0.5])
+    for function in (ml.entropy, lambda p: ml.kl_divergence(p, ml.softmax([0.0, 1.0, 2.0]))):
+        gradient = ml.grad(lambda z, f=function: f(ml.softmax(z)))(z)
+        assert gradient[1] == 0
+        assert np.all(np.isfinite(gradient))
+
+
+# -------------------------------------------------------------------------------------------------------- the loss
+
+
+@given(hnp.arrays(np.float64, (3, 5), elements=st.floats(-1e4, 1e4)), st.tuples(*[st.integers(0, 4)] * 3))
+def test_the_loss_is_the_mean_surprise_at_the_labels(z, labels):
+    p = [row[label] for row, label in zip(ml.log_softmax(z), labels, strict=True)]
+    np.testing.assert_allclose(ml.cross_entropy(z, labels), -np.mean(p), rtol=1e-12, atol=1e-12)
+
+
+def test_the_gradient_is_prediction_minus_truth():
+    z, labels = rng.normal(size=(4, 3)), np.array([0, 2, 1, 1])
+    _, gradient = ml.value_and_grad(lambda z: ml.cross_entropy(z, labels))(z)
+    np.testing.assert_allclose(gradient, (ml.softmax(z) - np.eye(3)[labels]) / 4)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("labels", [[[0, 4, 2], [1, 1, 3]], [[0, -100, 2], [-100, -100, 3]]])
+def test_pullback_of_the_loss_agrees_with_central_differences(reduction, labels):
+    loss = lambda z: ml.cross_entropy(z, np.array(labels), reduction=reduction)  # noqa: E731
+    assert ml.check_gradient(loss, rng.normal(size=(2, 3, 5))).error < TOLERANCE
+
+
+def test_ignored_labels_count_neither_in_the_sum_nor_in_the_mean():
+    z = rng.normal(size=(4, 3))
+    assert ml.cross_entropy(z, [0, -100, 2, -100]) == ml.cross_entropy(z[[0, 2]], [0, 2])
+    assert ml.cross_entropy(z, [0, -1, 2, -1], ignore_index=-1) == ml.cross_entropy(z[[0, 2]], [0, 2])
+    losses = ml.cross_entropy(z, [0, -100, 2, -100], reduction="none")
+    assert losses[[1, 3]].tolist() == [0, 0]
+    np.testing.assert_allclose(losses.sum(), ml.cross_entropy(z, [0, -100, 2, -100], reduction="sum"))
+    gradient = ml.grad(lambda z: ml.cross_entropy(z, np.array([0, -100, 2, -100])))(z)
+    assert not gradient[[1, 3]].any()
+
+
+def test_an_empty_batch_has_no_mean_loss_but_a_sum_of_zero():
+    with pytest.raises(ValueError, match="at least one label"):
+        ml.cross_entropy(np.zeros((0, 3)), [])
+    with pytest.raises(ValueError, match="at least one label"):
+        ml.cross_entropy(np.zeros((2, 3)), [-100, -100])
+    assert ml.cross_entropy(np.zeros((0, 3)), [], reduction="sum") == 0
+    assert ml.cross_entropy(np.zeros((0, 3)), [], reduction="none").shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_extreme_logits_give_a_large_loss_and_no_nan(dtype):
+    z = np.array([[1e4, -1e4], [1e4, -1e4]], dtype)
+    z.flags.writeable = False  # a write would raise
+    loss, gradient = ml.value_and_grad(lambda z: ml.cross_entropy(z, np.array([0, 1])))(z)
+    assert loss == 1e4
+    assert loss.dtype == gradient.dtype == dtype
+    assert gradient.tolist() == [[0, 0], [0.5, -0.5]]
+    assert ml.cross_entropy([[0.0, -np.inf]], [1]) == np.inf  # ruled out, and yet it came
+
+
+def test_one_token_in_the_vocabulary_and_one_position():
+    assert ml.cross_entropy([[3.0]], [0]) == 0
+    assert ml.cross_entropy([3.0, 3.0], 0) == np.log(2)
+
+
+def test_the_mean_over_many_float16_losses_does_not_overflow():
+    z = np.tile(np.array([0, 1e4], np.float16), (1000, 1))
+    assert ml.cross_entropy(z, np.zeros(1000, int)) == 1e4
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_dtype_is_kept_and_input_left_alone(dtype):
+    p, q = np.array([[0.5, 0.5], [0.25, 0.75]], dtype), np.array([0.125, 0.875], dtype)
+    p.flags.writeable = q.flags.writeable = False  # a write would raise
+    values = [
+        ml.surprise(p), ml.entropy(p, base=2), ml.cross_entropy_between(p, q), ml.kl_divergence(p, q, base=2),
+        ml.mutual_information(p / 2), ml.perplexity(p, base=2), ml.convert_information(p, from_base=2, to_base=3),
+    ]  # fmt: skip
+    assert {np.asarray(value).dtype for value in values} == {np.dtype(dtype)}
+
+
+# -------------------------------------------------------------------------------------------------------- compression
+
+PAGE = "\n".join(inspect.getdoc(getattr(ml, name)) for name in ("softmax", "norm", "normalize", "cosine_similarity"))
+SYMBOLS = sorted(set(PAGE))
+TEXT = np.array([SYMBOLS.index(character) for character in PAGE])
+
+
+def adaptive_bigrams(seen):
+    """A model that learns while it reads: counts of what followed the last symbol, and one more of each."""
+    followers = seen[1:][seen[:-1] == seen[-1]] if len(seen) else seen
+    counts = np.bincount(followers, minlength=len(SYMBOLS)) + 0.1
+    return counts / counts.sum()
+
+
+def adaptive_bigrams_in_float32(seen):
+    return adaptive_bigrams(seen).astype(np.float32)
+
+
+@pytest.mark.parametrize("model", [adaptive_bigrams, adaptive_bigrams_in_float32])
+def test_a_page_of_text_shrinks_to_the_models_cross_entropy_and_comes_back(model):
+    code = ml.arithmetic_encode(TEXT, model)
+    ideal = ml.code_length(TEXT, model)
+    assert len(TEXT) > 2000
+    assert 8 * len(code) < 1.01 * ideal
+    assert len(code) < 0.6 * len(PAGE.encode())
+    assert ml.arithmetic_decode(code, model, len(TEXT)).tolist() == TEXT.tolist()
+
+
+def test_code_length_is_tokens_times_cross_entropy():
+    model = lambda seen: [0.7, 0.2, 0.1]  # noqa: E731
+    symbols = [0, 2, 1, 0, 0]
+    loss = ml.cross_entropy(np.log(np.tile([0.7, 0.2, 0.1], (5, 1))), symbols)
+    np.testing.assert_allclose(ml.code_length(symbols, model, base=np.e), 5 * loss)
+
+
+@given(
+    hnp.arrays(np.float64, st.integers(1, 5), elements=st.floats(-40, 5)),
+    st.lists(st.integers(0, 4), max_size=40),
+)
+def test_any_message_comes_back_and_is_at_most_a_byte_too_long(z, message):
+    p = ml.softmax(z)
+    model = lambda seen: np.roll(p, len(seen))  # noqa: E731
+    message = [symbol % len(p) for symbol in message]
+    code = ml.arithmetic_encode(message, model)
+    assert ml.arithmetic_decode(code, model, len(message)).tolist() == message
+    if ml.code_length(message, model) < 20 * max(len(message), 1):  # beyond, shares are rounded to whole numbers
+        assert 8 * len(code) <= ml.code_length(message, model) * (1 + 1e-3) + 8
+
+
+def test_even_what_the_model_rules_out_can_be_written():
+    model = lambda seen: [1.0, 0.0]  # noqa: E731
+    code = ml.arithmetic_encode([0, 1, 0, 1], model)
+    assert ml.arithmetic_decode(code, model, 4).tolist() == [0, 1, 0, 1]
+    assert 64 <= 8 * len(code) <= 72
+    assert ml.code_length([1], model) == np.inf
+
+
+def test_messages_of_no_and_of_sure_symbols_need_no_bytes():
+    assert ml.arithmetic_encode([], lambda seen: [0.5, 0.5]) == b""
+    assert ml.arithmetic_encode([0] * 100, lambda seen: [1.0]) == b""
+    assert ml.arithmetic_decode(b"", lambda seen: [1.0], 3).tolist() == [0, 0, 0]
+
+
+def test_a_large_vocabulary_costs_no_more_than_its_uniform_surprise():
+    V = 50_000
+    uniform = np.full(V, 1 / V)
+    message = rng.integers(0, V, 30)
+    code = ml.arithmetic_encode(message, lambda seen: uniform)
+    assert 8 * len(code) <= 30 * np.log2(V) * 1.0001 + 8
+    assert ml.arithmetic_decode(code, lambda seen: uniform, 30).tolist() == message.tolist()
+
+
+def test_a_model_cannot_change_the_message():
+    def model(seen):
+        seen[:] = 0
+        return [0.5, 0.5]
+
+    with pytest.raises(ValueError, match="read-only"):
+        ml.arithmetic_encode([1, 1], model)
+
+
+# -------------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: ml.surprise([0.5, 1.5]), ValueError, "between 0 and 1, got 1.5"),
+        (lambda: ml.surprise(-0.1), ValueError, "got -0.1"),
+        (lambda: ml.surprise(np.nan), ValueError, "got nan"),
+        (lambda: ml.surprise(0.5, base=1), ValueError, "base above 1.*got 1"),
+        (lambda: ml.entropy([0.5, 0.5], base=0.5), ValueError, "base above 1"),
+        (lambda: ml.entropy([0.5, 0.4]), ValueError, "sum to 1, got a sum of 0.9"),
+        (lambda: ml.entropy([1.5, -0.5]), ValueError, "at least 0, got -0.5"),
+        (lambda: ml.entropy([np.nan, 1]), ValueError, "got nan"),
+        (lambda: ml.entropy([]), ml.ShapeError, r"at least one outcome.*\(0,\)"),
+        (lambda: ml.entropy(1.0), ml.ShapeError, r"\(\)"),
+        (lambda: ml.cross_entropy_between([1.0], [0.5, 0.5]), ml.ShapeError, "got 1 and 2 outcomes"),
+        (lambda: ml.kl_divergence([0.5, 0.5], [0.5, 0.6]), ValueError, "sum of 1.1"),
+        (lambda: ml.kl_divergence([0.5, 0.5], [0.5, 0.5], base=np.inf), ValueError, "got inf"),
+        (lambda: ml.mutual_information([0.5, 0.5]), ml.ShapeError, r"matrix.*\(2,\)"),
+        (lambda: ml.perplexity(-1.0, base=2), ValueError, "at least 0, got -1.0"),
+        (lambda: ml.perplexity(np.nan, base=2), ValueError, "got nan"),
+        (lambda: ml.perplexity(1.0, base=0), ValueError, "got 0"),
+        (lambda: ml.convert_information(1.0, from_base=1, to_base=2), ValueError, "got 1"),
+        (lambda: ml.cross_entropy(np.zeros((2, 3)), [0, 3]), ValueError, "0 to 2.*got 3"),
+        (lambda: ml.cross_entropy(np.zeros((2, 3)), [0, -1]), ValueError, "-100 to ignore.*got -1"),
+        (lambda: ml.cross_entropy(np.zeros((2, 3)), [0.0, 1.0]), TypeError, "integer labels, got float64"),
+        (lambda: ml.cross_entropy(np.zeros((2, 3)), [0]), ml.ShapeError, r"\(2, 3\) and \(1,\)"),
+        (lambda: ml.cross_entropy([[np.nan, 1.0]], [0]), ValueError, "NaN"),
+        (lambda: ml.cross_entropy([[0.0, 1.0]], [0], reduction="max"), ValueError, "'max'"),
+        (lambda: ml.arithmetic_encode([2], lambda seen: [0.5, 0.5]), ValueError, "0 to 1, got 2"),
+        (lambda: ml.arithmetic_encode([-1], lambda seen: [0.5, 0.5]), ValueError, "got -1"),
+        (lambda: ml.arithmetic_encode([0.5], lambda seen: [0.5, 0.5]), TypeError, "float64"),
+        (lambda: ml.arithmetic_encode([[0]], lambda seen: [0.5, 0.5]), ml.ShapeError, r"\(1, 1\)"),
+        (lambda: ml.arithmetic_encode([0], lambda seen: [0.5, 0.6]), ValueError, "sum to 1"),
+        (lambda: ml.arithmetic_encode([0], lambda seen: [[1.0]]), ml.ShapeError, r"\(V,\), got shape \(1, 1\)"),
+        (lambda: ml.arithmetic_decode(b"", lambda seen: [1.0], -1), ValueError, "at least 0, got -1"),
+        (lambda: ml.code_length([1], lambda seen: [1.0]), ValueError, "0 to 0, got 1"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_in_words(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
