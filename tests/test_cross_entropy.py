@@ -80,7 +80,7 @@ ROWS = {
         ml.perplexity(ml.surprise(p, base=2), base=2) - ml.perplexity(ml.surprise(p), base=np.e)
     ),
     "pillars.ppl.mixed_base": lambda p: ml.perplexity(ml.surprise(p, base=2), base=np.e),  # the mistake
-    "pillars.ppltable.random": lambda V: uniform_perplexity(V),
+    "pillars.ppltable.random": lambda V: round(uniform_perplexity(V), 6),  # the table prints whole numbers
     "foundations.entropy.coin": lambda p: ml.entropy(p, base=2),
     "foundations.entropy.die": lambda n: ml.entropy(np.full(n, 1 / n), base=2),
     "foundations.entropy.deterministic": lambda p: ml.entropy(p),
