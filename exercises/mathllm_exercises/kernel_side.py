@@ -28,7 +28,7 @@ _asked = set()  # names of mathllm that may not be called just now
 def observe(answer, cases=None):
     """Call the answer on each case; or, with cases=None, look at it as a value. Returns JSON-able structures."""
     if answer is NOT_DEFINED:
-        return [_error(NameError("the answer is not defined"))] * (1 if cases is None else len(cases))
+        return [_error(NotImplementedError("the answer is not defined"))] * (1 if cases is None else len(cases))
     if cases is None:
         return [_observed(lambda: answer, ())]
     return [_observed(answer, case) for case in cases]

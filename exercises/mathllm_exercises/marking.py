@@ -79,26 +79,23 @@ def mark(item, cases, observations, numbers=None):
     numbers: the learner's own numbers, for a value item that draws them
     """
     numbers = numbers or {}
-    answered = [_answered(o) for group in observations for o in group]
-    outcomes = _outcomes(item, cases, observations, item.expected, numbers)
+    answered = any(not _unanswered(seen) for group in observations for seen in group)
+    outcomes = _outcomes(item, cases, observations, numbers)
     mistakes = () if all(o.failure is None for o in outcomes) else _named(item, cases, observations, outcomes, numbers)
-    return Marks(item, outcomes, mistakes, any(answered))
+    return Marks(item, outcomes, mistakes, answered)
 
 
-def _answered(observation):
-    return not _empty(observation.value) if not observation.error else observation.error[0] not in _UNANSWERED
-
-
-_UNANSWERED = ("NotImplementedError", "NameError")
+def _unanswered(observation):
+    return observation.error[0] == "NotImplementedError" if observation.error else _empty(observation.value)
 
 
 def _empty(value):
     return value is None or value is Ellipsis
 
 
-def _outcomes(item, cases, observations, expected, numbers):
+def _outcomes(item, cases, observations, numbers):
     failures = [
-        _first_failure(item, check, group, seen, expected, numbers)
+        _first_failure(item.expected, check, group, seen, numbers)
         for check, group, seen in zip(item.checks, cases, observations, strict=True)
     ]
     for i, check in enumerate(item.checks):
@@ -108,7 +105,7 @@ def _outcomes(item, cases, observations, expected, numbers):
     return tuple(Outcome(check, failure) for check, failure in zip(item.checks, failures, strict=True))
 
 
-def _first_failure(item, check, cases, observations, expected, numbers):
+def _first_failure(expected, check, cases, observations, numbers):
     for number, (case, observation) in enumerate(zip(cases, observations, strict=True)):
         call = (lambda: expected(**numbers)) if case is None else (lambda c=case: expected(*copy.deepcopy(c)))
         reason = check.judge(call, case, observation)
@@ -128,34 +125,29 @@ def _value_reason(observation):
 
 
 def _named(item, cases, observations, outcomes, numbers):
-    """The sentences of the known mistakes that explain the failures.
+    """The sentences of the known mistakes that explain the failures, those that explain most first.
 
     A mistake explains them if every check it fails has failed too, and on those checks it gives what the answer gave.
     """
     failed = {i for i, outcome in enumerate(outcomes) if outcome.failure}
+    explaining = []
+    for mistake in item.mistakes:
+        theirs = _behaviour(mistake, item, cases, numbers)
+        wrong = {i for i, outcome in enumerate(_outcomes(item, cases, theirs, numbers)) if outcome.failure}
+        pairs = ((i, a, b) for i in wrong for a, b in zip(observations[i], theirs[i], strict=True))
+        if wrong and wrong <= failed and all(_alike(a, b, item.checks[i]) for i, a, b in pairs):
+            explaining.append((wrong, mistake.sentence))
     explained, sentences = set(), []
-    for failing, mistake in sorted(_banked(item, cases, numbers), key=lambda pair: -len(pair[0])):
-        theirs, wrong = mistake_observations(mistake, cases, numbers), set(failing)
-        if wrong and wrong <= failed and not wrong <= explained:
-            pairs = ((i, a, b) for i in wrong for a, b in zip(observations[i], theirs[i], strict=True))
-            if all(_alike(a, b, item.checks[i]) for i, a, b in pairs):
-                sentences.append(mistake.sentence)
-                explained |= wrong
+    for wrong, sentence in sorted(explaining, key=lambda pair: -len(pair[0])):
+        if not wrong <= explained:
+            sentences.append(sentence)
+            explained |= wrong
     return tuple(sentences)
 
 
-def _banked(item, cases, numbers):
-    """Each known mistake with the checks it fails on these cases."""
-    for mistake in item.mistakes:
-        theirs = mistake_observations(mistake, cases, numbers)
-        outcomes = _outcomes(item, cases, theirs, item.expected, numbers)
-        yield [i for i, outcome in enumerate(outcomes) if outcome.failure], mistake
-
-
-def mistake_observations(mistake, cases, numbers):
+def _behaviour(mistake, item, cases, numbers):
     """What a known mistake gives for drawn cases: mistake.make called on them, or with the numbers of a value item."""
-    is_value = any(case is None for group in cases for case in group)
-    return read(observe_all(mistake.make(**numbers) if is_value else mistake.make, cases), cases)
+    return read(observe_all(mistake.make if item.calls else mistake.make(**numbers), cases), cases)
 
 
 def _alike(a, b, check):

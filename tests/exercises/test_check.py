@@ -93,6 +93,7 @@ def test_a_known_mistake_is_named_also_next_to_another_one():
         (lambda x: 1 / 0, "raised ZeroDivisionError: division by zero"),
         (lambda: None, "raised TypeError"),
         (lambda x: sys.exit(), "raised SystemExit"),
+        (lambda x: not_a_name, "raised NameError"),  # noqa: F821
         (lambda x: "two", "not a number"),
         (lambda x: object(), "not plain data"),
         (lambda x: x.tolist()[0], r"expected shape \(2,\), got shape \(\)"),

@@ -1,0 +1,104 @@
+"""What the grader believes of a kernel's reply: values it can decode and that are right, and nothing else."""
+
+import json
+
+import numpy as np
+import pytest
+from mathllm_exercises import codec, item, marking
+from mathllm_exercises.grader import course_key, private_rng, verdict
+
+NORM = item("01.vectors.norm")
+CASES = marking.draw(NORM, np.random.default_rng(5))
+
+
+def reply(observations, nonce="abc"):
+    return codec.dumps({"nonce": nonce, "observations": observations})
+
+
+def points(text):
+    marks = verdict(NORM, CASES, text, "ada", "abc")
+    return None if marks is None else marks.points
+
+
+RIGHT = marking.observe_all(NORM.expected, CASES)
+
+
+def spoiled(value):
+    return [seen | {"value": value} for seen in RIGHT]
+
+
+def test_right_values_earn_all_points():
+    assert points(reply(RIGHT)) == NORM.points
+
+
+@pytest.mark.parametrize(
+    "observations",
+    [
+        [], [None], [True] * 50, RIGHT[:0], [[]] * len(RIGHT), [{"value": "5.0"}] * len(RIGHT), [{"points": 8}],
+        spoiled(["float", "nan"]), spoiled(["float", "inf"]), spoiled(["float", "-inf"]), spoiled(True), spoiled(None),
+        spoiled("5"), spoiled({"value": 5}), spoiled(["dict"]), spoiled(["array", "object", [], [5]]), spoiled([5.0]),
+        [{"error": ["ValueError"], "message": 3}] * len(RIGHT), [{"error": "ValueError"}] * len(RIGHT),
+    ],
+)  # fmt: skip
+def test_anything_else_earns_nothing_and_raises_nothing(observations):
+    assert points(reply(observations)) == 0.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [None, "", 8.0, "8.0", "null", "[]", "{}", '{"nonce": "abc"}', '{"nonce": "abc", "observations": 8}', "x" * 5_000_000],
+)  # fmt: skip
+def test_a_reply_that_is_none_is_no_reply(text):
+    assert points(text) is None
+
+
+def test_a_reply_to_another_request_is_no_reply():
+    assert points(reply(RIGHT, nonce="other")) is None
+
+
+def test_a_short_reply_earns_only_the_checks_it_answers():
+    first = len(CASES[0])
+    assert points(reply(RIGHT[:first])) == NORM.checks[0].points
+
+
+def test_surplus_values_change_nothing():
+    assert points(reply(RIGHT + RIGHT)) == NORM.points
+
+
+def test_inputs_said_to_be_changed_lose_the_check_that_looks_at_them():
+    seen = [entry | {"after": ["list", ["float", "0x0p+0"]]} for entry in RIGHT]
+    lost = sum(check.points for check in NORM.checks if check.name == "leaves its inputs alone")
+    assert points(reply(seen)) == NORM.points - lost > 0
+
+
+def test_private_cases_differ_between_keys_assignments_learners_and_items():
+    names = [
+        (b"k" * 32, "a1", "ada", "01.x.y"), (b"l" * 32, "a1", "ada", "01.x.y"), (b"k" * 32, "a2", "ada", "01.x.y"),
+        (b"k" * 32, "a1", "bob", "01.x.y"), (b"k" * 32, "a1", "ada", "01.x.z"),
+    ]  # fmt: skip
+    drawn = {name: private_rng(*name).integers(2**62) for name in names}
+    assert len(set(drawn.values())) == len(names)
+    assert drawn == {name: private_rng(*name).integers(2**62) for name in names}
+
+
+def test_the_course_key_is_made_once_and_kept_from_others(tmp_path, monkeypatch):
+    monkeypatch.delenv("MATHLLM_COURSE_KEY", raising=False)
+    path = tmp_path / ".course_key"
+    key = course_key(path)
+    assert course_key(path) == key
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert course_key(tmp_path / "another") != key
+    path.write_text("short")
+    with pytest.raises(ValueError, match="too short"):
+        course_key(path)
+    monkeypatch.setenv("MATHLLM_COURSE_KEY", "from the environment")
+    assert course_key(path) == b"from the environment"
+
+
+def test_private_feedback_shows_public_inputs_and_no_drawn_ones():
+    wrong_for_drawn = marking.observe_all(lambda x: NORM.expected(x) if x.ndim == 1 else NORM.expected(x) + 1, CASES)
+    marks = verdict(NORM, CASES, json.dumps({"nonce": "abc", "observations": wrong_for_drawn}), "ada", "abc")
+    text = marking.text(marks, private=True)
+    assert "fails for inputs that were drawn for you alone" in text
+    assert "norm(" not in text
+    assert "norm(" in marking.text(marks)
