@@ -44,9 +44,7 @@ c.Execute.timeout = 30
 
 # The rubric is for the grader; feedback leaves it out.
 c.GenerateFeedback.preprocessors = [
-    "nbconvert.preprocessors.TagRemovePreprocessor",
+    "mathllm_exercises.grader.HideRubric",
     "nbgrader.preprocessors.GetGrades",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
-c.TagRemovePreprocessor.enabled = True
-c.TagRemovePreprocessor.remove_cell_tags = {"mathllm-rubric"}

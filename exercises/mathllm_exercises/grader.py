@@ -28,7 +28,7 @@ from .kernel_side import MIME
 from .own_numbers import own_numbers
 from .registry import items
 
-__all__ = ["FlagForReview", "ShowRubric", "TrustedExecute", "course_key", "private_rng", "verdict"]
+__all__ = ["FlagForReview", "HideRubric", "ShowRubric", "TrustedExecute", "course_key", "private_rng", "verdict"]
 
 RUBRIC_TAG = "mathllm-rubric"
 
@@ -170,7 +170,7 @@ def _write(cell, marks, review):
 
 
 class ShowRubric(NbGraderPreprocessor):
-    """Puts the rubric of a text item below its answer, for the grader; `nbgrader generate_feedback` drops it again."""
+    """Puts the rubric of a text item below its answer, for the grader; HideRubric keeps it out of the feedback."""
 
     def preprocess(self, nb, resources):
         """Insert one Markdown cell after each answer that is graded by hand."""
@@ -185,6 +185,15 @@ class ShowRubric(NbGraderPreprocessor):
                 shown.metadata["tags"] = [RUBRIC_TAG]
                 cells.append(shown)
         nb.cells = cells
+        return nb, resources
+
+
+class HideRubric(NbGraderPreprocessor):
+    """Takes the rubrics out again, before feedback is written for the learner."""
+
+    def preprocess(self, nb, resources):
+        """Drop the cells that ShowRubric inserted."""
+        nb.cells = [cell for cell in nb.cells if RUBRIC_TAG not in cell.metadata.get("tags", [])]
         return nb, resources
 
 
