@@ -18,7 +18,7 @@ help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 lab: setup $(DATA)  ## open the book in JupyterLab (LAB_ARGS="--no-browser --port 9999" passes options on)
-	@JUPYTER_CONFIG_PATH="$(CURDIR)/tools/jupyter:$(CURDIR)/exercises" jupyter lab --log-level=WARN $(LAB_ARGS)
+	@JUPYTER_CONFIG_PATH="$(CURDIR)/tools/jupyter:$(CURDIR)/exercises" jupyter lab --log-level=ERROR $(LAB_ARGS)
 
 setup:  ## create .venv, or mend it (PYTHON=... chooses the Python)
 	@sh tools/set_up.sh
