@@ -6,7 +6,7 @@
 """
 
 from . import attention as _attention  # the name without _ is the function
-from . import autodiff, errors, exponentials, matrices, similarity, vectors
+from . import autodiff, errors, exponentials, gradients, matrices, similarity, vectors
 from . import cross_entropy as _cross_entropy
 from . import softmax as _softmax
 from .attention import *  # noqa: F403
@@ -14,6 +14,7 @@ from .autodiff import *  # noqa: F403
 from .cross_entropy import *  # noqa: F403
 from .errors import *  # noqa: F403
 from .exponentials import *  # noqa: F403
+from .gradients import *  # noqa: F403
 from .matrices import *  # noqa: F403
 from .similarity import *  # noqa: F403
 from .softmax import *  # noqa: F403
@@ -30,4 +31,5 @@ __all__ = [
     *_softmax.__all__,
     *_attention.__all__,
     *_cross_entropy.__all__,
+    *gradients.__all__,
 ]

@@ -1,0 +1,79 @@
+"""On paper, derivatives of polynomials need one rule: bring the exponent down, and lower it by one."""
+
+import ast
+
+
+def partial_derivative(polynomial: str, variable: str) -> str:
+    """The derivative of a polynomial in one of its variables, all others held constant.
+
+        ∂(c xᵃ yᵇ)/∂x = c a xᵃ⁻¹ yᵇ,      term by term                              (8.7)
+
+    polynomial: written as in Python, with + − * ** and brackets   ->   the same, higher powers first
+
+    Raises: ValueError for anything that is not a polynomial.
+    Source: 003, ch. VIII, example 8, exercises 17 and 18.
+
+    >>> partial_derivative("x**2 + 3*x*y", "x"), partial_derivative("x**3", "x")
+    ('2*x + 3*y', '3*x**2')
+    """
+    try:
+        tree = ast.parse(polynomial, mode="eval").body
+    except SyntaxError:
+        raise ValueError(f"partial_derivative() cannot read {polynomial!r}") from None
+    names = sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {variable})
+    x = names.index(variable)
+    slopes = {}
+    for exponents, coefficient in _terms(tree, names).items():
+        if exponents[x]:
+            lowered = (*exponents[:x], exponents[x] - 1, *exponents[x + 1 :])
+            slopes[lowered] = coefficient * exponents[x]
+    return _written(slopes, names)
+
+
+def _terms(node, names):
+    """A polynomial as {exponents of the variables: coefficient}: 3·x²·y is {(2, 1): 3}."""
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return {(0,) * len(names): number}
+        case ast.Name(id=name):
+            return {tuple(int(name == other) for other in names): 1}
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _product({(0,) * len(names): -1}, _terms(operand, names))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _sum(_terms(left, names), _terms(right, names))
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            return _sum(_terms(left, names), _terms(ast.UnaryOp(ast.USub(), right), names))
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _product(_terms(left, names), _terms(right, names))
+        case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int() as power)) if power >= 0:
+            result = {(0,) * len(names): 1}
+            for _ in range(power):
+                result = _product(result, _terms(left, names))
+            return result
+    raise ValueError(f"partial_derivative() needs a polynomial, got {ast.unparse(node)!r} in it")
+
+
+def _sum(a, b):
+    return {exponents: a.get(exponents, 0) + b.get(exponents, 0) for exponents in {**a, **b}}
+
+
+def _product(a, b):
+    result = {}
+    for exponents_a, c in a.items():
+        for exponents_b, d in b.items():
+            exponents = tuple(i + j for i, j in zip(exponents_a, exponents_b, strict=True))
+            result[exponents] = result.get(exponents, 0) + c * d
+    return result
+
+
+def _written(terms, names):
+    text = ""
+    for exponents, coefficient in sorted(terms.items(), reverse=True):
+        if coefficient == 0:
+            continue
+        powers = [n if e == 1 else f"{n}**{e}" for n, e in zip(names, exponents, strict=True) if e]
+        size = abs(coefficient)
+        factors = powers if size == 1 and powers else [f"{size:g}", *powers]
+        sign = " - " if coefficient < 0 else " + "
+        text += (sign if text else sign.strip(" +")) + "*".join(factors)
+    return text or "0"

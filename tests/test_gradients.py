@@ -1,0 +1,331 @@
+"""Chapter 08: slopes measured, slopes worked out, and the bends between the layers."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import mathllm as ml
+from mathllm import reference
+
+TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
+numbers = st.floats(-50, 50, allow_subnormal=False)
+vectors = hnp.arrays(np.float64, st.integers(1, 4), elements=st.floats(-2, 2))
+rng = np.random.default_rng(8)
+ACTIVATIONS = [ml.relu, ml.leaky_relu, ml.erf, ml.gelu, ml.gelu_tanh, ml.silu]
+
+
+# ------------------------------------------------------------------------------------------- values of the documents
+
+EXPRESSIONS = {
+    "x**2 + 3*x*y": lambda v: v[0] ** 2 + 3 * v[0] * v[1],
+    "2*x**2 - y**2 + x*y": lambda v: 2 * v[0] ** 2 - v[1] ** 2 + v[0] * v[1],
+    "x**3": lambda v: v**3,
+}
+
+
+def gradient(f, at):
+    exact = ml.grad(EXPRESSIONS[f])(np.array(at, float))
+    np.testing.assert_allclose(ml.numerical_gradient(EXPRESSIONS[f], at), exact, rtol=1e-8)
+    return exact
+
+
+ROWS = {
+    "primer.ch08.ex8.dfdx": lambda f: ml.partial_derivative(f, "x"),
+    "primer.ch08.ex8.dfdy": lambda f: ml.partial_derivative(f, "y"),
+    "primer.ch08.ex8.grad": gradient,
+    "primer.ch08.q17.deriv": lambda f: ml.partial_derivative(f, "x"),
+    "primer.ch08.q17.at2": gradient,
+    "primer.ch08.q18.dfdx": lambda f: ml.partial_derivative(f, "x"),
+    "primer.ch08.q18.dfdy": lambda f: ml.partial_derivative(f, "y"),
+    "primer.ch08.q18.grad": gradient,
+    "primer.ch08.q18.descent": lambda f, at: -gradient(f, at),
+    "pillars.relu.grad": lambda x: ml.grad(lambda x: ml.relu(x).sum())(np.array(x, float)),
+    "pillars.sigmoid.maxgrad": lambda: max(ml.grad(lambda x: ml.sigmoid(x).sum())(np.linspace(-6, 6, 1201))),
+    "foundations.act.relu_grad": lambda x: ml.grad(lambda x: ml.relu(x).sum())(np.array(x, float)),
+    "foundations.act.gelu": lambda x: ml.gelu(x),
+    "foundations.act.swiglu": lambda xW, xV: ml.swiglu(xW, xV),
+    "foundations.act.sigmoid_range": lambda x: [ml.sigmoid(x), ml.tanh(x)],
+    "foundations.act.tanh_maxgrad": lambda: max(ml.grad(lambda x: ml.tanh(x).sum())(np.linspace(-6, 6, 1201))),
+}
+
+
+def test_every_value_of_the_chapter_is_recomputed():
+    assert ROWS.keys() == {row.id for row in reference.rows("08") if row.kind != "text"}
+
+
+@pytest.mark.parametrize("id", ROWS)
+def test_document_values(id):
+    reference.check(id, ROWS[id](**reference.row(id).inputs))
+
+
+# ----------------------------------------------------------------------------------------------------- measured slopes
+
+
+def test_secants_approach_the_tangent():
+    slopes = ml.secant_slope(np.exp, 1.0, 10.0 ** -np.arange(1, 7))
+    gaps = np.abs(slopes - np.e)
+    np.testing.assert_allclose(gaps[1:] / gaps[:-1], 0.1, rtol=0.1)  # the error is proportional to h
+
+
+def test_two_sided_steps_are_more_exact_than_one_sided_ones():
+    h = 1e-3
+    one, two = ml.secant_slope(np.exp, 1.0, h), ml.numerical_derivative(np.exp, 1.0, h=h)
+    assert abs(two - np.e) < 1e-3 * abs(one - np.e)
+    errors = [abs(ml.numerical_derivative(np.exp, 1.0, h=h) - np.e) for h in (1e-2, 1e-3)]
+    np.testing.assert_allclose(errors[0] / errors[1], 100, rtol=1e-3)  # the error is proportional to h²
+
+
+@given(st.floats(-1, 1))
+def test_the_default_step_gives_ten_digits(x):
+    np.testing.assert_allclose(ml.numerical_derivative(np.exp, x), np.exp(x), rtol=2e-10)
+
+
+@given(vectors)
+def test_measured_gradient_agrees_with_the_pullback(x):
+    function = lambda x: (ml.sigmoid(x) * x).sum()  # noqa: E731
+    np.testing.assert_allclose(ml.numerical_gradient(function, x), ml.grad(function)(x), atol=1e-8)
+
+
+def test_gradient_of_an_array_of_any_shape():
+    W = rng.normal(size=(2, 3, 2))
+    np.testing.assert_allclose(ml.numerical_gradient(lambda W: np.sum(W**2), W), 2 * W, rtol=1e-7)
+    np.testing.assert_allclose(ml.numerical_gradient(lambda w: w**2, 3.0), 6)
+    assert ml.numerical_gradient(lambda v: 0.0, np.zeros(0)).shape == (0,)
+
+
+@given(vectors)
+def test_both_jacobians_agree(x):
+    A = np.arange(3 * len(x)).reshape(3, -1) / 10
+    function = lambda x: ml.tanh(A @ x)  # noqa: E731
+    np.testing.assert_allclose(ml.numerical_jacobian(function, x), ml.jacobian(function, x), atol=1e-8)
+
+
+def test_the_jacobian_of_a_softmax_is_the_one_derived():
+    z = rng.normal(size=4)
+    np.testing.assert_allclose(ml.jacobian(ml.softmax, z), ml.softmax_jacobian(z))
+
+
+def test_jacobians_of_a_chain_multiply():
+    A, B, x = rng.normal(size=(4, 3)), rng.normal(size=(2, 4)), rng.normal(size=3)
+    f = lambda x: ml.silu(A @ x)  # noqa: E731
+    g = lambda y: ml.tanh(B @ y)  # noqa: E731
+    product = ml.jacobian(g, f(x)) @ ml.jacobian(f, x)
+    np.testing.assert_allclose(ml.jacobian(lambda x: g(f(x)), x), product)
+
+
+def test_jacobians_of_arrays_have_the_axes_of_the_value_and_then_of_the_argument():
+    X = rng.normal(size=(2, 3))
+    for function in (ml.jacobian, ml.numerical_jacobian):
+        J = function(lambda X: X.T, X)
+        assert J.shape == (3, 2, 2, 3)
+        np.testing.assert_allclose(J.reshape(6, 6).sum(axis=1), 1, rtol=1e-9)
+    assert ml.jacobian(lambda x: x * x, X.astype(np.float32)).dtype == np.float32
+
+
+@given(hnp.arrays(np.float64, (3, 3), elements=st.floats(-3, 3)))
+def test_the_hessian_of_a_quadratic_is_its_matrix(A):
+    S = A + A.T
+    H = ml.numerical_hessian(lambda x: 0.5 * x @ S @ x, [0.3, -0.2, 0.5])
+    assert np.array_equal(H, H.T)
+    np.testing.assert_allclose(H, S, atol=1e-5)
+
+
+def test_the_hessian_agrees_with_the_derivative_of_the_gradient_by_pullback():
+    function = lambda x: (ml.softmax(x) * np.arange(3.0)).sum()  # noqa: E731
+    x = rng.normal(size=3)
+    columns = [ml.hessian_vector_product(function, x, e) for e in np.eye(3)]
+    np.testing.assert_allclose(ml.numerical_hessian(function, x), np.stack(columns, axis=1), atol=1e-6)
+
+
+# ---------------------------------------------------------------------------------------------------- worked out slopes
+
+
+@pytest.mark.parametrize(
+    ("polynomial", "variable", "slope"),
+    [
+        ("7", "x", "0"),
+        ("x", "x", "1"),
+        ("-x", "x", "-1"),
+        ("y**2", "x", "0"),
+        ("x*y - x*y", "x", "0"),
+        ("(x + 1)**2", "x", "2*x + 2"),
+        ("-(x - y)*(x + y)", "y", "2*y"),
+        ("0.5*x**2 - x**0", "x", "x"),
+        ("1.5*x**4*y - 2*x", "x", "6*x**3*y - 2"),
+    ],
+)
+def test_the_power_rule(polynomial, variable, slope):
+    assert ml.partial_derivative(polynomial, variable) == slope
+
+
+@given(st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=4))
+def test_rule_and_measurement_agree(terms):
+    polynomial = " + ".join(f"({c})*x**{a}*y**{b}" for c, a, b in terms)
+    measured = ml.numerical_derivative(lambda x: eval(polynomial, {"x": x, "y": 0.7}), 1.3)
+    rule = eval(ml.partial_derivative(polynomial, "x"), {"x": 1.3, "y": 0.7})
+    np.testing.assert_allclose(measured, rule, rtol=1e-6, atol=1e-6)
+
+
+# ------------------------------------------------------------------------------------------------------ critical points
+
+
+@pytest.mark.parametrize(
+    ("function", "at", "kind"),
+    [
+        (lambda v: v[0] ** 2 + v[1] ** 2, [0, 0], "minimum"),
+        (lambda v: -(v[0] ** 2) - 3 * v[1] ** 2, [0, 0], "maximum"),
+        (lambda v: v[0] ** 2 - v[1] ** 2, [0, 0], "saddle point"),
+        (lambda v: v[0] ** 2 + 3 * v[0] * v[1], [0, 0], "saddle point"),
+        (lambda v: v[0] ** 2 + v[1] ** 2, [0, 1e-3], "not a critical point"),
+    ],
+)
+def test_kinds_of_places(function, at, kind):
+    at = np.array(at, float)
+    H = ml.numerical_hessian(function, at)
+    assert ml.classify_critical_point(ml.numerical_gradient(function, at), H) == kind
+
+
+def test_curvature_alone_makes_no_minimum():
+    """Erratum B8: eˣ is curved upwards everywhere and has no minimum."""
+    for x in (-3.0, 0.0, 3.0):
+        slope, curvature = ml.numerical_derivative(np.exp, x), ml.numerical_hessian(lambda v: np.exp(v[0]), [x])
+        assert curvature > 0
+        assert ml.classify_critical_point([slope], curvature) == "not a critical point"
+
+
+def test_a_zero_eigenvalue_decides_nothing_unless_both_signs_are_there():
+    assert ml.classify_critical_point([0, 0], [[1, 0], [0, 0]]) == "undecided"
+    assert ml.classify_critical_point([0], [[0]]) == "undecided"
+    assert ml.classify_critical_point([0, 0, 0], np.diag([1.0, 0.0, -1.0])) == "saddle point"
+
+
+# --------------------------------------------------------------------------------------------------------- activations
+
+
+def test_the_error_function_agrees_with_the_one_of_python():
+    x = np.concatenate([np.linspace(-30, 30, 20_001), [-1e300, 1e300, 0], np.logspace(-300, 1, 3001)])
+    exact = np.array([math.erf(v) for v in x])
+    assert np.abs(ml.erf(x) - exact).max() < 1e-15
+    np.testing.assert_allclose(ml.erf(x), exact, rtol=1e-14)
+    single = x[np.abs(x) < 1e30].astype(np.float32)
+    np.testing.assert_allclose(ml.erf(single), [math.erf(v) for v in single], rtol=2e-6, atol=3e-7)
+
+
+@given(numbers)
+def test_the_error_function_is_odd(x):
+    assert ml.erf([-x]) == -ml.erf([x])
+
+
+@given(numbers)
+def test_gelu_is_the_number_times_the_share_of_the_bell_below_it(x):
+    np.testing.assert_allclose(ml.gelu([x]), [x * 0.5 * math.erfc(-x / math.sqrt(2))], rtol=1e-13, atol=1e-14)
+
+
+def test_the_tanh_form_of_gelu_stays_within_half_a_thousandth():
+    x = np.linspace(-10, 10, 20_001)
+    gap = np.abs(ml.gelu(x) - ml.gelu_tanh(x)).max()
+    assert 4e-4 < gap < 5e-4
+
+
+@given(numbers)
+def test_silu_lies_between_half_and_a_relu(x):
+    assert ml.silu([x], beta=0) == 0.5 * x
+    np.testing.assert_allclose(ml.silu([x], beta=1e6), ml.relu([x]), atol=1e-6)
+    assert ml.relu([x]) - 0.3 <= ml.silu([x]) <= ml.relu([x])
+
+
+def test_swiglu_is_silu_of_one_projection_times_another():
+    x, W, V = rng.normal(size=(2, 3)), rng.normal(size=(3, 5)), rng.normal(size=(3, 5))
+    np.testing.assert_allclose(ml.swiglu(x @ W, x @ V), ml.silu(x @ W) * (x @ V))
+
+
+def test_without_silu_a_gated_layer_is_still_not_linear():
+    """Erratum B13: the gate alone is quadratic."""
+    x, W, V = rng.normal(size=3), rng.normal(size=(3, 5)), rng.normal(size=(3, 5))
+    bilinear = lambda x: (x @ W) * (x @ V)  # noqa: E731
+    np.testing.assert_allclose(bilinear(2 * x), 4 * bilinear(x))
+
+
+def test_two_layers_collapse_into_one_matrix_unless_something_bends_between():
+    x, A, B = rng.normal(size=3), rng.normal(size=(3, 4)), rng.normal(size=(4, 2))
+    np.testing.assert_allclose((x @ A) @ B, x @ (A @ B))
+    assert np.abs(ml.relu(x @ A) @ B - x @ (A @ B)).max() > 1e-3
+
+
+def test_a_unit_that_is_off_for_every_example_gets_no_gradient():
+    x, W = np.abs(rng.normal(size=(6, 3))), np.array([[1.0, -1.0], [1.0, -1.0], [0.5, -2.0]])
+    assert ml.dead_units(x @ W).tolist() == [False, True]
+    dW = ml.grad(lambda W: ml.relu(x @ W).sum())(W)
+    assert not dW[:, 1].any()
+    leaky = ml.grad(lambda W: ml.leaky_relu(x @ W).sum())(W)
+    assert leaky[:, 1].all()
+
+
+AWAY_FROM_THE_BEND = np.array([-3.0, -1.2, -0.1, 0.1, 0.7, 2.5]).reshape(2, 3)
+
+
+@pytest.mark.parametrize(
+    "function", [*ACTIVATIONS, lambda x: ml.silu(x, beta=1.7), lambda x: ml.leaky_relu(x, slope=0.2)]
+)
+@pytest.mark.parametrize("x", [AWAY_FROM_THE_BEND, np.array([[[4.0]]])])
+def test_pullback_agrees_with_central_differences(function, x):
+    assert ml.check_gradient(function, x).error < TOLERANCE
+
+
+def test_pullback_of_swiglu_agrees_with_central_differences():
+    assert ml.check_gradient(ml.swiglu, rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 3, 4))).error < TOLERANCE
+
+
+@pytest.mark.parametrize("function", [*ACTIVATIONS, lambda x: ml.swiglu(x, x)])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_dtype_is_kept_and_input_left_alone(function, dtype):
+    x = np.array([[1, 2], [-3, 0]], dtype)
+    x.flags.writeable = False  # a write would raise
+    y, slope = ml.value_and_grad(lambda x: function(x).sum())(x)
+    assert y.dtype == slope.dtype == function(x).dtype == dtype
+    np.testing.assert_allclose(function(x), function(x.astype(float)), rtol=2e-3, atol=2e-3)  # float16: three digits
+    assert function(np.zeros((0, 3), dtype)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("function", ACTIVATIONS)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_far_out_activations_are_straight_lines(function, dtype):
+    x = np.array([1e4, -1e4], dtype)
+    y, slope = function(x), ml.grad(lambda x: function(x).sum())(x)
+    if function is ml.erf:
+        assert y.tolist() == [1, -1]
+        assert slope.tolist() == [0, 0]
+    else:
+        leak = 0.01 if function is ml.leaky_relu else 0
+        np.testing.assert_allclose(y, [1e4, -1e4 * leak], rtol=1e-3, atol=1e-9)
+        np.testing.assert_allclose(slope, [1, leak], rtol=1e-3, atol=1e-9)
+
+
+# --------------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: ml.secant_slope(np.exp, 1.0, 0.0), ValueError, "h = 0"),
+        (lambda: ml.numerical_derivative(np.exp, 1.0, h=-1), ValueError, "positive step, got -1"),
+        (lambda: ml.numerical_derivative(lambda x: np.where(x > 1, np.inf, x), 1.0), ValueError, "finite around x"),
+        (lambda: ml.numerical_gradient(lambda x: x * x, [1.0, 2.0]), ml.ShapeError, "one number as its value"),
+        (lambda: ml.numerical_hessian(lambda x: x**2, 1.0), ml.ShapeError, r"a vector, got shape \(\)"),
+        (lambda: ml.partial_derivative("sin(x)", "x"), ValueError, r"polynomial, got 'sin\(x\)'"),
+        (lambda: ml.partial_derivative("x**y", "x"), ValueError, "polynomial"),
+        (lambda: ml.partial_derivative("2x", "x"), ValueError, "cannot read '2x'"),
+        (lambda: ml.classify_critical_point([0, 0], [[1]]), ml.ShapeError, r"\(2,\) and \(1, 1\)"),
+        (lambda: ml.classify_critical_point([0, 0], [[1, 2], [0, 1]]), ValueError, "symmetric"),
+        (lambda: ml.classify_critical_point([np.nan], [[1]]), ValueError, "finite"),
+        (lambda: ml.dead_units(np.zeros((0, 3))), ml.ShapeError, r"\(0, 3\)"),
+        (lambda: ml.swiglu([1.0, 2.0], [1.0]), ml.ShapeError, r"\(2,\) and \(1,\)"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_in_words(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
