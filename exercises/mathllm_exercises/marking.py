@@ -11,7 +11,7 @@ from . import codec, kernel_side
 from .compare import agree, show
 from .item import Check, Failure, Item, Observation
 
-__all__ = ["Marks", "Outcome", "details", "draw", "mark", "observe_all", "read", "text"]
+__all__ = ["Marks", "Outcome", "details", "draw", "mark", "observe_all", "points_line", "read", "text"]
 
 
 @dataclass(frozen=True)
@@ -162,14 +162,20 @@ def _alike(a, b, check):
 def text(marks, private=False):
     """A report as plain text. private=True shows no case but the public ones: for grades, whose cases are secret."""
     item = marks.item
-    lines = [f"{item.title} ({item.id}): {marks.points:g} of {item.points:g} points"]
+    lines = [f"{item.title} ({item.id}){f': {points_line(marks)}' if item.graded else ''}"]
     if not marks.answered:
         return f"{lines[0]}\n  no answer yet"
     for outcome, detail in details(marks, private):
-        check = outcome.check
-        lines.append(f"  {'✗' if outcome.failure else '✓'} {check.name} ({outcome.points:g} of {check.points:g})")
+        earned = f" ({outcome.points:g} of {outcome.check.points:g})" if item.graded else ""
+        lines.append(f"  {'✗' if outcome.failure else '✓'} {outcome.check.name}{earned}")
         lines += [f"      {line}" for line in detail]
     return "\n".join([*lines, *(f"  → {sentence}" for sentence in marks.mistakes)])
+
+
+def points_line(marks):
+    """The points earned, in words."""
+    total = marks.item.points
+    return f"{marks.points:g} of {total:g} point{'' if total == 1 else 's'}"
 
 
 def details(marks, private=False):

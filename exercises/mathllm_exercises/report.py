@@ -53,7 +53,8 @@ class Report:
     def _repr_html_(self):
         marks, entry = self.marks, self.marks.item
         state = "mathllm-pass" if self.passed else "mathllm-fail" if marks.answered else "mathllm-open"
-        parts = [f"<strong>{html.escape(entry.title)}</strong> · {marks.points:g} of {entry.points:g} points"]
+        points = f" · {marking.points_line(marks)}" if entry.graded else ""
+        parts = [f"<strong>{html.escape(entry.title)}</strong>{points}"]
         if not marks.answered:
             parts.append("<br>no answer yet")
         else:

@@ -217,3 +217,10 @@ def test_the_learners_side_needs_numpy_alone():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.splitlines()[-1] == "1.0"
+
+
+def test_a_quick_question_speaks_of_no_points(monkeypatch):
+    quick = make("99.test.quick", "value", answer="two", expected=lambda: 2, checks=(values(1),), graded=False)
+    monkeypatch.setattr(registry, "_all", lambda: {quick.id: quick})
+    assert str(check(quick.id, 2)) == "A small exercise (99.test.quick)\n  ✓ right values"
+    assert "point" not in str(check(quick.id, 3)) + check(quick.id, 3)._repr_html_()
