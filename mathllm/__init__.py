@@ -6,7 +6,7 @@
 """
 
 from . import attention as _attention  # the name without _ is the function
-from . import autodiff, errors, exponentials, gradients, matrices, similarity, vectors
+from . import autodiff, errors, exponentials, gradients, matrices, similarity, training, transformer, vectors
 from . import cross_entropy as _cross_entropy
 from . import softmax as _softmax
 from .attention import *  # noqa: F403
@@ -16,8 +16,11 @@ from .errors import *  # noqa: F403
 from .exponentials import *  # noqa: F403
 from .gradients import *  # noqa: F403
 from .matrices import *  # noqa: F403
+from .probability import *  # noqa: F403
 from .similarity import *  # noqa: F403
 from .softmax import *  # noqa: F403
+from .training import *  # noqa: F403
+from .transformer import *  # noqa: F403
 from .vectors import *  # noqa: F403
 
 __version__ = "0.1.0"
@@ -28,8 +31,11 @@ __all__ = [
     *similarity.__all__,
     *matrices.__all__,
     *exponentials.__all__,
+    *probability.__all__,
     *_softmax.__all__,
     *_attention.__all__,
     *_cross_entropy.__all__,
     *gradients.__all__,
+    *transformer.__all__,
+    *training.__all__,
 ]

@@ -2,7 +2,7 @@
 
 from ..errors import ShapeError
 from .positions import rotate
-from .scaled_dot_product import attention
+from .scaled_dot_product import attention, attention_weights
 
 
 def split_heads(x, heads: int):
@@ -37,7 +37,7 @@ def merge_heads(x):
 
 def multi_head_attention(
     x, params, *, heads: int, kv_heads: int | None = None,
-    context=None, mask=None, bias=None, angles=None, pairing="half",
+    context=None, mask=None, bias=None, angles=None, pairing="half", record=None,
 ):  # fmt: skip
     """Multi-head attention with learned projections.
 
@@ -48,6 +48,7 @@ def multi_head_attention(
 
     With `kv_heads` G < H, groups of H/G query heads share a key and value head (grouped-query attention; multi-query
     for G = 1), which makes the cache of keys and values H/G times smaller. `angles` rotates queries and keys (RoPE).
+    `record(name, value)`, if given, is told "query", "key", "value" and "weights", each with a head axis.
     Raises: ShapeError if the sizes do not fit.
     Source: 001, §7.2; 003, ch. X; Vaswani et al. 2017, §3.2.2; Ainslie et al. 2023.
 
@@ -71,6 +72,10 @@ def multi_head_attention(
         key, value = (p.reshape(*p.shape[:-2], 1, *p.shape[-2:]) for p in (key, value))  # (..., G, 1, S, K)
         mask, bias = (m if m is None or m.ndim < 3 else _grouped(m, kv_heads, groups) for m in (mask, bias))
     mixed = attention(query, key, value, mask, bias)
+    if record is not None:
+        parts = {"query": query, "key": key, "value": value, "weights": attention_weights(query, key, mask, bias)}
+        for name, part in parts.items():
+            record(name, part if groups == 1 else part.reshape(*part.shape[:-4], -1, *part.shape[-2:]))
     if groups > 1:
         mixed = mixed.reshape(*mixed.shape[:-4], heads, *mixed.shape[-2:])
     return _project(merge_heads(mixed), params, "output")

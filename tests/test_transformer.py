@@ -1,0 +1,303 @@
+"""Chapter 12: norms, blocks, and one model that is GPT-2, LLaMA, Mixtral, BERT or a translator."""
+
+import numpy as np
+import pytest
+
+import mathllm as ml
+from mathllm import reference
+from mathllm.transformer import (
+    Config,
+    Transformer,
+    batch_norm,
+    bert_config,
+    count_parameters,
+    feed_forward,
+    forward_flops,
+    gpt2_config,
+    layer_norm,
+    layer_norm_gradient_as_printed,
+    llama_config,
+    mixtral_config,
+    mixture_of_experts,
+    parameter_count,
+    rms_norm,
+    running_statistics,
+)
+
+TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
+rng = np.random.default_rng(12)
+SIZES = {"vocabulary": 11, "width": 8, "layers": 2, "heads": 4, "hidden": 12, "context": 16}
+CONFIGS = {
+    "gpt2": gpt2_config(**SIZES),
+    "llama": llama_config(**SIZES),
+    "llama, grouped and tied": llama_config(**SIZES, kv_heads=2, tied=True, pairing="adjacent"),
+    "llama, multi-query": llama_config(**SIZES, kv_heads=1),
+    "mixtral": mixtral_config(**SIZES | {"kv_heads": 2, "experts": 4}),
+    "bert": bert_config(**SIZES),
+    "alibi, post-norm": Config(**SIZES, positions="alibi", norm_order="post", activation="relu"),
+    "sinusoidal": Config(**SIZES, positions="sinusoidal"),
+    "translator": Config(**SIZES, encoder_layers=2, norm="rms", bias=False),
+}
+TOKENS = rng.integers(0, 11, size=(2, 5))
+
+
+def model_of(name, seed=0):
+    model = Transformer(CONFIGS[name])
+    params = model.init(np.random.default_rng(seed))
+    bigger = lambda tree: (  # noqa: E731  weights of 0.02 hide mistakes behind almost linear behaviour
+        {k: bigger(v) for k, v in tree.items()} if isinstance(tree, dict)
+        else [bigger(v) for v in tree] if isinstance(tree, list)
+        else tree + 0.3 * rng.normal(size=tree.shape)
+    )  # fmt: skip
+    return model, bigger(params), {"source": TOKENS[:, ::-1]} if CONFIGS[name].encoder_layers else {}
+
+
+# ------------------------------------------------------------------------------------------------ the documents' values
+
+
+def numeric_layer_norm_gradient(row, function):
+    x, gain, dy, epsilon = (np.array(row.inputs[name], float) for name in ("x", "gamma", "dL_dy", "eps"))
+    gain = np.broadcast_to(gain, x.shape)
+    h, steps = 1e-6, np.eye(len(x)) * 1e-6
+    loss = lambda x: layer_norm(x, gain, np.zeros_like(x), epsilon=float(epsilon)) @ dy  # noqa: E731
+    numeric = np.array([(loss(x + step) - loss(x - step)) / (2 * h) for step in steps])
+    return np.abs(function(x, gain, dy, float(epsilon)) - numeric).max()
+
+
+def ours(x, gain, dy, epsilon):
+    bias = np.zeros_like(x)
+    return ml.vjp(lambda x: layer_norm(x, gain, bias, epsilon=epsilon), x)[1](dy)[0]
+
+
+def x_of(row):
+    return np.array(row.inputs["x"])
+
+
+VALUES = {
+    "pillars.lngrad.scalar_gamma": lambda row: numeric_layer_norm_gradient(row, layer_norm_gradient_as_printed),
+    "pillars.lngrad.vector_gamma": lambda row: numeric_layer_norm_gradient(row, layer_norm_gradient_as_printed),
+    "pillars.lngrad.eps_term": lambda row: numeric_layer_norm_gradient(row, layer_norm_gradient_as_printed),
+    "pillars.lngrad.corrected": lambda row: numeric_layer_norm_gradient(row, ours),
+    "pillars.lngrad.values": lambda row: ours(
+        *(np.array(row.inputs[n], float) for n in ("x", "gamma", "dL_dy")), row.inputs["eps"]
+    ),
+    "foundations.norm.layernorm": lambda row: layer_norm(x_of(row), np.ones(4), np.zeros(4), epsilon=0),
+    "foundations.norm.rmsnorm": lambda row: rms_norm(x_of(row), np.ones(4), epsilon=0),
+    "foundations.norm.ln_moments": lambda row: [
+        f(layer_norm(x_of(row), np.ones(4), np.zeros(4), epsilon=0)) for f in (np.mean, np.var)
+    ],
+    "foundations.embed.tying": lambda row: (
+        parameter_count(gpt2_config(tied=False))["total"] - parameter_count(gpt2_config())["total"]
+    ),
+    "foundations.mlp.params_exact": lambda row: parameter_count(gpt2_config(width=row.inputs["d"], layers=1))[
+        "feed_forward"
+    ],
+    "part2.tf.logits_shape": lambda row: logits_shape(row.inputs["V"], row.inputs["d"], row.inputs["T"])[1:],
+}
+
+
+def logits_shape(vocabulary, width, length):
+    model = Transformer(Config(vocabulary=vocabulary, width=width, layers=1, heads=1))
+    return model(model.init(rng), np.zeros((1, length), int)).shape
+
+
+@pytest.mark.parametrize("id", VALUES)
+def test_value_of_the_documents(id, capsys):
+    reference.check(id, VALUES[id](reference.row(id)))
+    assert ("✓" in capsys.readouterr().out) == reference.row(id).agrees
+
+
+@pytest.mark.parametrize(
+    ("config", "published"),
+    [
+        (gpt2_config(), 124_439_808),
+        (gpt2_config(width=1600, layers=48, heads=25), 1_557_611_200),
+        (llama_config(), 6_738_415_616),
+        (mixtral_config(), 46_702_792_704),
+        (bert_config(), 109_514_298),  # with the head that fills in masked words
+        (
+            llama_config(vocabulary=49152, width=576, layers=30, heads=9, kv_heads=3, hidden=1536, tied=True),
+            134_515_008,  # SmolLM2
+        ),
+    ],
+)
+def test_parameter_counts_are_the_published_ones(config, published):
+    assert parameter_count(config)["total"] == published
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_parameter_counts_agree_with_counting(name):
+    model, params, _ = model_of(name)
+    assert count_parameters(params) == parameter_count(model.config)["total"]
+
+
+def test_operations_agree_with_counting_the_products():
+    config = CONFIGS["gpt2"]
+    length, d, hidden = 16, config.width, config.hidden
+    by_hand = config.layers * (4 * d * d + 2 * d * hidden) + config.vocabulary * d
+    assert forward_flops(config, length) == 2 * length * by_hand + config.layers * 2 * 2 * length * length * d
+
+
+# ------------------------------------------------------------------------------------------------------------- norms
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (layer_norm, [(2, 3, 4), (4,), (4,)]),
+        (rms_norm, [(2, 3, 4), (4,)]),
+        (batch_norm, [(5, 4), (4,), (4,)]),
+        (lambda x: layer_norm(x, np.full(4, 1.5), np.zeros(4), epsilon=0.5), [(3, 4)]),
+    ],
+)
+def test_pullback_of_a_norm_agrees_with_central_differences(function, shapes):
+    assert ml.check_gradient(function, *(rng.normal(size=shape) for shape in shapes)).error < TOLERANCE
+
+
+def test_layer_norm_treats_each_example_alone_and_batch_norm_does_not():
+    x, gain, bias = rng.normal(size=(4, 3)), np.ones(3), np.zeros(3)
+    np.testing.assert_allclose(layer_norm(x, gain, bias)[:2], layer_norm(x[:2], gain, bias))
+    assert not np.allclose(batch_norm(x, gain, bias)[:2], batch_norm(x[:2], gain, bias))
+
+
+def test_running_statistics_settle_at_the_truth():
+    mean, variance = np.zeros(2), np.ones(2)
+    for _ in range(400):
+        mean, variance = running_statistics(mean, variance, rng.normal([3, -1], [2, 1], size=(64, 2)), momentum=0.02)
+    np.testing.assert_allclose(mean, [3, -1], atol=0.1)  # averages of about 50 batches of 64
+    np.testing.assert_allclose(variance, [4, 1], rtol=0.1)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_norms_keep_the_dtype_and_their_input(dtype):
+    x, gain, bias = np.array([[1, 2], [3, 5]], dtype), np.ones(2, dtype), np.zeros(2, dtype)
+    x.flags.writeable = False
+    assert layer_norm(x, gain, bias).dtype == rms_norm(x, gain).dtype == batch_norm(x, gain, bias).dtype == dtype
+
+
+# ------------------------------------------------------------------------------------------------------------- model
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_all_gradients_of_the_loss_agree_with_central_differences(name):
+    model, params, options = model_of(name)
+    mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    labels = np.where(mask == 1, TOKENS, -100)
+    check = ml.check_gradient(lambda p: model.loss(p, TOKENS, labels, mask, **options), params, entries=60)
+    assert check.error < TOLERANCE
+
+
+@pytest.mark.parametrize("name", [name for name in CONFIGS if CONFIGS[name].causal])
+def test_a_decoder_does_not_look_ahead(name):
+    model, params, options = model_of(name)
+    changed = TOKENS.copy()
+    changed[:, 3:] = (changed[:, 3:] + 1) % 11
+    before, after = model(params, TOKENS, **options), model(params, changed, **options)
+    np.testing.assert_allclose(before[:, :3], after[:, :3], atol=1e-12)
+    assert not np.allclose(before[:, 3:], after[:, 3:])
+
+
+def test_an_encoder_looks_both_ways():
+    model, params, _ = model_of("bert")
+    changed = TOKENS.copy()
+    changed[:, -1] = (changed[:, -1] + 1) % 11
+    assert not np.allclose(model(params, TOKENS)[:, 0], model(params, changed)[:, 0])
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_padding_changes_nothing(name):
+    model, params, options = model_of(name)
+    padded = np.concatenate([TOKENS[:, :3], np.zeros((2, 2), int)], axis=1)
+    mask = np.array([[1, 1, 1, 0, 0]] * 2)
+    expected = model(params, TOKENS[:, :3], **options)
+    np.testing.assert_allclose(model(params, padded, mask, **options)[:, :3], expected, atol=1e-12)
+
+
+def test_padding_of_the_source_changes_nothing():
+    model, params, _ = model_of("translator")
+    padded, mask = np.concatenate([TOKENS, np.zeros((2, 2), int)], axis=1), np.array([[1] * 5 + [0] * 2] * 2)
+    np.testing.assert_allclose(
+        model(params, TOKENS, source=padded, source_mask=mask), model(params, TOKENS, source=TOKENS), atol=1e-12
+    )
+
+
+def test_rotary_models_do_not_know_where_a_text_begins():
+    """Only distances count, so left padding that is masked out shifts all positions and changes nothing."""
+    model, params, _ = model_of("llama")
+    shifted, mask = np.concatenate([np.zeros((2, 3), int), TOKENS], axis=1), np.array([[0] * 3 + [1] * 5] * 2)
+    np.testing.assert_allclose(model(params, shifted, mask)[:, 3:], model(params, TOKENS), atol=1e-10)
+
+
+def test_intermediates_are_recorded_under_their_names_and_change_nothing():
+    model, params, _ = model_of("llama, grouped and tied")
+    record = {}
+    logits = model(params, TOKENS, record=record)
+    np.testing.assert_array_equal(logits, model(params, TOKENS))
+    weights = record["blocks.1.attention.weights"]
+    assert weights.shape == (2, 4, 5, 5)
+    np.testing.assert_allclose(weights.sum(axis=-1), 1)
+    written = [record[f"blocks.{n}.{part}.output"] for n in (0, 1) for part in ("attention", "feed_forward")]
+    stream = record["embeddings"] + sum(written)
+    np.testing.assert_allclose(stream, record["blocks.1.output"])  # the residual stream is a sum of what is written
+    np.testing.assert_array_equal(record["logits"], logits)
+
+
+def test_an_expert_works_only_on_the_tokens_it_was_given():
+    experts = [{"up": rng.normal(size=(4, 6)), "down": rng.normal(size=(6, 4))} for _ in range(3)]
+    params = {"router": rng.normal(size=(4, 3)), "experts": experts}
+    x = rng.normal(size=(5, 4))
+    y = mixture_of_experts(x, params, used=2)
+    for token, mixed in zip(x, y, strict=True):
+        scores = token @ params["router"]
+        best = np.argsort(-scores)[:2]
+        shares = ml.softmax(scores[best])
+        answers = [feed_forward(token, experts[e], activation="silu") for e in best]
+        expected = sum(share * answer for share, answer in zip(shares, answers, strict=True))
+        np.testing.assert_allclose(mixed, expected)
+
+
+def test_a_gate_multiplies():
+    params = {"gate": rng.normal(size=(3, 4)), "up": rng.normal(size=(3, 4)), "down": np.eye(4)}
+    x = rng.normal(size=(2, 3))
+    gate = x @ params["gate"]
+    np.testing.assert_allclose(feed_forward(x, params, activation="silu"), gate * ml.sigmoid(gate) * (x @ params["up"]))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_float32_parameters_give_float32_logits_and_gradients(name):
+    model = Transformer(CONFIGS[name])
+    params = model.init(np.random.default_rng(0), np.float32)
+    options = {"source": TOKENS} if model.config.encoder_layers else {}
+    value, gradient = ml.value_and_grad(lambda p: model.loss(p, TOKENS, TOKENS, **options))(params)
+    assert model(params, TOKENS, **options).dtype == value.dtype == gradient["embedding"].dtype == np.float32
+    assert abs(value - np.log(11)) < 0.1  # small weights: all tokens look alike
+
+
+def test_the_same_seed_gives_the_same_model():
+    first, second = (Transformer(CONFIGS["gpt2"]).init(np.random.default_rng(3)) for _ in range(2))
+    assert np.array_equal(first["blocks"][1]["attention"]["query"], second["blocks"][1]["attention"]["query"])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: Config(**SIZES | {"heads": 0}), ValueError, "heads must be at least 1"),
+        (lambda: Config(**SIZES, kv_heads=3), ValueError, "4 heads cannot share 3"),
+        (lambda: Config(**SIZES, positions="rotari"), ValueError, "did you mean rotary"),
+        (lambda: Config(**SIZES, norm="batch"), ValueError, "choices are layer, rms"),
+        (lambda: Config(**SIZES, experts=2, experts_used=3), ValueError, "1 … 2, got 3"),
+        (lambda: Config(**SIZES | {"width": 12}, positions="rotary"), ValueError, "even head_width, got 3"),
+        (lambda: Config(**SIZES, encoder_layers=1, causal=False), ValueError, "causal decoder"),
+        (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [1, 2]), ml.ShapeError, r"\(B, T\).*\(2,\)"),
+        (lambda: model_of("gpt2")[0](model_of("gpt2")[1], np.zeros((1, 17), int)), ml.ShapeError, "16 tokens, got 17"),
+        (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [[11]]), ValueError, "0 to 10, got 11"),
+        (lambda: model_of("translator")[0](model_of("translator")[1], TOKENS), ValueError, "source=tokens"),
+        (lambda: layer_norm(np.ones(3), np.ones(2), np.ones(2)), ml.ShapeError, r"\(2,\) for \(3,\)"),
+        (lambda: batch_norm(np.ones((1, 3)), np.ones(3), np.ones(3)), ml.ShapeError, "two examples"),
+        (lambda: feed_forward(np.ones(2), {"up": np.eye(2), "down": np.eye(2)}, activation="x"), ValueError, "gelu"),
+        (lambda: mixture_of_experts(np.ones(2), {"router": 0, "experts": [{}]}, used=2), ml.ShapeError, "got 2"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_in_words(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
