@@ -1,0 +1,300 @@
+"""A tokenizer turns any text into numbers and back, and loses nothing: its alphabet is the 256 bytes."""
+
+import functools
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from .. import data
+from .bpe import _byte_order, apply_merges, learn_merges, merge_ranks
+
+_SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # Unicode's; \s adds four control codes
+
+
+@functools.cache
+def _patterns() -> tuple[re.Pattern, re.Pattern]:
+    r"""GPT-2's pattern, and one that sets digits apart, without \p{L} and \p{N}, which `re` does not know.
+
+    For `re` a letter or number is \w and only a decimal digit is \d; the other numbers (², ½, Ⅷ …) are listed here.
+    """
+    planes = map(chr, range(0x20000))  # beyond them there are no numbers that are not letters
+    others = "".join([c for c in planes if c.isnumeric() and not c.isdecimal() and not c.isalpha()])
+    letter, number = rf"[^\W\d_{others}]", rf"[\d{others}]"
+    words = re.compile(
+        rf"'s|'t|'re|'ve|'m|'ll|'d| ?{letter}+| ?{number}+| ?(?:[^\w{_SPACE}]|_)+"
+        rf"|[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"
+    )
+    return words, re.compile(rf"{number}|[^\d{others}]+")
+
+
+def pre_tokenize(text: str, *, single_digits: bool = False) -> list[str]:
+    r"""Cut text where no token shall reach across: words with the space before them, numbers, punctuation, spaces.
+
+    `single_digits` sets every digit apart, as SmolLM2 does. The pieces add up to the text.
+    Source: Radford et al. 2019, §2.2: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+
+    >>> pre_tokenize("It's 2026, isn't it?")
+    ['It', "'s", ' 2026', ',', ' isn', "'t", ' it', '?']
+    """
+    words, digits = _patterns()
+    if single_digits:
+        return [word for part in digits.findall(text) for word in words.findall(part)]
+    return words.findall(text)
+
+
+class Tokenizer:
+    """Byte-level BPE: text -> ids -> the same text, for every text there is.
+
+    vocabulary: {bytes: id}, all 256 single bytes among them; merges: pairs of bytes in their order; special_tokens:
+    {text: id}, recognised before anything else and never cut.
+
+    Raises: ValueError for a vocabulary that lacks a byte or the result of a merge, or that uses an id twice.
+
+    >>> tokenizer = train_tokenizer("low lower lowest " * 9, 262)
+    >>> tokenizer.encode("lowest!"), tokenizer.decode([257, 0])
+    ([257, 68, 82, 83, 0], 'low!')
+    """
+
+    def __init__(
+        self,
+        vocabulary: Mapping[bytes, int],
+        merges: Iterable[tuple[bytes, bytes]],
+        special_tokens: Mapping[str, int] | None = None,
+        *,
+        single_digits: bool = False,
+    ):
+        self.vocabulary = dict(vocabulary)
+        self.merges = [(left, right) for left, right, *_count in merges]
+        self.special_tokens = dict(special_tokens or {})
+        self.single_digits = single_digits
+        self._check()
+        self._ranks = merge_ranks(self.merges)
+        self._bytes = {i: token for token, i in self.vocabulary.items()}
+        self._bytes |= {i: token.encode() for token, i in self.special_tokens.items()}
+        longest_first = sorted(self.special_tokens, key=len, reverse=True)
+        self._special = re.compile("(" + "|".join(map(re.escape, longest_first)) + ")") if longest_first else None
+        self._word_ids = functools.lru_cache(maxsize=1 << 16)(self._encode_word)
+
+    def _check(self):
+        for token in [bytes([byte]) for byte in range(256)] + [left + right for left, right in self.merges]:
+            if token not in self.vocabulary:
+                raise ValueError(f"Tokenizer() needs an id for {token!r}, which its merges or its alphabet produce")
+        ids = [*self.vocabulary.values(), *self.special_tokens.values()]
+        if len(set(ids)) < len(ids):
+            ((twice, _count),) = Counter(ids).most_common(1)
+            raise ValueError(f"Tokenizer() needs one token per id, but id {twice} stands for several")
+
+    def __len__(self) -> int:
+        """The size V that an embedding table needs: one more than the largest id."""
+        return max(self._bytes) + 1
+
+    def __repr__(self):
+        return f"Tokenizer({len(self):,} tokens, {len(self.merges):,} merges)"
+
+    def encode(self, text: str, *, special: bool = True) -> list[int]:
+        """The ids of a text. With `special=False` special tokens are read as ordinary text: so it should be with text
+        from strangers.
+
+        Raises: ValueError for half of a surrogate pair, which is no character and has no bytes.
+        """
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            half = text[error.start]
+            raise ValueError(f"encode() needs text; at {error.start} stands {half!r}, half a character") from None
+        ids = []
+        for part in self._special.split(text) if special and self._special else [text]:
+            if special and part in self.special_tokens:
+                ids.append(self.special_tokens[part])
+                continue
+            for word in pre_tokenize(part, single_digits=self.single_digits):
+                ids += self._word_ids(word)
+        return ids
+
+    def _encode_word(self, word: str) -> list[int]:
+        return [self.vocabulary[token] for token in apply_merges(word.encode(), self._ranks)]
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """The bytes of a sequence of ids. A character may be spread over several tokens; bytes can be added up.
+
+        Raises: ValueError for an id that is not in the vocabulary.
+        """
+        try:
+            return b"".join([self._bytes[int(i)] for i in ids])
+        except KeyError as error:
+            raise ValueError(f"decode() needs ids from 0 to {len(self) - 1:,} that have a token, got {error}") from None
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of a sequence of ids; bytes that are not (yet) a character become �."""
+        return self.decode_bytes(ids).decode(errors="replace")
+
+    def tokens(self, text: str) -> list[str]:
+        """The pieces of a text, to look at; a piece that is not a whole character shows as �."""
+        return [self.decode([i]) for i in self.encode(text)]
+
+    def truncated(self, merges: int) -> "Tokenizer":
+        """The tokenizer with its first merges only: a smaller vocabulary, longer sequences.
+
+        The special tokens get new ids, behind the last merge.
+        Raises: ValueError for more merges than there are.
+        """
+        if not 0 <= merges <= len(self.merges):
+            raise ValueError(f"truncated() needs from 0 to {len(self.merges)} merges, got {merges}")
+        return _number(self.merges[:merges], self.special_tokens, self.single_digits)
+
+    def save(self, path) -> None:
+        """Write one JSON file in the format of `tokenizers` (Hugging Face calls it tokenizer.json)."""
+        byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+        digits = {"type": "Digits", "individual_digits": True}
+        flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False) | {"special": True}
+        special = sorted(self.special_tokens.items(), key=lambda item: item[1])
+        content = {
+            "version": "1.0",
+            "truncation": None,
+            "padding": None,
+            "added_tokens": [{"id": i, "content": token, **flags} for token, i in special],
+            "normalizer": None,
+            "pre_tokenizer": (
+                {"type": "Sequence", "pretokenizers": [digits, byte_level]} if self.single_digits else byte_level
+            ),
+            "post_processor": None,
+            "decoder": byte_level,
+            "model": {
+                "type": "BPE",
+                "vocab": {_show(token): i for token, i in self.vocabulary.items()} | self.special_tokens,
+                "merges": [[_show(left), _show(right)] for left, right in self.merges],
+            },
+        }
+        Path(path).write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path) -> "Tokenizer":
+        """Read a tokenizer.json: what `save` wrote, or any byte-level BPE of the Hugging Face hub.
+
+        Raises: ValueError for a file of another kind of tokenizer; FileNotFoundError.
+        """
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        model = content.get("model", {}) if isinstance(content, dict) else {}
+        kinds = _kinds(content.get("pre_tokenizer")) if model else []
+        if "merges" not in model or "ByteLevel" not in kinds or not set(kinds) <= {"ByteLevel", "Digits"}:
+            raise ValueError(f"Tokenizer.load() reads byte-level BPE with GPT-2's pattern; {path} is something else")
+        merges = [tuple(merge.split(" ")) if isinstance(merge, str) else merge for merge in model["merges"]]
+        special = {token["content"]: token["id"] for token in content.get("added_tokens", [])}
+        return cls.from_strings(model["vocab"], merges, special, single_digits="Digits" in kinds)
+
+    @classmethod
+    def from_strings(
+        cls,
+        vocabulary: Mapping[str, int],
+        merges: Iterable[tuple[str, str]],
+        special_tokens: Mapping[str, int] | None = None,
+        *,
+        single_digits: bool = False,
+    ) -> "Tokenizer":
+        """A tokenizer whose tokens are written in GPT-2's alphabet, where every byte is a visible character (Ġ is the
+        space), as in the files of GPT-2 and SmolLM2.
+
+        Raises: ValueError for a token with a character that stands for no byte.
+        """
+        special_tokens = special_tokens or {}
+        ordinary = {_hide(token): i for token, i in vocabulary.items() if token not in special_tokens}
+        pairs = [(_hide(left), _hide(right)) for left, right in merges]
+        return cls(ordinary, pairs, special_tokens, single_digits=single_digits)
+
+
+def train_tokenizer(
+    text: str | Iterable[str],
+    vocabulary_size: int,
+    *,
+    special_tokens: Iterable[str] = ("<|endoftext|>",),
+    single_digits: bool = False,
+    ties: str = "first appearance",
+    min_count: int = 2,
+) -> Tokenizer:
+    """Learn a byte-level BPE tokenizer from a text or from several.
+
+        V = 256 bytes + merges + special tokens;      GPT-2: 256 + 50,000 + 1 = 50,257   (13.2)
+
+    Ids are given in this order. There are fewer merges where no pair is left that occurs `min_count` times. For `ties`
+    see `learn_merges`.
+
+    Raises: ValueError for a vocabulary too small for the bytes and the special tokens.
+    Source: 004, tokenization in detail; Radford et al. 2019, §2.2.
+
+    >>> tokenizer = train_tokenizer("the cat sat on the mat, the cat!", 270)
+    >>> tokenizer.tokens("the cat sat")
+    ['the', ' cat', ' ', 's', 'at']
+    """
+    special_tokens = list(dict.fromkeys(special_tokens))
+    merges = vocabulary_size - 256 - len(special_tokens)
+    if merges < 0:
+        raise ValueError(
+            f"train_tokenizer() needs a vocabulary of at least {256 + len(special_tokens)} tokens "
+            f"(256 bytes and {len(special_tokens)} special tokens), got {vocabulary_size}"
+        )
+    words = Counter()
+    for part in [text] if isinstance(text, str) else text:
+        words.update(pre_tokenize(part, single_digits=single_digits))
+    table = {word.encode(): count for word, count in words.items()}
+    return _number(learn_merges(table, merges, ties=ties, min_count=min_count), special_tokens, single_digits)
+
+
+def gpt2_tokenizer() -> Tokenizer:
+    """GPT-2's own tokenizer: 50,257 tokens.
+
+    Raises: MissingDataError if the data package "gpt2-tokenizer" is not here.
+    Source: Radford et al. 2019.
+
+    >>> if data.available("gpt2-tokenizer"):
+    ...     gpt2_tokenizer().tokens("unprecedented tokenizers")
+    ['un', 'pre', 'cedented', ' token', 'izers']
+    """
+    place = data.path("gpt2-tokenizer") / "data"
+    vocabulary = json.loads((place / "encoder.json").read_text(encoding="utf-8"))
+    lines = (place / "vocab.bpe").read_text(encoding="utf-8").split("\n")
+    merges = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
+    end = "<|endoftext|>"
+    return Tokenizer.from_strings(vocabulary, merges, {end: vocabulary[end]})
+
+
+def _number(merges, special_tokens, single_digits):
+    """A tokenizer that numbers bytes, merges and special tokens in this order."""
+    tokens = sorted((bytes([byte]) for byte in range(256)), key=_byte_order)
+    tokens = dict.fromkeys(tokens + [left + right for left, right, *_count in merges])  # each once
+    vocabulary = {token: i for i, token in enumerate(tokens)}
+    special = {token: i for i, token in enumerate(special_tokens, start=len(vocabulary))}
+    return Tokenizer(vocabulary, merges, special, single_digits=single_digits)
+
+
+def _kinds(pre_tokenizer):
+    if not pre_tokenizer:
+        return []
+    if pre_tokenizer["type"] == "Sequence":
+        return [kind for part in pre_tokenizer["pretokenizers"] for kind in _kinds(part)]
+    return [pre_tokenizer["type"]]
+
+
+@functools.cache
+def _alphabet() -> dict[int, str]:
+    """GPT-2's visible character for every byte: itself if it is printable, else the next one from 256 on."""
+    order = sorted((bytes([byte]) for byte in range(256)), key=_byte_order)
+    hidden = iter(range(256, 512))
+    return {b[0]: chr(next(hidden) if _byte_order(b)[0] else b[0]) for b in order}
+
+
+@functools.cache
+def _bytes_of() -> dict[str, int]:
+    return {character: byte for byte, character in _alphabet().items()}
+
+
+def _show(token: bytes) -> str:
+    return "".join([_alphabet()[byte] for byte in token])
+
+
+def _hide(token: str) -> bytes:
+    try:
+        return bytes([_bytes_of()[character] for character in token])
+    except KeyError as error:
+        raise ValueError(f"a token is written in GPT-2's alphabet of 256 characters; {token!r} holds {error}") from None

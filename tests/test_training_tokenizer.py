@@ -1,0 +1,342 @@
+"""Chapter 13, from text to ids: byte-pair encoding, the run of the document, and GPT-2's own vocabulary."""
+
+import itertools
+import json
+import re
+import unicodedata
+from collections import Counter
+from time import process_time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mathllm as ml
+from mathllm import data, reference
+from mathllm.training.tokenizer import _patterns
+
+CORPUS = [*["low"] * 5, *["lowest"] * 2, *["newer"] * 3, *["wider"] * 2]
+SENTENCES = "The king's men, 2026: it's low, lower, lowest!\n\n  The queen's men?  Newer and wider.\n" * 5
+text_of_any_kind = st.text(max_size=60) | st.text(alphabet=" \t\n's2²½Ⅷ_a\x1c\x85\u3000é中😀\u0301", max_size=60)
+
+
+def joined(corpus, merges=None, **options):
+    return [left + right for left, right, _ in ml.learn_merges(corpus, merges, **options)]
+
+
+def merge(number):
+    return lambda corpus: list(ml.learn_merges(corpus, number)[-1][:2])
+
+
+# ----------------------------------------------------------------------------------------- the numbers of the documents
+
+REFERENCE = {
+    **{f"part2.bpe.merge{i}": merge(i) for i in range(1, 6)},
+    "part2.bpe.counts": lambda corpus: [m.count for m in ml.learn_merges(corpus, 5)],
+    "part2.bpe.tie_break": lambda corpus: joined(corpus, 5) == joined(corpus, 5, ties="lexicographic"),
+    "part2.bpe.all_merges": lambda corpus: joined(corpus),
+    "part2.bpe.vocab_listed": lambda corpus: {"low", "er", "est", "new", "wid"} <= {*joined(corpus)},
+    "part2.bpe.lowest_after5": lambda corpus: ml.apply_merges("lowest", ml.merge_ranks(ml.learn_merges(corpus, 5))),
+    "part2.bpe.lowest_chars": lambda word: len(ml.apply_merges(word, {})),
+    "part2.bpe.unprecedented_join": lambda pieces: "".join(pieces),
+    "part2.bpe.unprecedented_covered": lambda corpus: {*"unprecedented"} <= {*"".join(corpus)},
+    "part2.bpe.gpt2_vocab": lambda bytes, merges, special: bytes + merges + special,
+}
+PUBLISHED = {"part2.bpe.llama2_vocab", "part2.bpe.gpt4_vocab"}  # sizes of others' files: nothing to compute
+
+
+def test_every_value_of_the_documents_about_tokens_is_recomputed():
+    about_tokens = {row.id for row in reference.rows("13") if row.topic == "tokenization"}
+    assert about_tokens == REFERENCE.keys() | PUBLISHED
+
+
+@pytest.mark.parametrize("id", REFERENCE)
+def test_a_number_of_the_documents(id, capsys):
+    row = reference.row(id)
+    reference.check(id, REFERENCE[id](**row.inputs))  # raises for any other value than the right one
+    assert ("✓" in capsys.readouterr().out) == row.agrees
+
+
+def test_the_smallest_pair_of_a_tie_gives_another_vocabulary_than_the_first():
+    assert joined(CORPUS, 5, ties="lexicographic") == ["lo", "low", "er", "ew", "ewer"]
+    assert "est" in joined(CORPUS, ties="lexicographic")
+    assert "wid" not in joined(CORPUS, ties="lexicographic")
+
+
+def test_a_byte_vocabulary_encodes_the_word_that_the_letters_of_the_corpus_cannot():
+    tokenizer = ml.train_tokenizer(" ".join(CORPUS), 256 + 5, special_tokens=())
+    assert tokenizer.decode(tokenizer.encode("unprecedented")) == "unprecedented"
+
+
+# ------------------------------------------------------------------------------------------------------ learning merges
+
+
+def merges_by_counting_everything_again(words, merges, ties, min_count=1):
+    """The definition, without any bookkeeping."""
+    pieces = [[word[i : i + 1] for i in range(len(word))] for word in words]
+    age = {symbol: i for i, symbol in enumerate(sorted({s for p in pieces for s in p}))}
+    learned = []
+    while len(learned) < merges:
+        counts = Counter(pair for symbols in pieces for pair in itertools.pairwise(symbols))
+        top = max(counts.values(), default=0)
+        if top < min_count or not top:
+            break
+        tied = [pair for pair in counts if counts[pair] == top]  # a Counter keeps the order of first appearance
+        order = {"lexicographic": lambda pair: pair, "lowest ids": lambda pair: (age[pair[0]], age[pair[1]])}
+        pair = min(tied, key=order[ties]) if ties in order else tied[0]
+        learned.append((*pair, top))
+        age.setdefault(pair[0] + pair[1], len(age))
+        for symbols in pieces:
+            for i in range(len(symbols) - 1):
+                if symbols[i : i + 2] == [*pair]:
+                    symbols[i : i + 2] = [pair[0] + pair[1]]
+    return learned
+
+
+words = st.lists(st.text(alphabet="abcd", min_size=1, max_size=12), max_size=12)
+
+
+@given(words, st.sampled_from(["first appearance", "lexicographic", "lowest ids"]))
+def test_counting_only_what_changed_learns_the_same_as_counting_everything(words, ties):
+    assert ml.learn_merges(words, 30, ties=ties) == merges_by_counting_everything_again(words, 30, ties)
+
+
+@given(words)
+def test_a_table_of_counts_stands_for_its_words(words):
+    assert ml.learn_merges(Counter(words)) == ml.learn_merges(words)
+
+
+@given(words)
+def test_after_all_merges_every_word_of_the_corpus_is_one_token(words):
+    ranks = ml.merge_ranks(ml.learn_merges(words))
+    assert all(ml.apply_merges(word, ranks) == [word] for word in words)
+
+
+@given(words, st.integers(0, 10), st.text(alphabet="abcde", max_size=20))
+def test_replaying_merges_one_after_the_other_cuts_a_word_in_the_same_way(words, number, word):
+    learned = ml.learn_merges(words, number)
+    symbols = list(word)
+    for left, right in ml.merge_ranks(learned):
+        i = 0
+        while i < len(symbols) - 1:
+            if symbols[i] == left and symbols[i + 1] == right:
+                symbols[i : i + 2] = [left + right]
+            i += 1
+    found = ml.apply_merges(word, ml.merge_ranks(learned))
+    assert "".join(found) == word
+    if len({left + right for left, right, _ in learned}) == len(learned):  # no symbol has two origins
+        assert found == symbols
+
+
+def test_pairs_do_not_reach_across_words_and_learning_ends_in_time():
+    assert ml.learn_merges(["a", "b"]) == []
+    assert ml.learn_merges([]) == []
+    assert ml.learn_merges(["ab", "cd"], min_count=2) == []
+    assert ml.pair_counts(["aaa"]) == {("a", "a"): 2}
+
+
+def test_a_very_long_word_is_cut_in_little_more_than_its_length():
+    word = "".join(np.random.default_rng(0).choice([*"abcdefgh"], size=100_000))
+    ranks = ml.merge_ranks([(a, b) for a in "abcdefgh" for b in "abcdefgh"])
+    found = ml.apply_merges(word, ranks)  # scanning the word after each of its 40,000 joins would take an hour
+    assert "".join(found) == word
+    assert len(found) < 0.7 * len(word)
+
+
+# ----------------------------------------------------------------------------------------------------- pre-tokenisation
+
+
+@given(text_of_any_kind)
+def test_the_pieces_add_up_to_the_text(text):
+    assert "".join(ml.pre_tokenize(text)) == text
+    assert "".join(ml.pre_tokenize(text, single_digits=True)) == text
+
+
+def test_letters_and_numbers_are_those_of_unicode():
+    words, _ = _patterns()
+    for c in map(chr, [*range(0xD800), *range(0xE000, 0x11000), *range(0x16A00, 0x20000, 7)]):
+        assert words.fullmatch("a" + c) is not None or unicodedata.category(c)[0] != "L"
+        alone = [m.group() for m in words.finditer("a1" + c)]
+        joins = {"L": ["a", "1", c], "N": ["a", "1" + c]}.get(unicodedata.category(c)[0], ["a", "1", c])
+        assert alone == joins, hex(ord(c))
+
+
+def test_white_space_is_that_of_unicode():
+    space = {c for c in map(chr, range(0x10000)) if len(ml.pre_tokenize(f"{c}{c}!")) == 3 and c != "'"}
+    python = {c for c in map(chr, range(0x10000)) if c.isspace()}
+    assert {c for c in space if not c.isalnum()} == python - {*" \x1c\x1d\x1e\x1f"}  # " " joins what follows
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("", []),
+        ("they'll've", ["they", "'ll", "'ve"]),
+        ("IT'S", ["IT", "'", "S"]),  # GPT-2's pattern knows lower-case endings only
+        ("a   b", ["a", "  ", " b"]),
+        ("a \n", ["a", " \n"]),
+        (" x²½ 7", [" x", "²½", " 7"]),
+        ("snake_case", ["snake", "_", "case"]),
+        ("\x1c\x1c a", ["\x1c\x1c", " a"]),  # white space for Python, not for Unicode
+    ],
+)
+def test_text_is_cut_as_gpt2_cuts_it(text, pieces):
+    assert ml.pre_tokenize(text) == pieces
+
+
+def test_digits_stand_alone_if_asked_and_take_no_space():
+    assert ml.pre_tokenize("in 2026!", single_digits=True) == ["in", " ", "2", "0", "2", "6", "!"]
+
+
+# -------------------------------------------------------------------------------------------------------- the tokenizer
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return ml.train_tokenizer(SENTENCES, 300, special_tokens=["<|end|>", "<|endless|>", "<|e"])
+
+
+def test_every_text_survives_the_round_trip(tokenizer):
+    @given(text_of_any_kind)
+    def check(text):
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+        assert tokenizer.decode(tokenizer.encode(text, special=False)) == text
+        assert "".join(tokenizer.tokens(text)) == text or not text.isascii()
+
+    check()
+
+
+def test_ids_are_bytes_then_merges_then_special_tokens(tokenizer):
+    assert len(tokenizer) == 300
+    assert sorted([*tokenizer.vocabulary.values(), *tokenizer.special_tokens.values()]) == list(range(300))
+    assert tokenizer.decode(range(94)) == "".join(map(chr, range(33, 127)))
+    left, right = tokenizer.merges[0]
+    assert tokenizer.vocabulary[left + right] == 256
+    assert tokenizer.special_tokens == {"<|end|>": 297, "<|endless|>": 298, "<|e": 299}
+
+
+def test_special_tokens_are_never_cut_and_the_longest_wins(tokenizer):
+    assert tokenizer.encode("<|end|><|endless|>") == [297, 298]
+    assert tokenizer.encode("<|en") == [299, *tokenizer.encode("n")]
+    assert set(tokenizer.encode("<|end|>", special=False)).isdisjoint({297, 298, 299})
+
+
+def test_more_merges_make_shorter_sequences(tokenizer):
+    lengths = [len(tokenizer.truncated(n).encode(SENTENCES)) for n in range(0, 42, 3)]
+    assert lengths[0] == len(SENTENCES)
+    assert all(longer > shorter for longer, shorter in itertools.pairwise(lengths))
+    assert tokenizer.truncated(41).encode(SENTENCES) == tokenizer.encode(SENTENCES)
+    assert len(tokenizer.truncated(10)) == 256 + 10 + 3
+
+
+def test_documents_given_one_by_one_teach_the_same():
+    cut = SENTENCES.index(" lower")  # between two pieces
+    again = ml.train_tokenizer(iter([SENTENCES[:cut], SENTENCES[cut:]]), 300)
+    assert again.merges == ml.train_tokenizer(SENTENCES, 300).merges
+
+
+@pytest.mark.parametrize("single_digits", [False, True])
+def test_saved_and_loaded_it_is_the_same_tokenizer(tmp_path, single_digits):
+    tokenizer = ml.train_tokenizer(SENTENCES + "²é中", 300, single_digits=single_digits)
+    tokenizer.save(tmp_path / "tokenizer.json")
+    again = ml.Tokenizer.load(tmp_path / "tokenizer.json")
+    assert again.vocabulary == tokenizer.vocabulary
+    assert again.merges == tokenizer.merges
+    assert again.special_tokens == tokenizer.special_tokens
+    text = SENTENCES + "1234 ²é中<|endoftext|>"
+    assert again.encode(text) == tokenizer.encode(text)
+
+
+def test_merges_written_as_one_string_are_read_too(tmp_path, tokenizer):
+    tokenizer.save(tmp_path / "a.json")
+    content = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    content["model"]["merges"] = [" ".join(pair) for pair in content["model"]["merges"]]
+    (tmp_path / "a.json").write_text(json.dumps(content), encoding="utf-8")
+    assert ml.Tokenizer.load(tmp_path / "a.json").merges == tokenizer.merges
+
+
+def test_a_character_may_be_spread_over_tokens(tokenizer):
+    ids = tokenizer.encode("中")
+    assert len(ids) == 3
+    assert tokenizer.decode(ids[:2]) == "�"
+    assert tokenizer.decode_bytes(ids[:2]) + tokenizer.decode_bytes(ids[2:]) == "中".encode()
+    assert tokenizer.tokens("a中") == ["a", "�", "�", "�"]
+
+
+def test_ids_may_come_as_an_array(tokenizer):
+    ids = np.array(tokenizer.encode("The king's men"))
+    ids.flags.writeable = False
+    assert tokenizer.decode(ids) == "The king's men"
+    assert tokenizer.decode(np.array([], int)) == ""
+
+
+def test_gpt2_s_vocabulary_round_trips_and_gives_the_known_ids(needs):
+    needs("gpt2-tokenizer")
+    tokenizer = ml.gpt2_tokenizer()
+    assert len(tokenizer) == 50_257
+    assert tokenizer.encode("Hello world") == [15496, 995]
+    assert tokenizer.encode(" <|endoftext|>") == [220, 50256]
+    assert tokenizer.tokens("unprecedented") == ["un", "pre", "cedented"]
+
+    @given(text_of_any_kind)
+    def check(text):
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+
+    check()
+
+
+def test_every_token_of_gpt2_is_reached_by_its_merges(needs):
+    needs("gpt2-tokenizer")
+    tokenizer = ml.gpt2_tokenizer()
+    for token, i in list(tokenizer.vocabulary.items())[::50]:
+        assert tokenizer.vocabulary[b"".join(ml.apply_merges(token, tokenizer._ranks))] == i
+        assert ml.apply_merges(token, tokenizer._ranks) == [token]
+
+
+@pytest.mark.slow
+def test_a_megabyte_is_learned_in_seconds_and_encoded_at_hundreds_of_kilobytes_per_second(needs):
+    needs("shakespeare")
+    text = data.shakespeare().train[:1_000_000]
+    ml.pre_tokenize("")
+    start = process_time()  # the processor's time: other programs do not count
+    tokenizer = ml.train_tokenizer(text, 1257)
+    learned = process_time()
+    tokenizer.encode(text)
+    encoded = process_time()
+    assert learned - start < 5
+    assert len(text.encode()) / (encoded - learned) > 200_000
+
+
+# ------------------------------------------------------------------------------------------------------------- refusals
+
+
+def alphabet(**changes):
+    return {bytes([b]): b for b in range(256)} | changes
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: ml.learn_merges(["ab"], -1), ValueError, "at least 0, got -1"),
+        (lambda: ml.learn_merges(["ab"], ties="coin"), ValueError, "first appearance.*got 'coin'"),
+        (lambda: ml.train_tokenizer("text", 256), ValueError, "at least 257 tokens.*got 256"),
+        (lambda: ml.train_tokenizer("text", 300).encode("a\ud800"), ValueError, "at 1 stands.*half a character"),
+        (lambda: ml.train_tokenizer("text", 260).decode([3, 900]), ValueError, "from 0 to .* got 900"),
+        (lambda: ml.train_tokenizer("text", 260).truncated(9), ValueError, "from 0 to .* merges, got 9"),
+        (lambda: ml.Tokenizer({b"a": 0}, []), ValueError, r"id for b'\\x00'"),
+        (lambda: ml.Tokenizer(alphabet(), [(b"a", b"b")]), ValueError, "id for b'ab'"),
+        (lambda: ml.Tokenizer(alphabet() | {b"ab": 7}, []), ValueError, "id 7 stands for several"),
+        (lambda: ml.Tokenizer.from_strings({"中": 0}, []), ValueError, "alphabet of 256 characters"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_in_words(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"model": {"type": "WordPiece", "vocab": {}}}'])
+def test_another_kind_of_tokenizer_is_refused_in_words(tmp_path, content):
+    (tmp_path / "other.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape("other.json is something else")):
+        ml.Tokenizer.load(tmp_path / "other.json")
