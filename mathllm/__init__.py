@@ -6,7 +6,18 @@
 """
 
 from . import attention as _attention  # the name without _ is the function
-from . import autodiff, errors, exponentials, gradients, matrices, similarity, training, transformer, vectors
+from . import (
+    autodiff,
+    errors,
+    exponentials,
+    gradients,
+    matrices,
+    probability,
+    similarity,
+    training,
+    transformer,
+    vectors,
+)
 from . import cross_entropy as _cross_entropy
 from . import softmax as _softmax
 from .attention import *  # noqa: F403

@@ -1,0 +1,201 @@
+"""A language model made by counting: which token followed the last few, and what to say when they are new.
+
+The counts live in a tree. Level k holds every k-gram of the text; an n-gram is found by walking down from its first
+token, one level for each. All levels are sorted arrays, so a whole text takes each step of the walk at once.
+
+Every smoothing rule here has one form,
+
+    P_k(w | h) = direct(h, w) + back(h) · P_{k−1}(w | h′),      h′ = h without its oldest token
+
+with P₀ = 1/V: what was counted after the history h, and a share `back` kept for what a shorter history h′ says. A
+history that was never seen keeps everything for the shorter one.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .distributions import _require_sequence, sample
+from .sequences import markov_order
+
+_SMOOTHING = ("kneser-ney", "witten-bell", "add-k")
+
+
+class _Level(NamedTuple):
+    """The k-grams of a text, sorted: `keys` = row of the history in the level above · V + last token."""
+
+    keys: np.ndarray  # (G,)
+    direct: np.ndarray  # (G + 1,), the last entry for k-grams that were never seen
+    back: np.ndarray  # (histories + 1,), the last entry for histories that were never seen
+
+
+@dataclass(frozen=True)
+class NGram:
+    """A trained n-gram model. Made by `train_ngram`; every prediction is a distribution over all V tokens.
+
+    >>> model = train_ngram([0, 1, 0, 1, 0, 2], n=2, smoothing="add-k", add=0)
+    >>> model.next_probabilities([0]).round(3)
+    array([0.   , 0.667, 0.333])
+    """
+
+    n: int
+    vocabulary_size: int
+    smoothing: str
+    _levels: tuple[_Level, ...]
+
+    def __repr__(self):
+        seen = len(self._levels[-1].keys)
+        return f"NGram(n={self.n}, {seen} different n-grams of {self.vocabulary_size} tokens, {self.smoothing})"
+
+    @property
+    def order(self) -> int:
+        """How many tokens back the model looks: n − 1."""
+        return markov_order(self.n)
+
+    def next_probabilities(self, context) -> np.ndarray:
+        """The distribution of the next token after these ids, of which only the last n − 1 matter: (T,) -> (V,).
+
+        Raises: ValueError for an id outside the vocabulary.
+        """
+        context = np.asarray(context)
+        context = context[max(0, len(context) - self.order) :]
+        context = _require_sequence("next_probabilities", context, self.vocabulary_size)
+        p = uniform = np.full(self.vocabulary_size, 1 / self.vocabulary_size)
+        for k, level in enumerate(self._levels[: len(context) + 1]):
+            lower = uniform if self.smoothing == "add-k" else p
+            history = self._find(context[len(context) - k :])
+            p = level.back[history] * lower
+            if history >= 0:
+                first = history * self.vocabulary_size
+                followers = slice(*np.searchsorted(level.keys, [first, first + self.vocabulary_size]))
+                p[level.keys[followers] - first] += level.direct[followers]
+        return p
+
+    def log_probabilities(self, ids) -> np.ndarray:
+        """ln P(xₜ | the n − 1 tokens before it) for each token of a text, all at once: (T,) -> (T,).
+
+        The first tokens have fewer before them. Minus the mean is the cross-entropy, its exponential the perplexity.
+        Raises: ValueError for an id outside the vocabulary.
+        """
+        V = self.vocabulary_size
+        ids = _require_sequence("log_probabilities", ids, V)
+        p = np.full(len(ids), 1 / V)
+        history = np.zeros(len(ids) + 1, np.int64)  # where the tokens before each position stand; first: no tokens
+        for k, level in enumerate(self._levels):
+            history, token = history[:-1], ids[k:]
+            gram = _search(level.keys, np.where(history >= 0, history * V + token, -1))
+            lower = 1 / V if self.smoothing == "add-k" else p[k:]
+            p[k:] = level.direct[gram] + level.back[history] * lower
+            history = gram
+        with np.errstate(divide="ignore"):  # only add-k with k = 0 finds anything impossible
+            return np.log(p)
+
+    def sample(self, rng: np.random.Generator, length: int, context=()) -> np.ndarray:
+        """Let the model write: `length` tokens that continue the context. -> (length,) int"""
+        ids = [int(i) for i in context]
+        start = len(ids)
+        for _ in range(length):
+            ids.append(int(sample(self.next_probabilities(ids[max(0, len(ids) - self.order) :]), rng)))
+        return np.array(ids[start:], np.int64)
+
+    def _find(self, tokens) -> int:
+        """The row of these tokens in their level, or −1."""
+        row = 0
+        for level, token in zip(self._levels, tokens, strict=False):
+            row = int(_search(level.keys, np.array([row * self.vocabulary_size + token]))[0]) if row >= 0 else -1
+        return row
+
+
+def train_ngram(
+    ids, n: int, vocabulary_size: int | None = None, smoothing: str = "kneser-ney", add: float = 1.0
+) -> NGram:
+    """Count all n-grams of a text, and share out some probability among those that did not occur.
+
+        add-k         direct = c(hw) / (c(h) + kV),      back = kV / (c(h) + kV),  to 1/V at once      (5.22)
+        Witten–Bell   direct = c(hw) / (c(h) + t(h)),    back = t(h) / (c(h) + t(h))                   (5.23)
+        Kneser–Ney    direct = max(c(hw) − D, 0) / c(h), back = D t(h) / c(h),  D = n₁ / (n₁ + 2n₂)    (5.24)
+
+    ids: (T,) int   vocabulary_size: V, by default the largest id + 1   smoothing: one of the three   add: k of add-k
+
+    c counts, t(h) is the number of different tokens that followed h, n₁ and n₂ are the numbers of k-grams counted once
+    and twice (D is ½ where one of them is 0). Below the highest level Kneser–Ney does not count how often a k-gram
+    occurs, but after how many different tokens: "Francisco" is frequent, yet follows little else than "San".
+    Raises: ValueError for an empty text, n < 1, an unknown smoothing, or a negative k.
+    Source: 002, n-gram models; Witten and Bell 1991; Kneser and Ney 1995; Chen and Goodman 1999.
+
+    >>> model = train_ngram([0, 1, 0, 1, 0, 2, 0, 1], n=3, smoothing="witten-bell")
+    >>> model
+    NGram(n=3, 5 different n-grams of 3 tokens, witten-bell)
+    >>> model.next_probabilities([1, 0]).round(3)
+    array([0.076, 0.561, 0.364])
+    """
+    markov_order(n)  # refuses n < 1
+    if smoothing not in _SMOOTHING:
+        raise ValueError(f"train_ngram() knows the smoothing {', '.join(_SMOOTHING)}; got {smoothing!r}")
+    if not add >= 0:
+        raise ValueError(f"train_ngram() needs an `add` of at least 0, got {add}")
+    if np.size(ids) == 0:
+        raise ValueError("train_ngram() needs a text of at least one token")
+    V = int(np.max(ids)) + 1 if vocabulary_size is None else vocabulary_size
+    ids = _require_sequence("train_ngram", ids, V)
+
+    keys, counts = _count(ids, n, V, neighbours=smoothing == "kneser-ney")
+    histories = [1, *map(len, keys)]
+    levels = [_smooth(*level, V, smoothing, add) for level in zip(keys, counts, histories, strict=False)]
+    return NGram(n, V, smoothing, tuple(levels))
+
+
+def _count(ids, n, V, neighbours):
+    """For each level its sorted keys, and how often each k-gram occurs, or (below the highest level, with
+    `neighbours`) after how many different tokens."""
+    keys, counts = [], []
+    rows = np.zeros(len(ids) + 1, np.int64)  # the row of the (k − 1)-gram that ends before each token
+    for k in range(n):
+        shorter = rows[1:]  # the (k − 1)-gram that ends with the token: the k-gram without its oldest token
+        level, rows, count = _number(rows[:-1] * V + ids[k:])
+        if neighbours and k > 0:
+            suffix = np.empty(len(level), np.int64)
+            suffix[rows] = shorter
+            counts[-1] = np.bincount(suffix, minlength=len(keys[-1]))
+        keys.append(level)
+        counts.append(count)
+    return keys, counts
+
+
+def _number(codes):
+    """The different codes in ascending order, the row of each code among them, and how often each occurs."""
+    largest = codes.max(initial=0)
+    if largest > 8 * len(codes) + 1_000_000:
+        return np.unique(codes, return_inverse=True, return_counts=True)
+    count = np.bincount(codes, minlength=largest + 1)  # few enough possible codes to count without sorting
+    keys = np.flatnonzero(count)
+    row = np.cumsum(count > 0) - 1
+    return keys, row[codes], count[keys]
+
+
+def _smooth(keys, count, histories, V, smoothing, add):
+    """What one level says directly, and what it keeps back, by the rules of `train_ngram`."""
+    history = keys // V
+    total = np.bincount(history, weights=count, minlength=histories)  # c(h)
+    kinds = np.bincount(history, weights=count > 0, minlength=histories)  # t(h)
+    if smoothing == "add-k":
+        taken, whole, kept = 0, total + add * V, add * V
+    elif smoothing == "witten-bell":
+        taken, whole, kept = 0, total + kinds, kinds
+    else:
+        once, twice = np.sum(count == 1), np.sum(count == 2)
+        taken = once / (once + 2 * twice) if once and twice else 0.5
+        whole, kept = total, taken * kinds
+    seen = total > 0
+    back = np.where(seen, kept / np.where(seen, whole, 1), 1)
+    direct = np.maximum(count - taken, 0) / np.where(seen, whole, 1)[history]
+    return _Level(keys, np.append(direct, 0.0), np.append(back, 1.0))
+
+
+def _search(keys, wanted):
+    """The row of each wanted key, −1 where there is none."""
+    if len(keys) == 0:
+        return np.full(len(wanted), -1)
+    row = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[row] == wanted, row, -1)

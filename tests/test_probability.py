@@ -1,0 +1,552 @@
+"""Chapter 05: distributions, expectations, what data say about parameters, and language models made by counting."""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import mathllm as ml
+from mathllm import data, reference
+
+TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
+shares = hnp.arrays(np.float64, st.integers(1, 6), elements=st.floats(0.01, 1)).map(lambda w: w / w.sum())
+counts_of_heads = st.integers(0, 20)
+rng = np.random.default_rng(5)
+
+# --------------------------------------------------------------------------------------- the numbers of the documents
+
+
+def sentence(p):
+    """Log-probabilities of a sentence whose tokens have these conditional probabilities."""
+    return ml.sequence_log_probabilities(list(range(len(p))), lambda token, before: p[token])
+
+
+REFERENCE = {
+    "primer.ch05.ex5.product": lambda p: ml.exp(sentence(p).sum()),
+    "primer.ch05.ex5.logs": sentence,
+    "primer.ch05.ex5.logsum": lambda p: sentence(p).sum(),
+    "primer.ch05.ex5.logsum_of_rounded": lambda terms: np.sum(terms),
+    "primer.ch05.q11.sum": lambda p: np.sum(p),
+    "primer.ch05.q11.valid": ml.is_distribution,
+    "primer.ch05.q11.sum_alt": lambda p: np.sum(p),
+    "primer.ch05.q11.valid_alt": ml.is_distribution,
+    "primer.ch05.q12.product": lambda p: ml.exp(sentence(p).sum()),
+    "primer.ch05.q12.logs": sentence,
+    "primer.ch05.q12.logsum": lambda p: sentence(p).sum(),
+    "pillars.mle.bernoulli": lambda successes, trials: ml.maximum_likelihood(
+        lambda theta: ml.bernoulli_log_likelihood(theta, successes=successes, trials=trials), np.linspace(0, 1, 1001)
+    ),
+    "pillars.markov.order": ml.markov_order,
+    "foundations.bayes.sample": ml.posterior,
+    "primer.ch05.text.vocab": lambda V: ml.train_ngram([0], 1, vocabulary_size=V).next_probabilities([]).size,
+}
+
+
+def test_every_number_of_the_chapter_is_recomputed():
+    assert REFERENCE.keys() == {row.id for row in reference.rows("05")}
+
+
+@pytest.mark.parametrize("id", REFERENCE)
+def test_a_number_of_the_documents(id, capsys):
+    row = reference.row(id)
+    reference.check(id, REFERENCE[id](**row.inputs))  # raises for any other value than the right one
+    assert ("✓" in capsys.readouterr().out) == row.agrees
+
+
+# ------------------------------------------------------------------------------------------------------- distributions
+
+
+@given(shares, st.floats(0.001, 1))
+def test_shares_of_a_whole_are_a_distribution_and_nothing_else_is(p, error):
+    assert ml.is_distribution(p)
+    assert ml.distribution(p) is p
+    assert not ml.is_distribution(p + error / len(p))
+    assert not ml.is_distribution(np.append(p, [error, -error]))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_distribution_over_a_large_vocabulary_survives_its_dtype(dtype):
+    p = rng.random((3, 1000)) + 0.1
+    p = (p / p.sum(axis=1, keepdims=True)).astype(dtype)
+    assert ml.distribution(p).dtype == dtype
+
+
+def test_bigrams_are_counted_as_by_hand():
+    ids = rng.integers(0, 4, 50)
+    expected = Counter(itertools.pairwise(ids.tolist()))
+    counts = ml.bigram_counts(ids, 4)
+    assert {(a, b): int(counts[a, b]) for a in range(4) for b in range(4) if counts[a, b]} == expected
+    assert ml.bigram_counts([], 3).sum() == ml.bigram_counts([1], 3).sum() == 0
+
+
+def test_a_row_of_counts_becomes_a_conditional_distribution():
+    counts = ml.bigram_counts([0, 1, 0, 1, 0, 2, 2], 3)
+    table = ml.distribution_from_counts(counts, add=0.5)
+    assert ml.is_distribution(table)
+    maximum_likelihood = ml.distribution_from_counts(counts[0])
+    expected = [ml.conditional_probability(c, counts[0].sum()) for c in counts[0]]
+    np.testing.assert_allclose(maximum_likelihood, expected)
+    np.testing.assert_allclose(ml.distribution_from_counts([0, 0], add=0.1), [0.5, 0.5])
+
+
+@given(hnp.arrays(np.int64, st.integers(2, 5), elements=st.integers(0, 20)), shares)
+def test_no_distribution_makes_the_counts_more_probable_than_their_shares(counts, rival):
+    counts[0] += 1
+    rival = np.resize(rival, len(counts))
+    log_likelihood = lambda p: np.sum(counts[counts > 0] * ml.log(p[counts > 0]))  # noqa: E731
+    best = ml.distribution_from_counts(counts)
+    assert log_likelihood(best) >= log_likelihood(rival / rival.sum()) - 1e-9
+
+
+def test_draws_come_as_often_as_they_are_probable():
+    p = np.array([0.5, 0.0, 0.3, 0.2])
+    drawn = np.bincount(ml.sample(p, np.random.default_rng(0), size=100_000), minlength=4) / 100_000
+    assert drawn[1] == 0
+    np.testing.assert_allclose(drawn, p, atol=0.006)  # four standard errors of 0.0016
+
+
+def test_every_row_of_a_batch_is_drawn_from_by_itself():
+    p = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    assert ml.sample(p, np.random.default_rng(0)).tolist() == [0, 2]
+    drawn = ml.sample(np.array([[0.9, 0.1], [0.2, 0.8]]), np.random.default_rng(0), size=20_000)
+    assert drawn.shape == (20_000, 2)
+    np.testing.assert_allclose(drawn.mean(axis=0), [0.1, 0.8], atol=0.012)  # four standard errors
+    assert ml.sample([1.0], np.random.default_rng(0), size=(2, 3)).shape == (2, 3)
+
+
+# --------------------------------------------------------------------------------------------- expectation and density
+
+
+@given(shares, st.floats(-100, 100), st.floats(-100, 100))
+def test_stretching_and_shifting_a_random_variable(p, stretch, shift):
+    x = np.arange(len(p)) - 1.5
+    changed = stretch * x + shift
+    np.testing.assert_allclose(ml.expectation(changed, p), stretch * ml.expectation(x, p) + shift, atol=1e-9)
+    np.testing.assert_allclose(ml.variance(changed, p), stretch**2 * ml.variance(x, p), atol=1e-8)
+    np.testing.assert_allclose(ml.variance(x, p), ml.expectation(x**2, p) - ml.expectation(x, p) ** 2, atol=1e-9)
+
+
+def test_variance_keeps_its_digits_far_from_zero():
+    assert ml.variance([1e9, 1e9 + 1], [0.5, 0.5]) == 0.25
+    assert ml.variance([1e4, -1e4], [0.0, 1.0]) == 0
+
+
+def test_the_mean_of_many_draws_approaches_the_expectation():
+    errors = []
+    for draws in (100, 10_000):
+        estimate = ml.monte_carlo(lambda rng: rng.integers(1, 7), np.random.default_rng(1), draws)
+        errors.append(estimate.standard_error)
+        assert abs(estimate.mean - 3.5) < 4 * estimate.standard_error
+        assert estimate.standard_deviation == pytest.approx(math.sqrt(35 / 12), rel=0.1)
+    assert errors[1] == pytest.approx(errors[0] / 10, rel=0.1)
+
+
+def test_monte_carlo_dropout_finds_the_uncertainty_it_should():
+    w, x, keep = np.array([1.0, -2.0, 3.0]), np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 0.1]]), 0.8
+    dropout = lambda rng: x @ (w * (rng.random(3) < keep) / keep)  # noqa: E731
+    estimate = ml.monte_carlo(dropout, np.random.default_rng(0), 20_000)
+    np.testing.assert_allclose(estimate.mean, x @ w, atol=0.06)  # four standard errors
+    expected = np.sqrt((x * w) ** 2 @ np.ones(3) * (1 - keep) / keep)
+    np.testing.assert_allclose(estimate.standard_deviation, expected, rtol=0.03)
+
+
+@given(st.floats(-50, 50), st.floats(0.1, 20))
+def test_the_area_under_every_bell_curve_is_one(mean, deviation):
+    curve = lambda x: ml.normal_density(x, mean, deviation)  # noqa: E731
+    assert ml.integral(curve, mean - 10 * deviation, mean + 10 * deviation) == pytest.approx(1, abs=1e-9)
+    within_one = ml.integral(curve, mean - deviation, mean + deviation)
+    assert within_one == pytest.approx(math.erf(1 / math.sqrt(2)), abs=1e-9)
+    moment = ml.integral(lambda x: x * curve(x), mean - 10 * deviation, mean + 10 * deviation)
+    assert moment == pytest.approx(mean, abs=1e-8)
+
+
+def test_far_from_the_mean_the_density_vanishes_and_its_logarithm_does_not():
+    assert ml.normal_density(1e4) == 0
+    assert ml.normal_log_density(1e4, 0, 1) == pytest.approx(-5e7)
+
+
+def test_parabolas_make_the_integral_exact_for_cubics():
+    assert ml.integral(lambda x: 4 * x**3 - x, -1, 3, panels=2) == pytest.approx(76)
+    assert ml.integral(np.cos, 1, 1) == 0
+
+
+# ------------------------------------------------------------------------------------------------------- from data to θ
+
+
+@given(counts_of_heads, counts_of_heads)
+def test_the_share_of_heads_is_the_most_likely_coin(heads, tails):
+    if heads + tails == 0:
+        return
+    log_likelihood = lambda theta: ml.bernoulli_log_likelihood(theta, successes=heads, trials=heads + tails)  # noqa: E731
+    share = heads / (heads + tails)
+    grid = np.unique(np.append(np.linspace(0, 1, 101), share))
+    assert ml.maximum_likelihood(log_likelihood, grid) == pytest.approx(share)
+    if 0 < share < 1:
+        assert ml.grad(log_likelihood)(share) == pytest.approx(0, abs=1e-9)
+
+
+def test_a_candidate_that_rules_the_data_out_is_never_chosen():
+    likelihood = lambda theta: ml.bernoulli_log_likelihood(theta, successes=1, trials=2)  # noqa: E731
+    assert likelihood(np.array([0.0, 1.0])).tolist() == [-np.inf, -np.inf]
+    assert ml.maximum_likelihood(likelihood, [0.0, 0.1, 1.0]) == 0.1
+    with pytest.raises(ValueError, match="no candidate under which"):
+        ml.maximum_likelihood(likelihood, [0.0, 1.0])
+
+
+@given(shares, st.data())
+def test_observations_may_come_one_by_one_or_all_at_once(prior, data):
+    shape = (data.draw(st.integers(0, 5)), len(prior))
+    likelihoods = data.draw(hnp.arrays(np.float64, shape, elements=st.floats(0.01, 1)))
+    one_by_one = [prior]
+    for likelihood in likelihoods:
+        one_by_one.append(ml.posterior(one_by_one[-1], likelihood))
+    np.testing.assert_allclose(ml.sequential_posterior(prior, likelihoods), one_by_one, atol=1e-12)
+    np.testing.assert_allclose(one_by_one[-1], ml.posterior(prior, likelihoods.prod(axis=0)), atol=1e-12)
+
+
+def test_a_thousand_observations_do_not_underflow():
+    beliefs = ml.sequential_posterior([0.5, 0.5], np.full((2000, 2), 0.1) * [1, 0.99])
+    assert np.all(np.isfinite(beliefs))
+    assert beliefs[-1, 0] == pytest.approx(1, abs=1e-8)
+    assert ml.sequential_posterior([0.5, 0.5], [[0.0, 1.0], [0.5, 0.5]])[-1].tolist() == [0, 1]
+
+
+@given(st.floats(1, 20), st.floats(1, 20), counts_of_heads, counts_of_heads)
+def test_a_beta_belief_is_updated_as_bayes_demands(a, b, heads, tails):
+    grid = (np.arange(4000) + 0.5) / 4000
+    prior, after = ml.Beta(a, b), ml.Beta(a, b).update(heads, tails)
+    likelihood = np.exp(ml.bernoulli_log_likelihood(grid, successes=heads, trials=heads + tails))
+    joint = prior.density(grid) * likelihood
+    np.testing.assert_allclose(after.density(grid), joint / joint.mean(), rtol=1e-3, atol=1e-6)  # a grid of 4000
+    assert after.log_evidence(0, 0) == 0
+    assert prior.log_evidence(heads, tails) == pytest.approx(math.log(joint.mean()), abs=1e-3)
+    p = after.density(grid) / after.density(grid).sum()
+    assert ml.expectation(grid, p) == pytest.approx(after.mean, abs=1e-4)
+    assert ml.variance(grid, p) == pytest.approx(after.variance, abs=1e-4)
+    if after.a > 1 and after.b > 1:
+        assert after.density(after.mode) >= after.density(grid).max() * (1 - 1e-12)
+
+
+def test_a_flat_prior_has_the_likelihoods_maximum():
+    assert ml.Beta(1, 1).update(7, 3).mode == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(("noise", "prior"), [(1.0, 1.0), (0.1, 5.0), (3.0, 0.2)])
+def test_the_most_plausible_weights_are_those_of_ridge_regression(noise, prior):
+    X, y = rng.normal(size=(12, 3)), rng.normal(size=12)
+    w = ml.map_linear_regression(X, y, noise=noise, prior=prior)
+    normal_equations = np.linalg.solve(X.T @ X + (noise / prior) ** 2 * np.eye(3), X.T @ y)
+    np.testing.assert_allclose(w, normal_equations)
+    slope = ml.grad(lambda w: ml.linear_log_posterior(w, X, y, noise=noise, prior=prior))(w)
+    np.testing.assert_allclose(slope, 0, atol=1e-8 / noise**2)
+    score = ml.linear_log_posterior(w, X, y, noise=noise, prior=prior)
+    for _ in range(5):
+        rival = w + 0.1 * rng.normal(size=3)
+        assert ml.linear_log_posterior(rival, X, y, noise=noise, prior=prior) < score
+
+
+def test_without_a_penalty_ridge_regression_is_least_squares_also_with_too_few_data():
+    X, y = rng.normal(size=(8, 3)), rng.normal(size=8)
+    np.testing.assert_allclose(ml.ridge_regression(X, y, 0), np.linalg.lstsq(X, y, rcond=None)[0])
+    shortest = ml.ridge_regression(X[:2], y[:2], 0)
+    np.testing.assert_allclose(X[:2] @ shortest, y[:2])
+    np.testing.assert_allclose(shortest, ml.ridge_regression(X[:2], y[:2], 1e-8), atol=1e-6)
+
+
+@given(st.floats(0, 100), st.floats(0, 100))
+def test_a_larger_penalty_makes_smaller_weights(one, other):
+    X, y = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.5]]), np.array([1.0, -2.0, 3.0])
+    small, large = sorted([one, other])
+    assert ml.norm(ml.ridge_regression(X, y, large)) <= ml.norm(ml.ridge_regression(X, y, small)) + 1e-12
+
+
+# ----------------------------------------------------------------------------------------------------------- sequences
+
+
+def words(text):
+    return text.split()
+
+
+@given(hnp.arrays(np.float64, (2, 3, 2), elements=st.floats(0.01, 1)))
+def test_the_chain_rule_is_an_identity(joint):
+    joint = joint / joint.sum()
+
+    def conditional(token, before):
+        given_before = joint[tuple(before)]
+        return ml.conditional_probability(given_before[token].sum(), given_before.sum())
+
+    for tokens in np.ndindex(joint.shape):
+        total = ml.sequence_log_probabilities(tokens, conditional).sum()
+        assert total == pytest.approx(math.log(joint[tokens]), abs=1e-9)
+
+
+def test_an_impossible_token_makes_the_sentence_impossible_and_no_token_costs_nothing():
+    assert sentence([0.5, 0.0])[1] == -np.inf
+    assert sentence([]).sum() == 0
+
+
+def test_a_long_walk_spends_its_time_as_the_stationary_distribution_says():
+    transition = np.array([[0.5, 0.5, 0.0], [0.1, 0.6, 0.3], [0.4, 0.0, 0.6]])
+    states = ml.sample_markov_chain(transition, 20_000, np.random.default_rng(0))
+    np.testing.assert_allclose(np.bincount(states) / len(states), ml.stationary_distribution(transition), atol=0.02)
+    learned = ml.distribution_from_counts(ml.bigram_counts(states, 3))
+    np.testing.assert_allclose(learned, transition, atol=0.02)  # standard errors below 0.006
+    assert ml.sample_markov_chain(transition, 0, np.random.default_rng(0)).shape == (0,)
+
+
+@given(st.text(alphabet="abcdé ", min_size=1))
+def test_a_vocabulary_gives_back_what_it_was_given(text):
+    vocabulary = ml.Vocabulary(text)
+    ids = vocabulary.encode(text)
+    assert "".join(vocabulary.decode(ids)) == text
+    assert np.all(np.diff(np.bincount(ids)) <= 0)  # the most frequent first
+
+
+def test_rare_words_share_one_token():
+    vocabulary = ml.Vocabulary(words("to be or not to be"), min_count=2, unknown="<unk>")
+    assert vocabulary.tokens == ["be", "to", "<unk>"]
+    assert vocabulary.encode(["to", "question", "be"]).tolist() == [1, 2, 0]
+    assert "to" in vocabulary
+    assert "question" not in vocabulary
+
+
+# ------------------------------------------------------------------------------------------------------- n-gram models
+
+
+def by_the_book(ids, n, V, smoothing, add, history):
+    """The formulas (5.22)–(5.24), one history at a time, with dictionaries."""
+    text = tuple(ids)
+
+    def grams(k):
+        return Counter(text[i : i + k] for i in range(len(text) - k + 1))
+
+    def counts(k):
+        if smoothing == "kneser-ney" and k < n:
+            return Counter(gram[1:] for gram in grams(k + 1))
+        return grams(k)
+
+    def distribution(history):
+        k = len(history) + 1
+        lower = distribution(history[1:]) if k > 1 else np.full(V, 1 / V)
+        lower = np.full(V, 1 / V) if smoothing == "add-k" else lower
+        count = counts(k)
+        after = np.array([count[(*history, w)] for w in range(V)], float)
+        if after.sum() == 0:
+            return lower
+        kinds = np.sum(after > 0)
+        if smoothing == "add-k":
+            return (after + add) / (after.sum() + add * V)
+        if smoothing == "witten-bell":
+            return (after + kinds * lower) / (after.sum() + kinds)
+        once, twice = (sum(c == i for c in count.values()) for i in (1, 2))
+        discount = once / (once + 2 * twice) if once and twice else 0.5
+        return (np.maximum(after - discount, 0) + discount * kinds * lower) / after.sum()
+
+    return distribution(tuple(history)[max(0, len(history) - n + 1) :])
+
+
+texts = st.lists(st.integers(0, 3), min_size=1, max_size=30)
+smoothings = st.sampled_from(["kneser-ney", "witten-bell", "add-k"])
+
+
+@given(texts, st.integers(1, 4), smoothings, st.lists(st.integers(0, 4), max_size=5))
+def test_predictions_are_those_of_the_formulas(text, n, smoothing, context):
+    model = ml.train_ngram(text, n, vocabulary_size=5, smoothing=smoothing, add=0.3)
+    expected = by_the_book(text, n, 5, smoothing, 0.3, context)
+    np.testing.assert_allclose(model.next_probabilities(context), expected, atol=1e-12)
+
+
+@given(texts, st.integers(1, 4), smoothings, st.lists(st.integers(0, 4), max_size=8))
+def test_every_prediction_is_a_distribution_in_which_nothing_is_impossible(text, n, smoothing, context):
+    p = ml.train_ngram(text, n, vocabulary_size=5, smoothing=smoothing).next_probabilities(context)
+    assert ml.is_distribution(p)
+    assert np.all(p > 0)
+
+
+@given(texts, st.integers(1, 4), smoothings, st.lists(st.integers(0, 4), max_size=12))
+def test_a_whole_text_is_scored_as_token_by_token(text, n, smoothing, other):
+    model = ml.train_ngram(text, n, vocabulary_size=5, smoothing=smoothing)
+    one_by_one = [math.log(model.next_probabilities(other[:t])[token]) for t, token in enumerate(other)]
+    np.testing.assert_allclose(model.log_probabilities(other), one_by_one, atol=1e-12)
+
+
+@given(texts)
+def test_without_smoothing_a_unigram_model_is_the_shares_of_the_text(text):
+    model = ml.train_ngram(text, 1, vocabulary_size=4, smoothing="add-k", add=0)
+    p = ml.distribution_from_counts(np.bincount(text, minlength=4))
+    np.testing.assert_allclose(model.next_probabilities([]), p)
+    entropy = -np.sum(p[p > 0] * np.log(p[p > 0]))
+    assert -model.log_probabilities(text).mean() == pytest.approx(entropy, abs=1e-12)  # maximum likelihood = entropy
+
+
+def test_without_smoothing_what_never_occurred_is_impossible():
+    model = ml.train_ngram([0, 1, 0, 1], 2, vocabulary_size=3, smoothing="add-k", add=0)
+    assert model.log_probabilities([0, 2])[1] == -np.inf
+
+
+def test_kneser_ney_knows_that_francisco_follows_nothing_but_san():
+    text = words("san francisco . san francisco . san francisco . a dog . my dog . the dog . in a house .")
+    vocabulary = ml.Vocabulary(text)
+    francisco, dog, new = vocabulary.encode(["francisco", "dog", "house"])
+    after_house = ml.train_ngram(vocabulary.encode(text), 2).next_probabilities([new])
+    plain = ml.train_ngram(vocabulary.encode(text), 2, smoothing="witten-bell").next_probabilities([new])
+    assert plain[francisco] == plain[dog]  # both occur three times
+    assert after_house[francisco] < after_house[dog]
+
+
+def test_many_possible_codes_are_counted_as_few_are():
+    ids = rng.integers(0, 5, 200)
+    few = ml.train_ngram(ids, 3, smoothing="add-k", add=0)
+    many = ml.train_ngram(ids * 1_000_000, 3, smoothing="add-k", add=0)  # sorted instead of tabulated
+    np.testing.assert_array_equal(few.log_probabilities(ids)[2:], many.log_probabilities(ids * 1_000_000)[2:])
+
+
+def test_the_order_of_a_model_is_how_far_back_it_looks():
+    model = ml.train_ngram(rng.integers(0, 3, 100), 3)
+    assert model.order == ml.markov_order(3) == 2
+    assert np.array_equal(model.next_probabilities([0, 1, 2]), model.next_probabilities([2, 1, 2]))
+
+
+def test_what_a_model_writes_can_be_repeated_and_follows_its_predictions():
+    model = ml.train_ngram([0, 1, 2] * 50, 2, smoothing="add-k", add=0)
+    assert model.sample(np.random.default_rng(0), 6, context=[0]).tolist() == [1, 2, 0, 1, 2, 0]
+    model = ml.train_ngram(rng.integers(0, 4, 500), 3)
+    first, second = (model.sample(np.random.default_rng(7), 50) for _ in range(2))
+    assert np.array_equal(first, second)
+    written = ml.train_ngram(ml.train_ngram([0, 0, 1] * 30, 1).sample(np.random.default_rng(0), 5000), 1)
+    np.testing.assert_allclose(written.next_probabilities([]), [2 / 3, 1 / 3], atol=0.03)  # four standard errors
+
+
+def test_training_and_scoring_leave_the_text_alone():
+    ids = rng.integers(0, 4, 100)
+    ids.flags.writeable = False  # a write would raise
+    model = ml.train_ngram(ids, 3)
+    model.log_probabilities(ids)
+    model.next_probabilities(ids)
+
+
+def test_on_shakespeare_a_longer_memory_predicts_better(needs):
+    needs("shakespeare")
+    plays = data.shakespeare()
+    train, held_out = plays.train[:1_000_000], plays.validation[:100_000]
+    characters = ml.Vocabulary(plays.train + plays.validation)
+    ids, new = characters.encode(train), characters.encode(held_out)
+    losses = [-ml.train_ngram(ids, n, len(characters)).log_probabilities(new).mean() for n in (1, 2, 3, 4, 5)]
+    assert np.all(np.diff(losses) < -0.05)
+    # entropy of single letters in English: about 4.1 bits without spaces, 3.3 nats with spaces and capitals
+    assert 3.2 < losses[0] < 3.4
+    assert 1.6 < losses[4] < 1.8
+
+
+# ------------------------------------------------------------------------------------------------------ all primitives
+
+
+def of_one(w):
+    """Weights as shares: a change of one probability must change the others, or the sum is no longer one."""
+    return w / w.sum(axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (lambda x, w: ml.expectation(x, of_one(w)), (rng.normal(size=(2, 3)), rng.random((2, 3)))),
+        (lambda x, w: ml.variance(x, of_one(w)), (rng.normal(size=(2, 3)), rng.random((2, 3)))),
+        (lambda x, w: ml.variance(x, of_one(w)), (rng.normal(size=(2, 3)), rng.random(3))),
+        (ml.normal_log_density, (rng.normal(size=(2, 3)), rng.normal(size=3), rng.random(3) + 0.5)),
+        (ml.normal_density, (rng.normal(size=(2, 3)), np.array(0.3), np.array(1.7))),
+        (lambda t: ml.bernoulli_log_likelihood(t, successes=3, trials=5), (np.array([0.1, 0.6, 0.8]),)),
+        (lambda t: ml.bernoulli_log_likelihood(t, successes=0, trials=5), (np.array([0.1, 0.6]),)),
+        (
+            lambda w: ml.linear_log_posterior(w, np.eye(3)[:2] + 0.5, [1.0, 2.0], noise=0.7, prior=1.3),
+            (rng.normal(size=3),),
+        ),
+    ],
+)
+def test_pullback_agrees_with_central_differences(function, args):
+    assert ml.check_gradient(function, *args).error < TOLERANCE
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        ml.distribution,
+        ml.distribution_from_counts,
+        lambda p: ml.expectation(p, p),
+        lambda p: ml.variance(p, p),
+        lambda p: ml.posterior(p, p),
+        lambda p: ml.normal_density(p),
+        lambda p: ml.bernoulli_log_likelihood(p, successes=1, trials=3),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_dtype_is_kept_and_input_left_alone(function, dtype):
+    p = np.array([[0.5, 0.5], [0.25, 0.75]], dtype)
+    p.flags.writeable = False  # a write would raise
+    assert function(p).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: ml.distribution([0.5, 0.6]), ValueError, "sums to 1, this one to 1.1"),
+        (lambda: ml.distribution([[0.5, 0.5], [0.5, -0.5]]), ValueError, "no negative entries, got -0.5"),
+        (lambda: ml.distribution([np.nan, 1]), ValueError, "got nan"),
+        (lambda: ml.distribution([]), ml.ShapeError, "at least one outcome"),
+        (lambda: ml.conditional_probability(0, 0), ValueError, "from P.B. = 0 nothing follows"),
+        (lambda: ml.conditional_probability(0.5, 0.4), ValueError, "cannot occur more often"),
+        (lambda: ml.bigram_counts([0, 5], 3), ValueError, "0 to 2, got 5"),
+        (lambda: ml.bigram_counts([[0, 1]], 3), ml.ShapeError, r"one sequence of ids, got shape \(1, 2\)"),
+        (lambda: ml.distribution_from_counts([[1, 2], [0, 0]]), ValueError, "without a single count"),
+        (lambda: ml.distribution_from_counts([1, -2]), ValueError, "not negative"),
+        (lambda: ml.distribution_from_counts([1, 2], add=-1), ValueError, "not negative"),
+        (lambda: ml.distribution_from_counts(3), ml.ShapeError, "at least one outcome"),
+        (lambda: ml.sample([0.5, 0.6], rng), ValueError, "sums to 1"),
+        (lambda: ml.expectation([1, 2, 3], [0.5, 0.5]), ml.ShapeError, r"each of 2 outcomes, got shape \(3,\)"),
+        (lambda: ml.variance([1, 2], [0.5, 0.6]), ValueError, "sums to 1"),
+        (lambda: ml.monte_carlo(lambda rng: 1.0, rng, 1), ValueError, "at least 2 draws, got 1"),
+        (lambda: ml.normal_density(0, 0, 0), ValueError, "positive standard deviation, got 0"),
+        (lambda: ml.integral(np.cos, 0, np.inf), ValueError, "finite limits"),
+        (lambda: ml.integral(np.cos, 0, 1, panels=3), ValueError, "even number of panels, got 3"),
+        (lambda: ml.integral(lambda x: 1.0, 0, 1), ValueError, "one finite value"),
+        (lambda: ml.bernoulli_log_likelihood(1.5, successes=1, trials=2), ValueError, "from 0 to 1"),
+        (lambda: ml.bernoulli_log_likelihood(0.5, successes=3, trials=2), ValueError, "got 3 of 2"),
+        (lambda: ml.maximum_likelihood(np.sin, []), ValueError, "at least one candidate"),
+        (lambda: ml.maximum_likelihood(np.sum, [1, 2]), ml.ShapeError, r"one score for each candidate, got shape \(\)"),
+        (lambda: ml.posterior([0.5, 0.5], [0, 0]), ValueError, "evidence"),
+        (lambda: ml.posterior([0.5, 0.5], [1, -1]), ValueError, "not negative"),
+        (lambda: ml.posterior([0.5, 0.5], [1, 1, 1]), ml.ShapeError, "each of 2 hypotheses"),
+        (lambda: ml.sequential_posterior([0.5, 0.5], [1, 1]), ml.ShapeError, r"\(2,\) and \(2,\)"),
+        (lambda: ml.sequential_posterior([0.5, 0.5], [[0, 0]]), ValueError, "none is left"),
+        (lambda: ml.Beta(0, 1), ValueError, "positive parameters, got 0 and 1"),
+        (lambda: ml.Beta(1, 1).update(-1, 0), ValueError, "at least 0, got -1"),
+        (lambda: ml.Beta(1, 1).mode, ValueError, "no single highest point"),
+        (lambda: ml.Beta(1, 1).density([0.0]), ValueError, "strictly between"),
+        (lambda: ml.ridge_regression(np.ones((2, 3)), [1, 2, 3], 1), ml.ShapeError, r"\(2, 3\) and \(3,\)"),
+        (lambda: ml.ridge_regression(np.ones((2, 3)), [1, 2], -1), ValueError, "at least 0, got -1"),
+        (lambda: ml.map_linear_regression([[1]], [1], noise=0, prior=1), ValueError, "positive standard deviations"),
+        (lambda: ml.linear_log_posterior([1, 2], [[1]], [1], noise=1, prior=1), ml.ShapeError, "1 weights"),
+        (lambda: sentence([0.5, 1.5]), ValueError, "probabilities, got 1.5"),
+        (lambda: ml.markov_order(0), ValueError, "at least 1 token, got 0"),
+        (lambda: ml.sample_markov_chain([[0.5, 0.5]], 3, rng), ml.ShapeError, r"square matrix, got shape \(1, 2\)"),
+        (lambda: ml.sample_markov_chain(np.eye(2), 3, rng, start=2), ValueError, "start below 2, got 3 and 2"),
+        (lambda: ml.Vocabulary("ab", min_count=2), ValueError, "at least 2 times"),
+        (lambda: ml.Vocabulary(["king", "queen"]).encode(["quen"]), ml.UnknownWordError, "'quen'; did you mean queen"),
+        (lambda: ml.Vocabulary("ab").decode([2]), ValueError, "0 to 1"),
+        (lambda: ml.train_ngram([], 2), ValueError, "at least one token"),
+        (lambda: ml.train_ngram([1], 0), ValueError, "at least 1 token, got 0"),
+        (lambda: ml.train_ngram([0, 7], 2, vocabulary_size=5), ValueError, "0 to 4, got 7"),
+        (lambda: ml.train_ngram([0, 1], 2, smoothing="good-turing"), ValueError, "kneser-ney, witten-bell, add-k"),
+        (lambda: ml.train_ngram([0, 1], 2, add=-1), ValueError, "at least 0, got -1"),
+        (lambda: ml.train_ngram([0.5, 1], 2), TypeError, "integer token ids"),
+        (lambda: ml.train_ngram([0, 1], 2).next_probabilities([5]), ValueError, "0 to 1, got 5"),
+        (lambda: ml.train_ngram([0, 1], 2).log_probabilities([-1]), ValueError, "got -1"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_in_words(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
