@@ -225,7 +225,8 @@ def test_the_wheel_runs_in_an_empty_environment_with_numpy_alone(wheel, tmp_path
 
 
 def test_help_says_in_a_line_what_each_target_does():
-    shown = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    command = ["make", "--no-print-directory", "help"]
+    shown = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
     targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[1].split()
     assert sorted(line.split()[0] for line in shown) == sorted(targets)
     assert all(len(line.split()) > 3 and len(line) <= 120 for line in shown)
