@@ -103,3 +103,12 @@ def test_the_map_lists_the_other_words_nearest_first(rng):
 def test_the_map_says_why_it_cannot_be_drawn(vectors, groups, landmarks, reason):
     with pytest.raises(ValueError, match=reason):
         widgets.WordMap(vectors, groups, landmarks)
+
+
+def test_the_style_sheet_touches_nothing_but_the_figures():
+    selectors = re.findall(r"([^{}]+)\{", re.sub(r"/\*.*?\*/", "", read("widgets.css"), flags=re.DOTALL))
+    rules = [one for group in selectors for one in group.split(",") if not one.strip().startswith("@media")]
+    assert rules
+    assert [rule for rule in rules if ".mathllm-" not in rule] == []
+    classes = {name for rule in rules for name in re.findall(r"\.([a-zA-Z][\w-]*)", rule)}
+    assert [name for name in classes if not name.startswith("mathllm-")] == []
