@@ -30,7 +30,7 @@ class _Level(NamedTuple):
     back: np.ndarray  # (histories + 1,), the last entry for histories that were never seen
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NGram:
     """A trained n-gram model. Made by `train_ngram`; every prediction is a distribution over all V tokens.
 

@@ -1,5 +1,6 @@
 """A sentence is a walk: from what has been said to what comes next, one conditional probability at a time."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import numpy as np
@@ -91,9 +92,7 @@ class Vocabulary:
     """
 
     def __init__(self, tokens: Iterable[Hashable], min_count: int = 1, unknown: Hashable | None = None):
-        count: dict[Hashable, int] = {}
-        for token in tokens:
-            count[token] = count.get(token, 0) + 1
+        count = Counter(tokens)
         kept = [token for token in count if count[token] >= min_count and token != unknown]
         self.tokens = sorted(kept, key=lambda token: (-count[token], token))
         if unknown is not None:
