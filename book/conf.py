@@ -5,6 +5,8 @@ from pathlib import Path
 
 from myst_nb.core.render import NbElementRenderer
 
+from mathllm import reference
+
 project = "The Mathematics of Large Language Models"
 author = ""
 language = "en"
@@ -91,7 +93,28 @@ def list_chapters(app, docname, source):
             source[0] = source[0].replace(mark, "\n".join(chosen))
 
 
+def list_values(app, docname, source):
+    """Put what the documents print, and what is right, into the page of values: a table for each chapter there is."""
+    if docname == "values":
+        notebooks = sorted((Path(app.srcdir) / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+        tables = [values_table(path.stem) for path in notebooks if not path.stem.startswith("00")]
+        source[0] = source[0].replace("{{values}}", "\n\n".join(tables))
+
+
+def values_table(notebook):
+    lines = [f"## [Chapter {notebook[:2]}](notebooks/{notebook}.ipynb)", ""]
+    lines += ["| what | printed | computed | |", "|---|---|---|---|"]
+    for row in reference.rows(notebook[:2]):
+        printed, computed = reference.shown(row, row.expected), reference.shown(row, row.computed)
+        verdict = "✓" if row.agrees else f"✗ {row.note}" + f" (erratum {row.erratum})" * bool(row.erratum)
+        cells = [f"{row.statement} ({row.document}, {row.section})", printed if row.printed else f"[{printed}]"]
+        cells += ["graded by hand" if row.kind == "text" else computed, verdict]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("*", "\\*") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
 def setup(app):
     NbElementRenderer.render_image = with_alternative_text(NbElementRenderer.render_image)
     app.connect("source-read", list_chapters)
+    app.connect("source-read", list_values)
     app.connect("source-read", name_files_outside)

@@ -16,7 +16,7 @@ import numpy as np
 
 from .errors import UnknownReferenceError, suggest
 
-__all__ = ["ReferenceMismatchError", "Row", "check", "row", "rows"]
+__all__ = ["ReferenceMismatchError", "Row", "check", "row", "rows", "shown"]
 
 
 class ReferenceMismatchError(AssertionError):
@@ -97,11 +97,11 @@ def check(id: str, value) -> None:
     entry = row(id)
     right = entry.expected if entry.agrees else entry.computed
     if not _agree(value, right, entry):
-        raise ReferenceMismatchError(f"{id}: {entry.statement}: expected {_text(right, entry)}, got {value!r}")
+        raise ReferenceMismatchError(f"{id}: {entry.statement}: expected {shown(entry, right)}, got {value!r}")
     verdict = "✓" if entry.agrees else f"✗ erratum {entry.erratum}"
     source = "printed" if entry.printed else "not printed, expected"
     reason = "" if entry.agrees else f" ({entry.note})"
-    theirs, ours = _text(entry.expected, entry), _text(value, entry)
+    theirs, ours = shown(entry, entry.expected), shown(entry, value)
     print(f"{source} {theirs}   ours {ours}   {verdict}   {entry.statement}{reason}")
 
 
@@ -145,17 +145,21 @@ def _absolute(entry: Row) -> float:
     return 0.5 * (entry.unit_last_place or 10.0**-entry.decimals) * (1 + 1e-9)
 
 
-def _text(value, entry: Row) -> str:
-    """A value as the notebooks print it: one digit more than the document, or four significant digits."""
+def shown(row: Row, value) -> str:
+    """A value as the notebooks print it: one digit more than the document, or four significant digits.
+
+    >>> shown(row("primer.ch02.ex2.cosine"), 28 / 870**0.5)
+    '0.9493'
+    """
     if isinstance(value, str | bool | np.bool_):
         return str(value)
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {_text(item, entry)}" for key, item in value.items())
+        return ", ".join(f"{key}: {shown(row, item)}" for key, item in value.items())
     if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim):
-        return "[" + ", ".join(_text(item, entry) for item in value) + "]"
+        return "[" + ", ".join(shown(row, item) for item in value) + "]"
     number = float(value)
     if number.is_integer() and abs(number) < 1e15:
         return str(int(number))
-    places = min(entry.decimals + 1, 8) if entry.decimals is not None else None
+    places = min(row.decimals + 1, 8) if row.decimals is not None else None
     rounded = round(number, places) if places is not None else float(f"{number:.4g}")
     return f"{rounded + 0.0:.10g}"

@@ -16,6 +16,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from pybtex.database import parse_file
 
+from mathllm import reference
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,6 +91,14 @@ def test_a_known_formula_reaches_the_page_with_its_number(site):
     text = page_at(site / "notebooks" / "02_similarity.html").text
     assert r"a \cdot b = \sum_{i=1}^{n} a_i\,b_i" in text
     assert re.search(r'<span class="eqno">\(2\.1\)', text)
+
+
+def test_every_value_of_a_written_chapter_is_listed_with_its_verdict(site):
+    text = page_at(site / "values.html").text
+    rows = [row for name in CHAPTERS for row in reference.rows(name[:2])]
+    assert text.count("✓</p></td>") == sum(row.agrees for row in rows)
+    assert text.count("✗ ") - 1 == sum(not row.agrees for row in rows)  # one more explains the sign
+    assert "(erratum D17)" in text
 
 
 def test_all_formulas_of_a_notebook_reach_its_page(site):
