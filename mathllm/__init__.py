@@ -10,6 +10,7 @@ from . import (
     autodiff,
     errors,
     exponentials,
+    gradient_descent,
     gradients,
     matrices,
     probability,
@@ -25,6 +26,7 @@ from .autodiff import *  # noqa: F403
 from .cross_entropy import *  # noqa: F403
 from .errors import *  # noqa: F403
 from .exponentials import *  # noqa: F403
+from .gradient_descent import *  # noqa: F403
 from .gradients import *  # noqa: F403
 from .matrices import *  # noqa: F403
 from .probability import *  # noqa: F403
@@ -49,4 +51,5 @@ __all__ = [
     *gradients.__all__,
     *transformer.__all__,
     *training.__all__,
+    *gradient_descent.__all__,
 ]

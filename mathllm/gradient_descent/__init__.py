@@ -1,0 +1,62 @@
+"""Which way is down, and how far should one step?
+
+The gradient gives the direction; everything else in this chapter is about the length of the step. Momentum remembers
+earlier steps, Adam gives every parameter a step of its own, a schedule changes the length over time, clipping limits
+it, and weight decay and dropout keep the weights from learning the noise. An optimiser is two small functions,
+
+    state = adamw_init(params)
+    params, state = adamw_step(params, gradient, state, learning_rate=…)
+
+where params, gradient and state are nested dicts of arrays, and nothing is changed in place.
+
+    trees.py           nested dicts of arrays: the shape of all parameters
+    optimizers.py      SGD, momentum, RMSProp, Adam, AdamW
+    schedules.py       learning rates that change: warmup, cosine, restarts, polynomial, inverse square root
+    regularization.py  clipping, weight decay, dropout
+    stochastic.py      minibatches, their noise, and the path of a descent
+"""
+
+from .optimizers import (
+    adam_init,
+    adam_step,
+    adamw_init,
+    adamw_step,
+    bias_correction,
+    momentum_init,
+    momentum_step,
+    rmsprop_init,
+    rmsprop_step,
+    sgd_init,
+    sgd_step,
+)
+from .regularization import clip_gradient, dropout, global_norm, l2_penalty
+from .schedules import cosine_restarts, inverse_square_root, polynomial_decay, warmup_cosine
+from .stochastic import descent_path, minibatch_variance, minibatches
+from .trees import tree_leaves, tree_map
+
+__all__ = [
+    "adam_init",
+    "adam_step",
+    "adamw_init",
+    "adamw_step",
+    "bias_correction",
+    "clip_gradient",
+    "cosine_restarts",
+    "descent_path",
+    "dropout",
+    "global_norm",
+    "inverse_square_root",
+    "l2_penalty",
+    "minibatch_variance",
+    "minibatches",
+    "momentum_init",
+    "momentum_step",
+    "polynomial_decay",
+    "rmsprop_init",
+    "rmsprop_step",
+    "sgd_init",
+    "sgd_step",
+    "tree_leaves",
+    "tree_map",
+    "warmup_cosine",
+]

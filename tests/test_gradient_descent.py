@@ -1,0 +1,486 @@
+"""Chapter 09: steps downhill, their length, and what they remember."""
+
+import inspect
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import mathllm as ml
+from mathllm import reference
+
+TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
+numbers = st.floats(-10, 10, allow_subnormal=False)
+vectors = hnp.arrays(np.float64, 4, elements=numbers)
+rng = np.random.default_rng(9)
+
+OPTIMIZERS = {
+    "sgd": (ml.sgd_init, ml.sgd_step, {"learning_rate": 0.1}),
+    "sgd with decay": (ml.sgd_init, ml.sgd_step, {"learning_rate": 0.1, "weight_decay": 0.01}),
+    "heavy ball": (ml.momentum_init, ml.momentum_step, {"learning_rate": 0.02}),
+    "average": (ml.momentum_init, ml.momentum_step, {"learning_rate": 0.1, "form": "average"}),
+    "rmsprop": (ml.rmsprop_init, ml.rmsprop_step, {"learning_rate": 0.02}),
+    "adam": (ml.adam_init, ml.adam_step, {"learning_rate": 0.05}),
+    "adam with l2": (ml.adam_init, ml.adam_step, {"learning_rate": 0.05, "l2": 0.01}),
+    "adamw": (ml.adamw_init, ml.adamw_step, {"learning_rate": 0.05}),
+}
+
+
+def after(steps, init, step, start, gradient, **options):
+    """Parameters and state after some steps with one and the same gradient."""
+    params, state = start, init(start)
+    for _ in range(steps):
+        params, state = step(params, gradient, state, **options)
+    return params, state
+
+
+def nested(dtype=np.float64):
+    return {
+        "blocks": [{"weight": np.array([[1, 2], [3, 4]], dtype)}, {"weight": np.array([[5]], dtype)}],
+        "bias": np.array([0.5, -0.5], dtype),
+        "scale": np.array(2, dtype),
+    }
+
+
+# ------------------------------------------------------------------------------------------- values of the documents
+
+
+def sgd(w, alpha, grad):
+    return ml.sgd_step(w, grad, ml.sgd_init(w), learning_rate=alpha)[0]
+
+
+def decayed(w, eta, g, **strength):
+    return ml.sgd_step(w, g, {}, learning_rate=eta, weight_decay=strength["lambda"])[0]
+
+
+def decay_against_penalty(w, eta, g, **strength):
+    slope = g + ml.grad(lambda w: ml.l2_penalty(w, strength["lambda"]))(w)
+    return decayed(w, eta, g, **strength) - (w - eta * slope)
+
+
+def velocity(steps, beta, form, g=1.0):
+    _, state = after(steps, ml.momentum_init, ml.momentum_step, 0.0, g, learning_rate=0.1, beta=beta, form=form)
+    return state["velocity"] / g
+
+
+def window(beta):
+    return velocity(5000, beta, "heavy-ball")
+
+
+def corrected_moments(g, steps):
+    _, state = after(steps, ml.adam_init, ml.adam_step, 0.0, g)
+    return [
+        state["mean"] * ml.bias_correction(0.9, steps),
+        state["square"] * ml.bias_correction(0.999, steps),
+    ]
+
+
+def first_adam_step(g, beta1, beta2, eps):
+    moved, _ = after(1, ml.adam_init, ml.adam_step, 0.0, g, learning_rate=0.01, beta1=beta1, beta2=beta2, epsilon=eps)
+    return -moved / 0.01
+
+
+def adamw_from_moments(theta, mhat, vhat, eta, **strength):
+    """With β = 0 the moments are those of the gradient itself: m̂ = g, v̂ = g²."""
+    np.testing.assert_allclose(mhat**2, vhat)
+    options = {"learning_rate": eta, "weight_decay": strength["lambda"], "beta1": 0, "beta2": 0, "epsilon": 0}
+    return after(1, ml.adamw_init, ml.adamw_step, float(theta), mhat, **options)[0]
+
+
+def all_minibatch_means(g, B):
+    return np.array([np.mean(batch) for batch in itertools.product(g, repeat=B)])
+
+
+def adam_defaults():
+    defaults = {name: p.default for name, p in inspect.signature(ml.adam_step).parameters.items()}
+    return [defaults[name] for name in ("beta1", "beta2", "epsilon", "learning_rate")]
+
+
+def meets_the_condition(partial_sums_1e3_1e6):
+    """Do the sums of (1/√t)² stop growing? From 10³ to 10⁶ terms they grow by ln 1000, and so forever."""
+    sums = [np.sum((1 / np.sqrt(np.arange(1, n + 1))) ** 2) for n in (10**3, 10**6)]
+    np.testing.assert_allclose(sums, partial_sums_1e3_1e6)
+    return bool(sums[1] - sums[0] < 0.5 * np.log(1000))
+
+
+SCHEDULE = {"peak": 3e-4, "floor": 3e-5, "warmup": 100, "total": 1000}
+
+ROWS = {
+    "primer.ch09.ex9.step": lambda alpha, grad: -sgd(0.0, alpha, grad),
+    "primer.ch09.ex9.w_new": sgd,
+    "primer.ch09.q19.step": lambda alpha, grad: sgd(0.0, alpha, grad),
+    "primer.ch09.q19.w_new": sgd,
+    "primer.ch09.q20.len": lambda params: sum(g.size for g in ml.tree_leaves([np.broadcast_to(np.float32(0), params)])),
+    "pillars.sgd.var_batch": lambda g, B: all_minibatch_means(g, B).var() / ml.minibatch_variance(g, 1),
+    "pillars.sgd.unbiased": lambda g, B: all_minibatch_means(g, B).mean() - np.mean(g),
+    "pillars.rm.one_over_t_sq": lambda terms: np.sum(1 / np.arange(1, terms + 1.0) ** 2),
+    "pillars.rm.sqrt_ok": meets_the_condition,
+    "foundations.momentum.window_9": window,
+    "foundations.momentum.window_99": window,
+    "foundations.momentum.ema_gain": lambda beta, g, steps: velocity(steps, beta, "average", g),
+    "foundations.adam.defaults": adam_defaults,
+    "foundations.adam.first_step": first_adam_step,
+    "part2.l2.identity": decay_against_penalty,
+    "part2.l2.sample": decayed,
+    "part2.l2.convention": lambda: (
+        ml.grad(lambda w: ml.l2_penalty(w, 0.3))(2.0) / ml.grad(lambda w: ml.l2_penalty(w, 0.3, half=False))(2.0)
+    ),
+    "part2.dropout.expect": lambda p: [(1 - q) * dropout_scale(q) for q in p],
+    "part2.dropout.scale": lambda p: [dropout_scale(q) for q in p],
+    "part2.dropout.subnets": lambda n: len(list(itertools.product([0, 1], repeat=n))),
+    "part2.momentum.constant": lambda beta, steps: velocity(steps, beta, "average"),
+    "part2.momentum.heavyball": lambda beta, steps: velocity(steps, beta, "heavy-ball"),
+    "part2.adam.defaults": adam_defaults,
+    "part2.adam.bias1": lambda beta, t: ml.bias_correction(beta, t),
+    "part2.adam.bias2": lambda beta, t: ml.bias_correction(beta, t),
+    "part2.adam.variance_zero": lambda g, steps: [corrected_moments(g, steps)[1], np.var([g] * steps)],
+    "part2.adamw.sample": adamw_from_moments,
+    "part2.sched.points": lambda t: [ml.warmup_cosine(step, **SCHEDULE) for step in t],
+    "part2.sched.continuous": lambda: (
+        ml.warmup_cosine(100, **SCHEDULE) - ml.warmup_cosine(0, peak=3e-4, floor=3e-5, total=900)
+    ),
+    "run.step6.bias": lambda g, steps: corrected_moments(g, steps),
+}
+SETTINGS = {"primer.ch09.text.lr_range", "part2.bugs.adam_lr", "part2.dropout.range", "part2.sched.warmup_share"}
+
+
+def dropout_scale(p):
+    return float(ml.dropout(np.ones(100), rate=p, rng=np.random.default_rng(0)).max())
+
+
+def test_every_value_of_the_chapter_is_recomputed():
+    assert ROWS.keys() | SETTINGS == {row.id for row in reference.rows("09") if row.kind != "text"}
+
+
+@pytest.mark.parametrize("id", ROWS)
+def test_document_values(id):
+    reference.check(id, ROWS[id](**reference.row(id).inputs))
+
+
+# --------------------------------------------------------------------------------------------------------- optimisers
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_every_optimiser_finds_the_bottom_of_a_bowl(name):
+    init, step, options = OPTIMIZERS[name]
+    centre = np.array([1.0, -2.0])
+    loss = lambda w: (((w - centre) * np.array([1.0, 3.0])) ** 2).sum()  # noqa: E731
+    path = ml.descent_path(loss, [0.0, 0.0], 400, init=init, step=step, **options)
+    assert np.abs(path[-1] - centre).max() < 0.05  # decay keeps a little away from the centre
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_nested_parameters_move_like_single_arrays(name):
+    init, step, options = OPTIMIZERS[name]
+    params, gradient = nested(), ml.tree_map(lambda p: p * p - 1, nested())
+    moved, _ = after(3, init, step, params, gradient, **options)
+    leaves = zip(*map(ml.tree_leaves, (params, gradient, moved)), strict=True)
+    for leaf, slope, together in leaves:
+        alone, _ = after(3, init, step, leaf, slope, **options)
+        np.testing.assert_allclose(together, alone, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_dtype_is_kept_and_nothing_is_changed_in_place(name, dtype):
+    init, step, options = OPTIMIZERS[name]
+    params, gradient = nested(dtype), nested(dtype)
+    for leaf in ml.tree_leaves([params, gradient]):
+        leaf.flags.writeable = False  # a write would raise
+    state = init(params)
+    options = {**options, "learning_rate": np.float64(options["learning_rate"])}  # as a schedule on arrays gives it
+    first, second = step(params, gradient, state, **options), step(params, gradient, state, **options)
+    for a, b in zip(ml.tree_leaves(first[0]), ml.tree_leaves(second[0]), strict=True):
+        assert np.array_equal(a, b)  # the state was not changed either
+    after_one, state = first
+    assert {np.asarray(leaf).dtype for leaf in ml.tree_leaves(after_one)} == {np.dtype(dtype)}
+    remembered = [leaf for key, tree in state.items() if key != "step" for leaf in ml.tree_leaves(tree)]
+    assert {np.asarray(leaf).dtype for leaf in remembered} <= {np.dtype(dtype)}
+
+
+@given(vectors, vectors)
+def test_momentum_without_memory_is_plain_descent(w, g):
+    plain = ml.sgd_step(w, g, {}, learning_rate=0.1)[0]
+    for form in ("heavy-ball", "average"):
+        moved, _ = after(1, ml.momentum_init, ml.momentum_step, w, g, learning_rate=0.1, beta=0.0, form=form)
+        np.testing.assert_allclose(moved, plain)
+
+
+@given(vectors, st.floats(0, 0.99), st.integers(1, 20))
+def test_the_heavy_ball_is_the_average_with_a_larger_learning_rate(g, beta, steps):
+    """Erratum B12: the two forms differ by the factor 1/(1−β) in speed, and in nothing else."""
+    ball, _ = after(steps, ml.momentum_init, ml.momentum_step, np.zeros(4), g, learning_rate=0.1, beta=beta)
+    rate = 0.1 / (1 - beta)
+    average, _ = after(
+        steps, ml.momentum_init, ml.momentum_step, np.zeros(4), g, learning_rate=rate, beta=beta, form="average"
+    )
+    np.testing.assert_allclose(ball, average, rtol=1e-9, atol=1e-9)
+
+
+def test_averaged_momentum_is_never_faster_than_plain_descent_and_the_heavy_ball_is():
+    plain = -0.1 * 50
+    average, _ = after(50, ml.momentum_init, ml.momentum_step, 0.0, 1.0, learning_rate=0.1, form="average")
+    ball, _ = after(50, ml.momentum_init, ml.momentum_step, 0.0, 1.0, learning_rate=0.1)
+    assert plain < average < 0
+    assert ball < 5 * plain
+
+
+def test_the_heavy_ball_crosses_a_narrow_valley_faster_than_plain_descent():
+    loss = lambda w: (np.array([0.5, 50.0]) * w * w).sum()  # noqa: E731
+    plain = ml.descent_path(loss, [10.0, 1.0], 100, learning_rate=0.018)
+    ball = ml.descent_path(
+        loss, [10.0, 1.0], 100, init=ml.momentum_init, step=ml.momentum_step, learning_rate=0.018, beta=0.8
+    )
+    assert loss(ball[-1]) < 1e-3 * loss(plain[-1])
+
+
+@given(st.floats(1e-3, 1e3), st.sampled_from([-1, 1]))
+def test_the_first_step_of_adam_has_the_length_of_the_learning_rate(size, sign):
+    moved, _ = after(1, ml.adam_init, ml.adam_step, 0.0, sign * size, learning_rate=0.1)
+    np.testing.assert_allclose(moved, -0.1 * sign, rtol=1e-4)
+
+
+def test_without_bias_correction_the_first_step_of_adam_would_be_three_times_as_long():
+    g = 2.0
+    _, state = after(1, ml.adam_init, ml.adam_step, 0.0, g)
+    np.testing.assert_allclose(state["mean"] / np.sqrt(state["square"]), np.sqrt(10))
+
+
+def test_adam_agrees_with_its_definition_step_by_step():
+    gradients = rng.normal(size=(20, 3))
+    theta, m, v = np.ones(3), np.zeros(3), np.zeros(3)
+    params, state = np.ones(3), ml.adamw_init(np.ones(3))
+    for t, g in enumerate(gradients, 1):
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        m_hat, v_hat = m / (1 - 0.9**t), v / (1 - 0.999**t)
+        theta = theta - 0.01 * (m_hat / (np.sqrt(v_hat) + 1e-8) + 0.1 * theta)
+        params, state = ml.adamw_step(params, g, state, learning_rate=0.01, weight_decay=0.1)
+        np.testing.assert_allclose(params, theta, rtol=1e-12)
+    assert state["step"] == 20
+
+
+@given(vectors, vectors, st.floats(0, 0.5))
+def test_under_plain_descent_decay_and_penalty_are_the_same(w, g, strength):
+    slope = g + ml.grad(lambda w: ml.l2_penalty(w, strength))(w)
+    decayed = ml.sgd_step(w, g, {}, learning_rate=0.1, weight_decay=strength)[0]
+    np.testing.assert_allclose(decayed, ml.sgd_step(w, slope, {}, learning_rate=0.1)[0], atol=1e-12)
+
+
+def test_under_adam_a_penalty_hardly_shrinks_weights_with_large_gradients_and_decay_does():
+    sizes = np.array([0.01, 1.0, 100.0])
+    signs = np.where(np.arange(200) % 2, 1, -1)  # gradients that cancel: all that is left is the shrinking
+    shrunk = {}
+    for name, step, options in (("l2", ml.adam_step, {"l2": 0.1}), ("decay", ml.adamw_step, {"weight_decay": 0.1})):
+        params, state = np.ones(3), ml.adam_init(np.ones(3))
+        for sign in signs:
+            params, state = step(params, sign * sizes, state, learning_rate=0.01, **options)
+        shrunk[name] = 1 - params
+    assert shrunk["l2"][0] > 50 * shrunk["l2"][2]
+    np.testing.assert_allclose(shrunk["decay"], 1 - 0.999**200, rtol=0.1)
+
+
+def test_each_parameter_may_have_its_own_decay():
+    params = {"weight": np.ones((2, 2)), "bias": np.ones(2)}
+    zero = ml.tree_map(np.zeros_like, params)
+    matrices_only = ml.tree_map(lambda p: 0.5 * (p.ndim > 1), params)
+    for init, step, _ in (OPTIMIZERS["sgd"], OPTIMIZERS["adamw"]):
+        moved, _ = step(params, zero, init(params), learning_rate=0.1, weight_decay=matrices_only)
+        np.testing.assert_allclose(moved["weight"], 0.95)
+        assert moved["bias"].tolist() == [1, 1]
+
+
+def test_a_step_too_long_diverges_and_says_so():
+    with np.errstate(over="ignore", invalid="ignore"), pytest.raises(ValueError, match="finite gradient"):
+        ml.descent_path(lambda w: (w**4).sum(), [10.0], 50, learning_rate=1.0)
+
+
+def test_descents_follow_a_schedule():
+    path = ml.descent_path(lambda w: w.sum(), [0.0], 3, learning_rate=lambda t: 1 / t)
+    np.testing.assert_allclose(path.ravel(), [0, -1, -1.5, -1.5 - 1 / 3])
+    assert ml.descent_path(lambda w: w.sum(), [1.0], 0, learning_rate=1).tolist() == [[1]]
+
+
+# ---------------------------------------------------------------------------------------------------------- schedules
+
+
+def test_warmup_cosine_rises_to_the_peak_then_falls_to_the_floor_and_stays():
+    rates = [ml.warmup_cosine(t, **SCHEDULE) for t in range(1200)]
+    assert rates[0] == 0
+    assert rates[100] == max(rates) == 3e-4
+    assert np.all(np.diff(rates[:101]) > 0)
+    assert np.all(np.diff(rates[100:1001]) < 0)
+    np.testing.assert_allclose(rates[1000:], 3e-5)
+    assert ml.warmup_cosine(0, peak=1.0, total=10) == 1
+    assert ml.warmup_cosine(10, peak=1.0, total=10, warmup=10) == 1
+
+
+@given(st.integers(1, 50), st.integers(0, 400))
+def test_restarts_repeat_themselves(period, step):
+    rate = lambda t: ml.cosine_restarts(t, peak=1.0, period=period)  # noqa: E731
+    assert rate(step) == rate(step % period)
+    assert rate(period * step) == 1
+
+
+def test_restarts_with_growth_begin_where_the_last_cosine_ended():
+    rates = [ml.cosine_restarts(t, peak=1.0, period=10, growth=2) for t in range(150)]
+    assert [t for t, rate in enumerate(rates) if rate == 1] == [0, 10, 30, 70]
+
+
+def test_polynomial_decay_of_power_one_is_a_straight_line():
+    rates = [ml.polynomial_decay(t, peak=1.0, floor=0.2, total=8) for t in range(12)]
+    np.testing.assert_allclose(rates, [*np.linspace(1, 0.2, 9), 0.2, 0.2, 0.2])
+
+
+def test_inverse_square_root_is_continuous_and_halves_in_four_times_the_time():
+    rates = [ml.inverse_square_root(t, peak=1.0, warmup=10) for t in range(200)]
+    assert rates[0] == 0
+    assert rates[10] == max(rates) == 1
+    np.testing.assert_allclose(rates[160], 0.25)
+    np.testing.assert_allclose(rates[40], 2 * rates[160])
+
+
+# ------------------------------------------------------------------------------------------- clipping, decay, dropout
+
+
+@given(hnp.arrays(np.float64, (3, 2), elements=st.floats(-1e3, 1e3)), st.floats(1e-3, 1e3))
+def test_clipping_keeps_the_direction_and_limits_the_length(g, limit):
+    tree = {"a": g[:1], "b": [g[1:]]}
+    clipped, length = ml.clip_gradient(tree, limit)
+    np.testing.assert_allclose(length, np.sqrt(np.sum(g * g)), rtol=1e-12, atol=1e-150)
+    assert ml.global_norm(clipped) <= limit * (1 + 1e-12)
+    flat = np.concatenate([clipped["a"], clipped["b"][0]])
+    if length <= limit:
+        assert np.array_equal(flat, g)
+    else:
+        np.testing.assert_allclose(flat / limit, g / length, rtol=1e-9, atol=1e-12)
+
+
+def test_clipping_survives_gradients_whose_squares_overflow_and_gradients_of_zero():
+    clipped, length = ml.clip_gradient({"a": np.array([3e38, 0], np.float32), "b": np.array(4e38)}, 5.0)
+    np.testing.assert_allclose(length, 5e38, rtol=1e-6)
+    np.testing.assert_allclose([clipped["a"][0], clipped["b"]], [3, 4], rtol=1e-6)
+    assert clipped["a"].dtype == np.float32
+    assert ml.clip_gradient([np.zeros(3), np.zeros((0, 2))], 1.0)[1] == 0
+    assert ml.global_norm({}) == 0
+
+
+def test_gradient_of_the_penalty_with_and_without_the_half():
+    params = {"weight": rng.normal(size=(2, 3)), "bias": None}
+    half = ml.grad(lambda p: ml.l2_penalty(p, 0.3))(params)
+    whole = ml.grad(lambda p: ml.l2_penalty(p, 0.3, half=False))(params)
+    np.testing.assert_allclose(half["weight"], 0.3 * params["weight"])
+    np.testing.assert_allclose(whole["weight"], 2 * half["weight"])
+    assert ml.check_gradient(lambda w: ml.l2_penalty({"w": w}, 0.3), rng.normal(size=(2, 3))).error < TOLERANCE
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.5])
+def test_dropout_keeps_the_mean_and_enlarges_what_is_left(rate):
+    x = np.full(200_000, 3.0)
+    y = ml.dropout(x, rate=rate, rng=np.random.default_rng(1))
+    np.testing.assert_allclose(np.unique(y[y != 0]), 3 / (1 - rate))
+    deviation = 3 * np.sqrt(rate / (1 - rate) / len(x))
+    assert abs(y.mean() - 3) <= 5 * deviation
+    assert abs(np.mean(y == 0) - rate) <= 5 * np.sqrt(rate * (1 - rate) / len(x))
+
+
+def test_dropout_passes_the_gradient_where_it_passed_the_value():
+    x = rng.normal(size=(3, 4))
+    y, pullback = ml.vjp(lambda x: ml.dropout(x, rate=0.4, rng=np.random.default_rng(2)), x)
+    assert np.array_equal(pullback(np.ones_like(x))[0] == 0, y == 0)
+    fixed = lambda x: ml.dropout(x, rate=0.4, rng=np.random.default_rng(2))  # noqa: E731
+    assert ml.check_gradient(fixed, x).error < TOLERANCE
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_dropout_keeps_the_dtype_and_leaves_its_input_alone(dtype):
+    x = np.array([[1e4, -1e4], [0, 1]], dtype)
+    x.flags.writeable = False  # a write would raise
+    assert ml.dropout(x, rate=0.5, rng=np.random.default_rng(0)).dtype == dtype
+    assert ml.dropout(np.zeros((0, 3), dtype), rate=0.5, rng=np.random.default_rng(0)).shape == (0, 3)
+
+
+# --------------------------------------------------------------------------------------------------------- minibatches
+
+
+@given(st.integers(0, 20), st.integers(1, 7))
+def test_an_epoch_visits_every_example_once(examples, size):
+    batches = list(ml.minibatches(examples, size, np.random.default_rng(0)))
+    assert sorted(np.concatenate([np.empty(0, int), *batches]).tolist()) == list(range(examples))
+    assert all(len(batch) == size for batch in batches[:-1])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("replacement", [True, False])
+def test_the_noise_of_a_minibatch_found_by_enumerating_all_of_them(size, replacement):
+    gradients = rng.normal(size=(5, 2))
+    draws = itertools.product(range(5), repeat=size) if replacement else itertools.combinations(range(5), size)
+    means = np.array([gradients[list(draw)].mean(axis=0) for draw in draws])
+    np.testing.assert_allclose(means.mean(axis=0), gradients.mean(axis=0), atol=1e-12)
+    predicted = ml.minibatch_variance(gradients, size, replacement=replacement)
+    np.testing.assert_allclose(means.var(axis=0), predicted, atol=1e-12)
+
+
+def test_one_step_on_the_mean_of_two_batches_is_one_step_on_both_together():
+    x, y, w = rng.normal(size=(6, 3)), rng.normal(size=6), rng.normal(size=3)
+    slope = lambda rows: ml.grad(lambda w: ((x[rows] @ w - y[rows]) ** 2).mean())(w)  # noqa: E731
+    np.testing.assert_allclose((slope([0, 1, 2]) + slope([3, 4, 5])) / 2, slope(range(6)))
+
+
+# -------------------------------------------------------------------------------------------------------------- trees
+
+
+def test_maps_keep_the_structure_and_pass_none_by():
+    tree = {"a": [1.0, None], "b": (2.0, {"c": 3.0})}
+    assert ml.tree_map(lambda x: 2 * x, tree) == {"a": [2.0, None], "b": (4.0, {"c": 6.0})}
+    assert ml.tree_leaves({}) == []
+
+
+def test_a_gradient_that_would_stretch_its_parameter_is_refused_and_the_place_named():
+    """Erratum C2: (m,) and (m, 1) silently make (m, m)."""
+    params = {"blocks": [{"bias": np.zeros((3, 1))}]}
+    with pytest.raises(ml.ShapeError, match=r"params\['blocks'\]\[0\]\['bias'\].*\(3, 1\), got \(3,\)"):
+        ml.sgd_step(params, {"blocks": [{"bias": np.zeros(3)}]}, {}, learning_rate=0.1)
+
+
+# ----------------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: ml.sgd_step(1.0, 1.0, {}, learning_rate=-0.1), ValueError, "learning_rate.*got -0.1"),
+        (lambda: ml.sgd_step(1.0, 1.0, {}, learning_rate=np.nan), ValueError, "got nan"),
+        (lambda: ml.sgd_step(1.0, np.nan, {}, learning_rate=0.1), ValueError, "finite gradient"),
+        (lambda: ml.sgd_step(1.0, 1.0, {}, learning_rate=0.1, weight_decay=-1), ValueError, "weight decay.*got -1"),
+        (lambda: ml.sgd_step({"a": 1.0}, {"b": 1.0}, {}, learning_rate=0.1), ml.ShapeError, "keys"),
+        (lambda: ml.sgd_step([np.ones(1)], [np.ones(1)] * 2, {}, learning_rate=0.1), ml.ShapeError, "parts"),
+        (lambda: ml.sgd_step({"a": 1.0}, {"a": None}, {}, learning_rate=0.1), ml.ShapeError, r"params\['a'\]"),
+        (lambda: after(1, ml.momentum_init, ml.momentum_step, 1.0, 1.0, learning_rate=1, beta=1), ValueError, "beta"),
+        (lambda: ml.momentum_step(1.0, 1.0, {}, learning_rate=1, form="nesterov"), ValueError, "'nesterov'"),
+        (lambda: after(1, ml.adam_init, ml.adam_step, 1.0, 1.0, beta2=1.0), ValueError, "beta2.*got 1.0"),
+        (lambda: after(1, ml.rmsprop_init, ml.rmsprop_step, 1.0, 1.0, beta=-1), ValueError, "beta.*got -1"),
+        (lambda: ml.bias_correction(0.9, 0), ValueError, "from 1, got 0"),
+        (lambda: ml.clip_gradient([1.0], 0), ValueError, "positive limit, got 0"),
+        (lambda: ml.clip_gradient([np.inf], 1), ValueError, "finite gradient"),
+        (lambda: ml.l2_penalty([1.0], -1), ValueError, "got -1"),
+        (lambda: ml.dropout([1.0], rate=1.0, rng=rng), ValueError, "below 1, got 1.0"),
+        (lambda: ml.dropout([1.0], rate=-0.1, rng=rng), ValueError, "got -0.1"),
+        (lambda: ml.warmup_cosine(-1, peak=1.0, total=10), ValueError, "from 0, got -1"),
+        (lambda: ml.warmup_cosine(1, peak=1.0, total=10, warmup=11), ValueError, "got 11"),
+        (lambda: ml.warmup_cosine(1, peak=1.0, total=10, floor=2.0), ValueError, "floor 2.0 and peak 1.0"),
+        (lambda: ml.cosine_restarts(1, peak=1.0, period=0), ValueError, "at least one step, got 0"),
+        (lambda: ml.cosine_restarts(1, peak=1.0, period=5, growth=0.5), ValueError, "growth.*got 0.5"),
+        (lambda: ml.polynomial_decay(1, peak=1.0, total=5, power=0), ValueError, "power, got 0"),
+        (lambda: ml.inverse_square_root(1, peak=1.0, warmup=0), ValueError, "got 0"),
+        (lambda: ml.minibatches(5, 0, rng), ValueError, "got 0"),
+        (lambda: ml.minibatch_variance([1.0, 2.0], 3, replacement=False), ValueError, "2 examples, got 3"),
+        (lambda: ml.minibatch_variance([], 1), ml.ShapeError, r"\(0,\)"),
+        (lambda: ml.descent_path(lambda w: w.sum(), [1.0], -1, learning_rate=1), ValueError, "got -1"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_in_words(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
