@@ -197,6 +197,7 @@ def test_power_iteration_finds_the_eigenvalue_that_was_planted(n, seed, size):
     assert value == pytest.approx(n * size, rel=1e-9)
     assert abs(ml.dot(vector, turn[:, -1])) == pytest.approx(1, rel=1e-9)
     assert ml.rayleigh_quotient(A, vector) == pytest.approx(value, rel=1e-12)
+    assert vector[np.argmax(np.abs(vector))] > 0
 
 
 def test_power_iteration_finds_negative_eigenvalues_and_the_zero_of_a_zero_matrix():

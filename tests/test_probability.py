@@ -110,6 +110,24 @@ def test_draws_come_as_often_as_they_are_probable():
     np.testing.assert_allclose(drawn, p, atol=0.006)  # four standard errors of 0.0016
 
 
+class OneDart:
+    """A generator whose darts all hit the same point of the unit interval."""
+
+    def __init__(self, point):
+        self.point = point
+
+    def random(self, shape):
+        return np.full(shape, self.point)
+
+
+@pytest.mark.parametrize("dart", [0.0, np.nextafter(1, 0)])
+def test_a_dart_at_the_very_edge_hits_nothing_impossible(dart):
+    for p in ([0.0, 0.1, 0.2, 0.7, 0.0], [0.0, *[0.1] * 10, 0.0]):
+        p = np.array(p) * (1 - 1e-10)  # sums to one only roughly
+        assert p[ml.sample(p, OneDart(dart))] > 0
+        assert np.all(p[ml.sample(np.stack([p, p]), OneDart(dart), size=3)] > 0)
+
+
 def test_every_row_of_a_batch_is_drawn_from_by_itself():
     p = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     assert ml.sample(p, np.random.default_rng(0)).tolist() == [0, 2]
@@ -144,6 +162,12 @@ def test_the_mean_of_many_draws_approaches_the_expectation():
         assert abs(estimate.mean - 3.5) < 4 * estimate.standard_error
         assert estimate.standard_deviation == pytest.approx(math.sqrt(35 / 12), rel=0.1)
     assert errors[1] == pytest.approx(errors[0] / 10, rel=0.1)
+
+
+def test_two_draws_are_enough_for_a_standard_deviation():
+    draws = iter([0.0, 2.0])
+    estimate = ml.monte_carlo(lambda _: next(draws), np.random.default_rng(0), 2)
+    assert estimate == pytest.approx((1, math.sqrt(2), 1))
 
 
 def test_monte_carlo_dropout_finds_the_uncertainty_it_should():
