@@ -373,6 +373,8 @@ def test_gradient_of_the_penalty_with_and_without_the_half():
     whole = ml.grad(lambda p: ml.l2_penalty(p, 0.3, half=False))(params)
     np.testing.assert_allclose(half["weight"], 0.3 * params["weight"])
     np.testing.assert_allclose(whole["weight"], 2 * half["weight"])
+    assert ml.l2_penalty({"a": 2.0, "b": [1, 2]}, 2.0) == 9
+    assert ml.l2_penalty({}, 2.0) == 0
     assert ml.check_gradient(lambda w: ml.l2_penalty({"w": w}, 0.3), rng.normal(size=(2, 3))).error < TOLERANCE
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import ShapeError
-from .information import _require_distribution, surprise
+from ..probability import distribution
+from .information import surprise
 
 _PLACES = 64  # binary places in which the width of the interval is counted
 _SHARES = 2**32  # into so many shares each interval is divided
@@ -97,11 +98,9 @@ def arithmetic_decode(code: bytes, model: Callable, length: int) -> np.ndarray:
 
 def _ask(model, seen, symbol=0):
     seen.flags.writeable = False  # a model that changed the message would not decode it
-    p = np.asarray(model(seen))
-    p = p if p.dtype.kind == "f" else p.astype(np.float64)
+    p = distribution(model(seen))
     if p.ndim != 1:
         raise ShapeError(f"a model must give one probability for each symbol, (V,), got shape {p.shape}")
-    _require_distribution("the model of an arithmetic coder", p)
     if symbol >= len(p):
         raise ValueError(f"the model knows symbols from 0 to {len(p) - 1}, got {symbol}")
     return p

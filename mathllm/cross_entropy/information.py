@@ -10,6 +10,7 @@ import numpy as np
 
 from ..autodiff import primitive
 from ..errors import ShapeError
+from ..probability import distribution
 
 
 @primitive
@@ -30,13 +31,13 @@ def surprise(p, *, base=np.e):
     if not np.all((p >= 0) & (p <= 1 + 4 * np.finfo(p.dtype).eps)):
         raise ValueError(f"surprise() needs probabilities between 0 and 1, got {_first(p, ~((p >= 0) & (p <= 1)))}")
     with np.errstate(divide="ignore"):
-        bits = 0 - np.log(p) / nats
+        amount = 0 - np.log(p) / nats
 
-    def pullback(dbits):
+    def pullback(damount):
         with np.errstate(divide="ignore"):
-            return -dbits / (p * nats)
+            return -damount / (p * nats)
 
-    return bits, pullback
+    return amount, pullback
 
 
 @primitive
@@ -56,7 +57,7 @@ def entropy(p, *, base=np.e):
     (1.0, 2.58)
     """
     nats = _nats(base, "entropy")
-    _require_distribution("entropy", p)
+    distribution(p)
     log_p = _log(p)
 
     def pullback(dH):
@@ -220,20 +221,8 @@ def _infinite_where_ruled_out(p, q, value):
     return np.where(np.any((p > 0) & (q == 0), axis=-1), np.inf, value)[()]
 
 
-def _require_distribution(name, p):
-    if p.ndim == 0 or p.shape[-1] == 0:
-        raise ShapeError(f"{name}() needs a distribution over at least one outcome, got shape {p.shape}")
-    if not np.all(p >= 0):
-        raise ValueError(f"{name}() needs probabilities of at least 0, got {_first(p, ~(p >= 0))} (see chapter 07)")
-    total = p.sum(axis=-1, dtype=np.promote_types(p.dtype, np.float64))
-    wrong = ~(np.abs(total - 1) <= np.sqrt(np.finfo(p.dtype).eps))  # half the digits of the dtype
-    if np.any(wrong):
-        raise ValueError(f"{name}() needs probabilities that sum to 1, got a sum of {_first(total, wrong):.6g}")
-
-
 def _require_same_outcomes(name, p, q):
-    _require_distribution(name, p)
-    _require_distribution(name, q)
+    distribution(p), distribution(q)
     if p.shape[-1] != q.shape[-1]:
         raise ShapeError(
             f"{name}() needs two distributions over the same outcomes, got {p.shape[-1]} and {q.shape[-1]} outcomes"

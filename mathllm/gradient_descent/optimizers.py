@@ -59,6 +59,7 @@ def momentum_step(
         average      v ← βv + (1−β)g,         θ ← θ − ηv      gain 1                (9.3)
 
     params, gradient: nested arrays   state: of momentum_init() or the last step   ->   params, state
+    weight_decay: λ, added to the gradient as λθ
 
     Both average the last 1/(1−β) gradients or so. Under a constant gradient the heavy ball becomes 1/(1−β) times as
     fast, the average never faster than plain descent: it smooths, and does not accelerate (erratum B12). PyTorch's SGD

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..autodiff import primitive
+from ..autodiff import Tensor, primitive
 from ..vectors import norm
 from .trees import _as_float, tree_leaves, tree_map
 
@@ -66,6 +66,7 @@ def l2_penalty(params, strength: float, *, half: bool = True):
     factor = 0.5 * float(strength) if half else float(strength)
     total = 0.0
     for leaf in tree_leaves(params):
+        leaf = leaf if isinstance(leaf, Tensor) else _as_float(leaf)
         total = (leaf * leaf).sum() * factor + total
     return total
 
