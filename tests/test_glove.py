@@ -59,24 +59,17 @@ def test_loading_twice_gives_the_same_table(needs):
     assert glove.load() is glove.load()
 
 
-def test_the_first_query_takes_less_than_a_second_and_needs_numpy_alone(needs):
-    """Import, load and neighbours in a fresh process, best of three: another process may have had the machine."""
+def test_the_first_query_needs_numpy_alone(needs):
     needs("glove")
     program = textwrap.dedent("""
-        import sys, time
+        import sys
         sys.modules["pyarrow"] = None
-        start = time.perf_counter()
         from mathllm.pretrained import glove
-        word, _ = glove.load().nearest("king", k=1)[0]
-        print(word, time.perf_counter() - start)
+        print(glove.load().nearest("king", k=1)[0][0])
+        print(sorted(sys.modules.keys() & {"matplotlib", "pandas", "IPython", "anywidget"}))
     """)
-    answers = []
-    for _ in range(3):
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-        word, seconds = done.stdout.split()
-        answers.append(float(seconds))
-        assert word == "prince"
-    assert min(answers) < 1
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["prince", "[]"]
 
 
 def test_the_plain_words_are_those_of_the_parquet_file_in_its_order(needs):
