@@ -199,6 +199,25 @@ def test_pullback_agrees_with_central_differences(function, base):
     assert ml.check_gradient(lambda z, w: function(z, w, base), z, w).error < TOLERANCE
 
 
+@pytest.mark.parametrize("base", [np.e, 2])
+def test_partial_derivatives_are_those_of_the_formulas(base):
+    """Along a softmax, what a gradient has in common for all outcomes cannot be seen; here it can."""
+    p, q = ml.softmax(rng.normal(size=(2, 4)))
+    formulas = {
+        ml.surprise: lambda p, q: -np.log(p),
+        ml.entropy: lambda p, q: -np.sum(p * np.log(p)),
+        ml.cross_entropy_between: lambda p, q: -np.sum(p * np.log(q)),
+        ml.kl_divergence: lambda p, q: np.sum(p * np.log(p / q)),
+    }
+    for function, formula in formulas.items():
+        both = (p, q)[: 1 if function in (ml.surprise, ml.entropy) else 2]
+        value, pullback = ml.vjp(lambda *pq, f=function: f(*pq, base=base), *both)
+        slopes = pullback(np.ones_like(value))
+        for n, slope in enumerate(slopes):
+            moved = lambda x, n=n, f=formula: np.sum(f(*[x if i == n else (p, q)[i] for i in (0, 1)]))  # noqa: E731
+            np.testing.assert_allclose(slope, ml.numerical_gradient(moved, (p, q)[n]) / np.log(base), rtol=1e-6)
+
+
 def test_the_gradient_at_a_masked_outcome_is_zero_and_not_nan():
     z = np.array([1.0, -np.inf, 0.5])
     for function in (ml.entropy, lambda p: ml.kl_divergence(p, ml.softmax([0.0, 1.0, 2.0]))):

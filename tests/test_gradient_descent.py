@@ -262,6 +262,21 @@ def test_adam_agrees_with_its_definition_step_by_step():
     assert state["step"] == 20
 
 
+def test_momentum_and_rmsprop_agree_with_their_definitions_step_by_step():
+    theta, v, rms_theta, s = np.ones(3), np.zeros(3), np.ones(3), np.zeros(3)
+    params, state = np.ones(3), ml.momentum_init(np.ones(3))
+    rms_params, rms_state = np.ones(3), ml.rmsprop_init(np.ones(3))
+    for g in rng.normal(size=(20, 3)):
+        v = 0.9 * v + (g + 0.1 * theta)  # the decay as PyTorch has it: in the gradient
+        theta = theta - 0.01 * v
+        params, state = ml.momentum_step(params, g, state, learning_rate=0.01, weight_decay=0.1)
+        np.testing.assert_allclose(params, theta, rtol=1e-12)
+        s = 0.99 * s + 0.01 * g**2
+        rms_theta = rms_theta - 0.01 * g / (np.sqrt(s) + 0.1)
+        rms_params, rms_state = ml.rmsprop_step(rms_params, g, rms_state, epsilon=0.1)
+        np.testing.assert_allclose(rms_params, rms_theta, rtol=1e-12)
+
+
 @given(vectors, vectors, st.floats(0, 0.5))
 def test_under_plain_descent_decay_and_penalty_are_the_same(w, g, strength):
     slope = g + ml.grad(lambda w: ml.l2_penalty(w, strength))(w)

@@ -134,6 +134,14 @@ def test_the_hessian_of_a_quadratic_is_its_matrix(A):
     np.testing.assert_allclose(H, S, atol=1e-5)
 
 
+def test_the_hessian_is_symmetric_to_the_last_bit_where_its_steps_differ():
+    H = ml.numerical_hessian(lambda v: np.sin(v[0] * v[1]) + np.exp(v[0] - v[2] / 50), [1.3, -7.0, 100.0])
+    assert np.array_equal(H, H.T)
+    x, y = 1.3, -7.0
+    exact = np.cos(x * y) - x * y * np.sin(x * y)
+    np.testing.assert_allclose(H[0, 1], exact, rtol=1e-4)
+
+
 def test_the_hessian_agrees_with_the_derivative_of_the_gradient_by_pullback():
     function = lambda x: (ml.softmax(x) * np.arange(3.0)).sum()  # noqa: E731
     x = rng.normal(size=3)
@@ -316,6 +324,7 @@ def test_far_out_activations_are_straight_lines(function, dtype):
         (lambda: ml.numerical_derivative(lambda x: np.where(x > 1, np.inf, x), 1.0), ValueError, "finite around x"),
         (lambda: ml.numerical_gradient(lambda x: x * x, [1.0, 2.0]), ml.ShapeError, "one number as its value"),
         (lambda: ml.numerical_hessian(lambda x: x**2, 1.0), ml.ShapeError, r"a vector, got shape \(\)"),
+        (lambda: ml.numerical_hessian(lambda x: x**2, [1.0, 2.0]), ml.ShapeError, "one number as its value"),
         (lambda: ml.partial_derivative("sin(x)", "x"), ValueError, r"polynomial, got 'sin\(x\)'"),
         (lambda: ml.partial_derivative("x**y", "x"), ValueError, "polynomial"),
         (lambda: ml.partial_derivative("2x", "x"), ValueError, "cannot read '2x'"),

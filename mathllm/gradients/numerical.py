@@ -87,17 +87,7 @@ def numerical_jacobian(function: Callable, x, *, h: float | None = None) -> np.n
            [1., 1.]])
     """
     x = np.asarray(x, np.float64)
-    steps = _step("numerical_jacobian", x, h)
-    columns = []
-    for entry in np.ndindex(x.shape):
-        right, left = x.copy(), x.copy()
-        right[entry] += steps[entry]
-        left[entry] -= steps[entry]
-        columns.append(np.subtract(function(right), function(left)) / (right[entry] - left[entry]))
-    if not columns:
-        return np.zeros(np.shape(function(x)) + x.shape)
-    J = np.stack(columns, axis=-1)
-    return _finite("numerical_jacobian", J.reshape(J.shape[:-1] + x.shape))
+    return _differences("numerical_jacobian", function, x, _step("numerical_jacobian", x, h))
 
 
 def numerical_hessian(function: Callable, x, *, h: float | None = None) -> np.ndarray:
@@ -105,7 +95,7 @@ def numerical_hessian(function: Callable, x, *, h: float | None = None) -> np.nd
 
         Hᵢⱼ = ∂²f / (∂xᵢ ∂xⱼ) = Hⱼᵢ                                                 (8.5)
 
-    x: (n,)   ->   H: (n, n), symmetric. h: by default ε^¼ · max(1, |xᵢ|); about seven digits are right.
+    x: (n,)   ->   H: (n, n), symmetric. h: by default ε^¼ · max(1, |xᵢ|); seven digits or so are right.
 
     Raises: ShapeError if x is no vector or the function has more than one value; else as numerical_derivative().
     Source: 001, §3.1.1.
@@ -117,8 +107,10 @@ def numerical_hessian(function: Callable, x, *, h: float | None = None) -> np.nd
     x = np.asarray(x, np.float64)
     if x.ndim != 1:
         raise ShapeError(f"numerical_hessian() needs a vector, got shape {x.shape}")
-    h = _EPSILON**0.25 if h is None else h
-    H = numerical_jacobian(lambda x: numerical_gradient(function, x, h=h), x, h=h)
+    if np.shape(function(x)):
+        raise ShapeError("numerical_hessian() needs a function with one number as its value")
+    steps = _step("numerical_hessian", x, h, order=4)
+    H = _differences("numerical_hessian", lambda x: _differences("numerical_hessian", function, x, steps), x, steps)
     return (H + H.T) / 2
 
 
@@ -146,9 +138,24 @@ def jacobian(function: Callable, x) -> np.ndarray:
     return J
 
 
-def _step(name, x, h):
+def _differences(name, function, x, steps):
+    """[f(x + h eⱼ) − f(x − h eⱼ)] / 2h for every entry j of x, with a step h for each."""
+    columns = []
+    for entry in np.ndindex(x.shape):
+        right, left = x.copy(), x.copy()
+        right[entry] += steps[entry]
+        left[entry] -= steps[entry]
+        columns.append(np.subtract(function(right), function(left)) / (right[entry] - left[entry]))
+    if not columns:
+        return np.zeros(np.shape(function(x)) + x.shape)
+    J = np.stack(columns, axis=-1)
+    return _finite(name, J.reshape(J.shape[:-1] + x.shape))
+
+
+def _step(name, x, h, order=3):
+    """The step that balances both errors: the third root of ε for first derivatives, the fourth for second ones."""
     if h is None:
-        return _EPSILON ** (1 / 3) * np.maximum(1, np.abs(x))
+        return _EPSILON ** (1 / order) * np.maximum(1, np.abs(x))
     if not h > 0:
         raise ValueError(f"{name}() needs a positive step, got {h}")
     return np.full(x.shape, float(h))
