@@ -62,7 +62,7 @@ def norm(x):
     length = scale[..., 0] * np.sqrt(np.sum((x / scale) ** 2, axis=-1))
 
     def pullback(dlength):
-        return dlength[..., None] * x / np.where(length > 0, length, 1)[..., None]
+        return dlength[..., None] * (x / np.where(length > 0, length, 1)[..., None])
 
     return length, pullback
 
@@ -118,7 +118,7 @@ def distance(a, b):
     length = norm(arrow)
 
     def pullback(dlength):
-        da = dlength[..., None] * arrow / np.where(length > 0, length, 1)[..., None]
+        da = dlength[..., None] * (arrow / np.where(length > 0, length, 1)[..., None])
         return da, -da
 
     return length, pullback
@@ -143,7 +143,7 @@ def frobenius_norm(W):
     length = norm(W.reshape(*W.shape[:-2], -1))
 
     def pullback(dlength):
-        return (dlength / np.where(length > 0, length, 1))[..., None, None] * W
+        return dlength[..., None, None] * (W / np.where(length > 0, length, 1)[..., None, None])
 
     return length, pullback
 
@@ -204,9 +204,11 @@ def _require_components(name, x):
 
 def _require_ids(name, ids, size):
     ids = np.asarray(ids)
+    if not ids.size:
+        return ids.astype(int)  # an empty list has no type of its own
     if ids.dtype.kind not in "iu":
         raise TypeError(f"{name}() needs integer token ids, got {ids.dtype} values")
-    if ids.size and (ids.min() < 0 or ids.max() >= size):
+    if ids.min() < 0 or ids.max() >= size:
         wrong = ids[(ids < 0) | (ids >= size)][0]
         raise ValueError(f"{name}() needs ids from 0 to {size - 1}, got {wrong}")
     return ids

@@ -90,6 +90,17 @@ def test_a_value_used_twice_collects_both_gradients():
     assert ml.grad(lambda x: x * x + 3 * x)(2.0) == 7
 
 
+@pytest.mark.parametrize("axes", [(2, 0, 1), (-1, 0, 1), (-2, 0, -1), ((1, -1, 0),), ()])
+def test_gradient_of_a_transposition_goes_back_however_the_axes_are_counted(axes):
+    weights = np.arange(8.0).reshape(2, 2, 2)  # all axes alike: a wrong order keeps the shape
+    x = np.random.default_rng(0).normal(size=(2, 2, 2))
+    assert ml.check_gradient(lambda x: x.transpose(*axes) * weights, x).error < 1e-7
+
+
+def test_the_power_zero_has_no_slope_not_even_at_zero():
+    assert ml.grad(lambda x: (x**0).sum())(np.array([0.0, 2.0])).tolist() == [0, 0]
+
+
 def test_a_long_chain_needs_no_recursion():
     def chain(x):
         for _ in range(5000):
@@ -188,6 +199,8 @@ def test_options_cannot_be_differentiated():
     [
         (lambda: ml.grad(lambda x: x * 2)(np.ones(3)), ValueError, r"single number.*\(3,\)"),
         (lambda: ml.grad(lambda x: x.sum())(np.arange(3)), TypeError, "floating-point"),
+        (lambda: ml.grad(lambda x: None)(1.0), TypeError, "return numbers, got None"),
+        (lambda: ml.grad(lambda x: ml.grad(ml.norm)(x).sum())(np.ones(2)), TypeError, "hessian_vector_product"),
         (lambda: ml.grad(lambda x: np.exp(x))(1.0), TypeError, "ufunc"),
         (lambda: ml.grad(lambda x: np.asarray(x))(1.0), TypeError, "do not record"),
         (lambda: ml.grad(lambda x: ml.norm([x, x]))(1.0), TypeError, "list of tensors"),

@@ -106,6 +106,15 @@ def test_a_word_without_direction_is_nobodys_neighbour(animals):
     assert [word for word, _ in animals.nearest("cat", k=10)] == ["dog", "stone"]
 
 
+@pytest.mark.parametrize("dtype", [int, np.int8, np.float16, np.float32])
+def test_small_types_of_vectors_neither_overflow_nor_cut_off_the_query(dtype):
+    few = ml.WordVectors(["flat", "steep"], np.array([[120, 90], [90, 120]], dtype))
+    (word, cosine), (_, other) = few.nearest([0.8, 0.6], k=2)
+    assert word == "flat"
+    np.testing.assert_allclose([cosine, other], [1, 0.96], rtol=1e-6)
+    np.testing.assert_allclose(few.nearest("flat", k=1)[0][1], 0.96, rtol=1e-6)
+
+
 def test_query_words_are_left_out_of_an_analogy_unless_asked_for():
     toy = ml.WordVectors(["man", "woman", "king", "queen"], [[1, 0, 0], [0.9, 0.1, 0], [1, 0, 3], [0.6, 0.4, 3]])
     assert toy.analogy("man", "king", "woman", k=1)[0][0] == "queen"
@@ -135,6 +144,11 @@ def test_a_word_gets_different_vectors_in_different_sentences():
     with_money = ml.contextual_embeddings(np.stack([money, bank]))[1]
     assert ml.cosine_similarity(by_the_river, river) > ml.cosine_similarity(with_money, river)
     np.testing.assert_allclose(ml.contextual_embeddings(np.stack([river, bank]), mix=0.0)[1], bank)
+
+
+def test_a_sentence_typed_as_a_list_is_mixed_like_an_array():
+    typed = [[1.0, 0.0], [0.0, 1.0]]
+    assert np.array_equal(ml.contextual_embeddings(typed), ml.contextual_embeddings(np.array(typed)))
 
 
 def test_info_nce_is_the_log_of_the_batch_size_when_all_pairs_look_alike():
@@ -185,6 +199,12 @@ def test_sigmoid_is_a_half_at_zero_and_never_overflows():
 def test_negative_sampling_loss_at_zero_counts_coin_flips():
     zero = np.zeros((4, 3))
     assert ml.negative_sampling_loss(zero, zero, np.zeros((4, 5, 3))) == pytest.approx(6 * np.log(2))
+
+
+def test_negative_sampling_loss_without_negatives_is_that_of_the_true_pair():
+    v, u = rng.normal(size=(2, 3, 4))
+    expected = np.mean(-np.log(ml.sigmoid(ml.dot(u, v))))
+    np.testing.assert_allclose(ml.negative_sampling_loss(v, u, np.ones((3, 0, 4))), expected)
 
 
 def test_negative_sampling_loss_is_finite_for_huge_scores():
@@ -279,6 +299,7 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
         (lambda: ml.WordVectors(["king"], [[1, 2]]).vector("King"), ml.UnknownWordError, "lower case: try 'king'"),
         (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest([1, 2, 3]), ml.ShapeError, "2 components"),
         (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest([0, 0]), ValueError, "zero vector"),
+        (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest([np.nan, 0]), ValueError, "finite"),
         (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest("king", k=0), ValueError, "at least 1, got 0"),
         (lambda: ml.mean_pool(np.ones((2, 3)), [0, 0]), ValueError, "padding"),
         (lambda: ml.mean_pool(np.ones((2, 3)), [1, 1, 1]), ml.ShapeError, r"\(2,\).*\(3,\)"),

@@ -43,6 +43,17 @@ def test_norm_neither_overflows_nor_vanishes(dtype, large):
     np.testing.assert_allclose(ml.norm(np.array([3, 4], dtype) * tiny), 5 * tiny, rtol=1e-3)
 
 
+@pytest.mark.parametrize(
+    "function", [ml.norm, lambda x: ml.distance(x, np.zeros(2, x.dtype)), lambda x: ml.frobenius_norm(x[None])]
+)
+@pytest.mark.parametrize(
+    ("dtype", "size", "slope"), [(np.float16, 100, 1000), (float, 1e200, 1e150), (float, 1e-310, 1)]
+)
+def test_gradient_of_a_length_neither_overflows_nor_vanishes(function, dtype, size, slope):
+    _, pullback = ml.vjp(function, np.array([3, 4], dtype) * dtype(size))
+    np.testing.assert_allclose(pullback(slope)[0], np.array([0.6, 0.8]) * slope, rtol=1e-3)
+
+
 def test_infinite_components_give_an_infinite_length_and_nan_stays_nan():
     assert ml.norm([1, -np.inf]) == np.inf
     assert np.isnan(ml.norm([1, np.nan]))
@@ -79,6 +90,11 @@ def test_embedding_keeps_the_shape_of_the_ids_and_the_dtype_of_the_table():
     assert ml.embedding(table, [[0, 1], [2, 3]]).shape == (2, 2, 3)
     assert ml.embedding(table, np.empty(0, int)).shape == (0, 3)
     assert ml.embedding(table, [1]).dtype == np.float32
+
+
+def test_an_empty_text_is_an_empty_list_of_vectors():
+    assert ml.embedding(np.ones((5, 2)), []).shape == (0, 2)
+    assert ml.one_hot([], 5).shape == (0, 5)
 
 
 def test_a_row_looked_up_twice_collects_both_gradients():

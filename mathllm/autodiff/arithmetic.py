@@ -34,7 +34,7 @@ def _divide(a, b):
 @primitive
 def _power(x, *, exponent):
     """xⁿ for a fixed number n: dx = n · xⁿ⁻¹ · dy."""
-    return x**exponent, lambda dy: dy * exponent * x ** (exponent - 1)
+    return x**exponent, lambda dy: dy * exponent * x ** (exponent - 1 if exponent else 0)
 
 
 @primitive
@@ -73,8 +73,9 @@ def _reshape(x, *, shape):
 
 @primitive
 def _transpose(x, *, axes=None):
-    """Axes in another order; the gradient's axes go back."""
-    return x.transpose(axes), lambda dy: dy.transpose(None if axes is None else np.argsort(axes))
+    """Axes in another order (negative ones count from the end); the gradient's axes go back."""
+    back = None if axes is None else np.argsort([axis % x.ndim for axis in axes])
+    return x.transpose(axes), lambda dy: dy.transpose(back)
 
 
 @primitive
@@ -119,6 +120,6 @@ Tensor.__getitem__ = lambda x, index: _getitem(x, index=index)
 Tensor.sum = lambda x, axis=None, keepdims=False: _sum(x, axis=axis, keepdims=keepdims)
 Tensor.mean = _mean
 Tensor.reshape = lambda x, *shape: _reshape(x, shape=shape[0] if len(shape) == 1 else shape)
-Tensor.transpose = lambda x, *axes: _transpose(x, axes=axes or None)
+Tensor.transpose = lambda x, *axes: _transpose(x, axes=(axes[0] if np.ndim(axes) == 2 else axes) or None)
 Tensor.swapaxes = _swapaxes
 Tensor.T = property(_transpose)

@@ -26,7 +26,7 @@ def vjp(function: Callable, *primals):
     """
     traced = [_tree_map(_trace, p) for p in primals]
     output = function(*traced)
-    value = output.value if isinstance(output, Tensor) else np.asarray(output)
+    value = _value_of(output)
 
     def pullback(cotangent):
         cotangent = np.asarray(cotangent, value.dtype)
@@ -46,7 +46,8 @@ def value_and_grad(function: Callable, has_aux: bool = False) -> Callable:
     `params` is an array or a nested dict/list of arrays; the gradient has the same structure. With `has_aux` the
     function returns (loss, aux) and the result is ((loss, aux), gradient).
 
-    Raises: ValueError if the loss is not one number; TypeError if a parameter holds integers.
+    Raises: ValueError if the loss is not one number; TypeError if a parameter holds integers or is a tensor already
+    (gradients are not differentiated again: see `hessian_vector_product`), or if the function returns nothing.
 
     >>> loss = lambda params, x: ((x @ params["weight"] - 1.0) ** 2).sum()
     >>> value, gradient = value_and_grad(loss)({"weight": np.array([1.0, 2.0])}, np.array([[1.0, 1.0]]))
@@ -59,7 +60,7 @@ def value_and_grad(function: Callable, has_aux: bool = False) -> Callable:
         traced = _tree_map(functools.partial(_trace, strict=True), params)
         output = function(traced, *args, **options)
         output, aux = output if has_aux else (output, None)
-        value = output.value if isinstance(output, Tensor) else np.asarray(output)
+        value = _value_of(output)
         if value.size != 1:
             raise ValueError(f"only a single number has a gradient; the loss has shape {value.shape}")
         gradients = _backpropagate(output, np.ones_like(value)) if isinstance(output, Tensor) else {}
@@ -157,7 +158,9 @@ def _leaves(tree):
 def _trace(leaf, strict=False):
     if leaf is None:
         return None
-    array = np.asarray(leaf) if not isinstance(leaf, Tensor) else leaf.value
+    if isinstance(leaf, Tensor):
+        raise TypeError("a gradient is not recorded, so it has no gradient itself: use hessian_vector_product")
+    array = np.asarray(leaf)
     if array.dtype.kind in "iub":
         if not isinstance(leaf, np.ndarray):
             array = array.astype(np.float64)  # a number or list typed by hand
@@ -173,6 +176,13 @@ def _gradient_of(leaf, gradients):
         return None
     gradient = gradients.get(id(leaf))
     return np.zeros_like(leaf.value) if gradient is None else np.array(gradient)
+
+
+def _value_of(output):
+    value = output.value if isinstance(output, Tensor) else np.asarray(output)
+    if value.dtype.kind not in "fiub":
+        raise TypeError(f"the function to differentiate must return numbers, got {output!r}")
+    return value
 
 
 def _detach(leaf):

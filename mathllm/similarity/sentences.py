@@ -23,6 +23,7 @@ def contextual_embeddings(x, mix: float = 0.5):
     array([[0.75, 0.25],
            [0.25, 0.75]])
     """
+    x = x if hasattr(x, "ndim") else np.asarray(x, float)
     if x.ndim < 2 or x.shape[-2] == 0:
         raise ShapeError(f"contextual_embeddings() needs a sentence of shape (T, d) with T ≥ 1, got {x.shape}")
     if not 0 <= mix <= 1:

@@ -23,7 +23,8 @@ class WordVectors:
 
     def __init__(self, words: Sequence[str], vectors):
         self.words = list(words)
-        self.vectors = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors, float)
+        kept = getattr(vectors, "dtype", None) in (np.float32, np.float64)  # sums of smaller types overflow
+        self.vectors = vectors if kept else np.asarray(vectors, float)
         if self.vectors.ndim != 2 or len(self.vectors) != len(self.words):
             raise ShapeError(f"{len(self.words)} words need as many rows of vectors, got shape {self.vectors.shape}")
         self._row = {word: row for row, word in enumerate(self.words)}
@@ -84,6 +85,8 @@ class WordVectors:
         if target.shape != self.vectors.shape[1:]:
             size = self.vectors.shape[1]
             raise ShapeError(f"nearest() needs a vector of {size} components, got shape {target.shape}")
+        if not np.all(np.isfinite(target)):
+            raise ValueError("nearest() needs a vector of finite numbers")
         length = np.sqrt(target @ target)
         if length == 0:
             raise ValueError("nearest() needs a vector with a direction, got a zero vector (see chapter 02)")
