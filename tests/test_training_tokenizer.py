@@ -102,6 +102,11 @@ def test_counting_only_what_changed_learns_the_same_as_counting_everything(words
     assert ml.learn_merges(words, 30, ties=ties) == merges_by_counting_everything_again(words, 30, ties)
 
 
+def test_a_pair_that_moves_forward_by_merges_before_it_keeps_its_turn():
+    words = ["babbacb", "bab", "badadbacc", "aadaccb"]
+    assert ml.learn_merges(words, 30) == merges_by_counting_everything_again(words, 30, "first appearance")
+
+
 @given(words)
 def test_a_table_of_counts_stands_for_its_words(words):
     assert ml.learn_merges(Counter(words)) == ml.learn_merges(words)

@@ -84,8 +84,12 @@ def learn_merges(
         """The key of the heap: frequent pairs first, ties by the rule."""
         if ties == "first appearance":
             word = min(where[pair])
-            symbols = pieces[word]
-            tie = word, next(i for i, other in enumerate(pairwise(symbols)) if other == pair)
+            letters = 0  # before the pair: a measure that merging other symbols does not change
+            for other in pairwise(pieces[word]):
+                if other == pair:
+                    break
+                letters += len(other[0])
+            tie = word, letters
         else:
             tie = pair if ties == "lexicographic" else (age[pair[0]], age[pair[1]])
         return -counts[pair], tie
