@@ -1,23 +1,157 @@
 """What has to be done before, around and after the loop that trains a language model?
 
 Text becomes numbers, pages are chosen, copies thrown out, and the stream of tokens cut into batches; somebody has to
-know beforehand what the run will cost, and afterwards how sure one can be of its result.
+know beforehand what the run will cost, how few digits it can do with, and how to divide it among machines; and
+afterwards how sure one can be of its result.
 
     bpe.py            byte-pair encoding: learning merges and replaying them
     tokenizer.py      any text to ids and back: byte-level BPE, GPT-2's own vocabulary
+    text_filters.py   pages worth reading, and their language
+    deduplication.py  MinHash, and bands that find the pages that say the same
+    batching.py       windows of the token stream, and the token after each
+    calculators.py    memory, operations, the Chinchilla law
+    precision.py      16-bit numbers, loss scaling, master weights
+    parallelism.py    data, tensor and pipeline parallelism, ZeRO
+    evaluation.py     perplexity and confidence intervals
 """
 
+from .batching import IGNORED, Batch, epoch_batches, next_token_pairs, random_batch, token_stream, validation_batches
 from .bpe import Merge, apply_merges, learn_merges, merge_ranks, pair_counts
+from .calculators import (
+    CHINCHILLA,
+    Allocation,
+    ScalingLaw,
+    TrainingMemory,
+    approximate_parameters,
+    compute_optimal,
+    devices_needed,
+    fit_scaling_law,
+    optimal_exponents,
+    scaling_loss,
+    training_flops,
+    training_memory,
+    training_seconds,
+    training_steps,
+)
+from .deduplication import (
+    band_probability,
+    candidate_pairs,
+    deduplicate,
+    estimated_similarity,
+    jaccard_similarity,
+    minhash_signature,
+    shingles,
+)
+from .evaluation import Interval, bits_per_byte, bootstrap_interval, held_out_perplexity, perplexity_interval
+from .parallelism import (
+    Reduced,
+    Task,
+    column_parallel,
+    data_parallel_gradient,
+    pipeline_bubble,
+    pipeline_gradient,
+    pipeline_schedule,
+    ring_all_reduce,
+    row_parallel,
+    tensor_parallel_network,
+    zero_init,
+    zero_memory,
+    zero_step,
+)
+from .precision import (
+    BFLOAT16,
+    FLOAT16,
+    FLOAT32,
+    FloatFormat,
+    LossScale,
+    MixedGradient,
+    mixed_precision_gradient,
+    round_to,
+    update_loss_scale,
+)
+from .text_filters import (
+    QUALITY_RULES,
+    LanguageGuess,
+    LanguageModel,
+    guess_language,
+    quality_problems,
+    quality_score,
+    quality_signals,
+    train_language_model,
+)
 from .tokenizer import Tokenizer, gpt2_tokenizer, pre_tokenize, train_tokenizer
 
 __all__ = [
+    "BFLOAT16",
+    "CHINCHILLA",
+    "FLOAT16",
+    "FLOAT32",
+    "IGNORED",
+    "QUALITY_RULES",
+    "Allocation",
+    "Batch",
+    "FloatFormat",
+    "Interval",
+    "LanguageGuess",
+    "LanguageModel",
+    "LossScale",
     "Merge",
+    "MixedGradient",
+    "Reduced",
+    "ScalingLaw",
+    "Task",
     "Tokenizer",
+    "TrainingMemory",
     "apply_merges",
+    "approximate_parameters",
+    "band_probability",
+    "bits_per_byte",
+    "bootstrap_interval",
+    "candidate_pairs",
+    "column_parallel",
+    "compute_optimal",
+    "data_parallel_gradient",
+    "deduplicate",
+    "devices_needed",
+    "epoch_batches",
+    "estimated_similarity",
+    "fit_scaling_law",
     "gpt2_tokenizer",
+    "guess_language",
+    "held_out_perplexity",
+    "jaccard_similarity",
     "learn_merges",
     "merge_ranks",
+    "minhash_signature",
+    "mixed_precision_gradient",
+    "next_token_pairs",
+    "optimal_exponents",
     "pair_counts",
+    "perplexity_interval",
+    "pipeline_bubble",
+    "pipeline_gradient",
+    "pipeline_schedule",
     "pre_tokenize",
+    "quality_problems",
+    "quality_score",
+    "quality_signals",
+    "random_batch",
+    "ring_all_reduce",
+    "round_to",
+    "row_parallel",
+    "scaling_loss",
+    "shingles",
+    "tensor_parallel_network",
+    "token_stream",
+    "train_language_model",
     "train_tokenizer",
+    "training_flops",
+    "training_memory",
+    "training_seconds",
+    "training_steps",
+    "update_loss_scale",
+    "validation_batches",
+    "zero_init",
+    "zero_memory",
+    "zero_step",
 ]
