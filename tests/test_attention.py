@@ -179,6 +179,12 @@ def test_flash_attention_is_the_same_function(causal, block_size):
         np.testing.assert_allclose(ours, theirs, atol=1e-12)
 
 
+def test_flash_attention_of_float16_does_not_overflow_where_attention_does_not():
+    x = np.full((2, 64), 40, np.float16)  # the products add up to 102,400
+    assert flash_attention(x, x, x).dtype == np.float16
+    np.testing.assert_array_equal(flash_attention(x, x, x), attention(x, x, x))
+
+
 def test_flash_attention_needs_memory_for_the_sequence_and_not_for_its_square():
     def peak(function, length):
         x = np.ones((length, 8), np.float32)
@@ -310,6 +316,11 @@ def test_gradients_reach_every_projection_of_grouped_heads():
         (lambda: split_heads(np.ones((2, 10)), 3), ml.ShapeError, "into 3 heads"),
         (lambda: multi_head_attention(np.ones((2, 4)), {}, heads=3, kv_heads=2), ml.ShapeError, "share 2"),
         (lambda: flash_attention(*np.ones((3, 2, 3)), block_size=0), ValueError, "by 0"),
+        (
+            lambda: flash_attention(np.ones((2, 3)), np.ones((2, 3)), np.ones((9, 3))),
+            ml.ShapeError,
+            r"2 keys.*\(9, 3\)",
+        ),
         (lambda: rotate(np.ones((2, 4)), angles=np.ones((3, 2))), ml.ShapeError, r"\(3, 2\)"),
         (lambda: rotate(np.ones((2, 4)), angles=np.ones((2, 2)), pairing="other"), ValueError, "half"),
         (lambda: rotary_angles([0], 3), ValueError, "even, got 3"),

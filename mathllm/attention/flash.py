@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..autodiff import primitive
-from .scaled_dot_product import _checked_scale
+from .scaled_dot_product import _checked_scale, _checked_values, _scores
 
 
 @primitive
@@ -27,14 +27,16 @@ def flash_attention(query, key, value, *, causal: bool = False, block_size: int 
     True
     """
     scale = _checked_scale("flash_attention", query, key, None, None)
+    _checked_values("flash_attention", key, value)
     keys, queries = key.shape[-2], query.shape[-2]
     if block_size < 1 or (causal and queries > keys):
         raise ValueError(f"flash_attention() cannot tile {queries} queries and {keys} keys by {block_size}")
     tiles = list(_tiles(queries, keys, block_size, causal))
     lead = np.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
-    largest = np.full((*lead, queries, 1), -np.inf, query.dtype)
+    wide = np.promote_types(query.dtype, np.float32)  # sums of float16 numbers overflow
+    largest = np.full((*lead, queries, 1), -np.inf, wide)
     total = np.zeros_like(largest)
-    output = np.zeros((*lead, queries, value.shape[-1]), query.dtype)
+    output = np.zeros((*lead, queries, value.shape[-1]), wide)
     for rows, columns, allowed in tiles:
         scores = _tile_scores(query, key, rows, columns, allowed, scale)
         new = np.maximum(largest[..., rows, :], scores.max(axis=-1, keepdims=True))
@@ -42,7 +44,7 @@ def flash_attention(query, key, value, *, causal: bool = False, block_size: int 
         total[..., rows, :] = rescale * total[..., rows, :] + weights.sum(axis=-1, keepdims=True)
         output[..., rows, :] = rescale * output[..., rows, :] + weights @ value[..., columns, :]
         largest[..., rows, :] = new
-    output /= total
+    output = (output / total).astype(query.dtype, copy=False)
     log_total = largest + np.log(total)  # (..., T, 1): all that the way back needs
 
     def pullback(dy):
@@ -75,5 +77,5 @@ def _tiles(queries, keys, size, causal):
 
 
 def _tile_scores(query, key, rows, columns, allowed, scale):
-    scores = query[..., rows, :] @ key[..., columns, :].swapaxes(-1, -2) * scale
+    scores = _scores(query[..., rows, :], key[..., columns, :], None, None, scale)
     return scores if allowed is None else np.where(allowed, scores, -np.inf).astype(scores.dtype)

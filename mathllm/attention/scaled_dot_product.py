@@ -122,8 +122,7 @@ def attention(query, key, value, mask=None, bias=None, *, scale=None):
     array([[6., 4.]])
     """
     scale = _checked_scale("attention", query, key, mask, scale)
-    if value.ndim < 2 or value.shape[-2] != key.shape[-2]:
-        raise ShapeError(f"attention() needs a value for each of {key.shape[-2]} keys, got shape {value.shape}")
+    _checked_values("attention", key, value)
     weights = _softmax_rows(_scores(query, key, mask, bias, scale)).astype(query.dtype, copy=False)
 
     def pullback(dy):
@@ -146,6 +145,11 @@ def _checked_scale(name, query, key, mask, scale):
     if mask is not None and any(n not in (1, m) for n, m in zip(mask.shape[-2:], wanted, strict=False)):
         raise ShapeError(f"{name}() needs a mask that ends in {wanted}, got shape {mask.shape}")
     return query.dtype.type(1 / np.sqrt(query.shape[-1]) if scale is None else scale)
+
+
+def _checked_values(name, key, value):
+    if value.ndim < 2 or value.shape[-2] != key.shape[-2]:
+        raise ShapeError(f"{name}() needs a value for each of {key.shape[-2]} keys, got shape {value.shape}")
 
 
 def _scores(query, key, mask, bias, scale):
