@@ -11,7 +11,7 @@ import traitlets
 
 import mathllm as ml
 from mathllm import widgets
-from mathllm.widgets.base import read
+from mathllm.widgets.base import module, read
 
 SAME = 1e-12  # two implementations of one float64 formula may round differently, in the last digits
 
@@ -30,7 +30,7 @@ def run_js(file, function, args):
     """What the function that the widget's ES module exports gives for each list of arguments in `args`."""
     if not (node := shutil.which("node")):
         pytest.skip("node is not installed: the JavaScript of the interactive figures is not compared with mathllm")
-    message = json.dumps({"module": read(file), "name": function, "args": args})
+    message = json.dumps({"module": module(file), "name": function, "args": args})
     done = subprocess.run([node, "-e", PROGRAM], input=message, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -32,21 +32,6 @@ const SLIDERS = [
   ["length_b", "length of b", 0.5, 4, 0.1, ""],
 ];
 
-function svg(name, attributes, parent) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  parent.append(node);
-  return node;
-}
-
-function html(name, className, parent, text = "") {
-  const node = document.createElement(name);
-  if (className) node.className = className;
-  node.textContent = text;
-  parent.append(node);
-  return node;
-}
-
 function place(vector) {
   return [ORIGIN[0] + UNIT * vector[0], ORIGIN[1] - UNIT * vector[1]];
 }

@@ -2,7 +2,7 @@
 
 import traitlets
 
-from .base import Figure, read
+from .base import Figure, module
 
 __all__ = ["AngleCosine"]
 
@@ -16,7 +16,7 @@ class AngleCosine(Figure):
     60.0
     """
 
-    _esm = read("angle_cosine.js")
+    _esm = module("angle_cosine.js")
     angle = traitlets.Float(35.0, min=0, max=180).tag(sync=True)
     length_a = traitlets.Float(3.0, min=0.5, max=4).tag(sync=True)
     length_b = traitlets.Float(2.0, min=0.5, max=4).tag(sync=True)

@@ -5,7 +5,7 @@ from importlib import resources
 
 import anywidget
 
-__all__ = ["Figure", "read"]
+__all__ = ["Figure", "module", "read"]
 
 
 def read(name: str) -> str:
@@ -17,8 +17,17 @@ def read(name: str) -> str:
     return (resources.files(__package__) / name).read_text(encoding="utf-8")
 
 
+def module(name: str) -> str:
+    """The ES module of a figure, with `elements.js` in front of it: a static page can import nothing.
+
+    >>> module("vector_length.js").count("function svg(")
+    1
+    """
+    return read("elements.js") + "\n" + read(name)
+
+
 class Figure(anywidget.AnyWidget):
-    """An interactive figure. A subclass sets `_esm = read("its_module.js")` and its traits.
+    """An interactive figure. A subclass sets `_esm = module("its_module.js")` and its traits.
 
     The first line of its docstring is what is shown where the figure cannot be: it describes the figure to readers.
     """

@@ -25,21 +25,6 @@ const [CENTRE_X, CENTRE_Y] = [200, 190];
 const PRESETS = [[3, 4], [6, 8], [5, 5], [-3, 4], [0, 0]];
 const place = ([x, y]) => [CENTRE_X + UNIT * x, CENTRE_Y - UNIT * y];
 
-function svg(name, attributes, parent) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  parent.append(node);
-  return node;
-}
-
-function html(name, className, parent, text = "") {
-  const node = document.createElement(name);
-  if (className) node.className = className;
-  node.textContent = text;
-  parent.append(node);
-  return node;
-}
-
 function drawGrid(picture) {
   for (let i = -LIMIT; i <= LIMIT; i++) {
     const className = i === 0 ? "mathllm-axis" : "mathllm-grid";

@@ -2,7 +2,7 @@
 
 import traitlets
 
-from .base import Figure, read
+from .base import Figure, module
 
 __all__ = ["VectorLength"]
 
@@ -16,7 +16,7 @@ class VectorLength(Figure):
     [6.0, 8.0]
     """
 
-    _esm = read("vector_length.js")
+    _esm = module("vector_length.js")
     components = traitlets.List(traitlets.Float(), default_value=[2.0, 2.0], minlen=2, maxlen=2).tag(sync=True)
 
     @traitlets.validate("components")

@@ -18,21 +18,6 @@ export function neighbours(vectors, i) {
 const [LEFT, RIGHT, TOP, BOTTOM] = [42, 392, 10, 300];
 const STYLES = ["mathllm-a", "mathllm-b", "mathllm-c"];
 
-function svg(name, attributes, parent) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  parent.append(node);
-  return node;
-}
-
-function html(name, className, parent, text = "") {
-  const node = document.createElement(name);
-  if (className) node.className = className;
-  node.textContent = text;
-  parent.append(node);
-  return node;
-}
-
 // Three groups, three shapes: colour alone would leave some readers out.
 function mark(shape, x, y, parent) {
   if (shape === 0) svg("circle", { cx: x, cy: y, r: 5.5 }, parent);

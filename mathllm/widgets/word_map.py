@@ -6,7 +6,7 @@ import numpy as np
 import traitlets
 
 from ..errors import ShapeError
-from .base import Figure, read
+from .base import Figure, module
 
 __all__ = ["WordMap"]
 
@@ -23,7 +23,7 @@ class WordMap(Figure):
     ['king', 'car']
     """
 
-    _esm = read("word_map.js")
+    _esm = module("word_map.js")
     words = traitlets.List(traitlets.Unicode()).tag(sync=True)
     groups = traitlets.List(traitlets.Unicode(), help="the group of each word").tag(sync=True)
     vectors = traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
