@@ -269,6 +269,14 @@ def test_a_character_may_be_spread_over_tokens(tokenizer):
     assert tokenizer.tokens("a中") == ["a", "�", "�", "�"]
 
 
+def test_a_byte_without_an_id_becomes_the_unknown_token_if_there_is_one(tmp_path):
+    tokenizer = ml.Tokenizer({b"a": 0, b"b": 1, b"ab": 2}, [(b"a", b"b")], {"<unk>": 3}, unknown=3)
+    assert tokenizer.encode("abcé") == [2, 3, 3, 3]
+    assert tokenizer.decode([2, 3]) == "ab<unk>"
+    tokenizer.save(tmp_path / "tokenizer.json")
+    assert ml.Tokenizer.load(tmp_path / "tokenizer.json").encode("cab") == [3, 2]
+
+
 def test_ids_may_come_as_an_array(tokenizer):
     ids = np.array(tokenizer.encode("The king's men"))
     ids.flags.writeable = False
@@ -329,7 +337,7 @@ def alphabet(**changes):
         (lambda: ml.train_tokenizer("text", 300).encode("a\ud800"), ValueError, "at 1 stands.*half a character"),
         (lambda: ml.train_tokenizer("text", 260).decode([3, 900]), ValueError, "from 0 to .* got 900"),
         (lambda: ml.train_tokenizer("text", 260).truncated(9), ValueError, "from 0 to .* merges, got 9"),
-        (lambda: ml.Tokenizer({b"a": 0}, []), ValueError, r"id for b'\\x00'"),
+        (lambda: ml.Tokenizer({b"a": 0}, []).encode("ab"), ValueError, "'ab', and this vocabulary lacks"),
         (lambda: ml.Tokenizer(alphabet(), [(b"a", b"b")]), ValueError, "id for b'ab'"),
         (lambda: ml.Tokenizer(alphabet() | {b"ab": 7}, []), ValueError, "id 7 stands for several"),
         (lambda: ml.Tokenizer.from_strings({"中": 0}, []), ValueError, "alphabet of 256 characters"),

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from .. import data
 from .bpe import _byte_order, apply_merges, learn_merges, merge_ranks
 
 _SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # Unicode's; \s adds four control codes
@@ -18,6 +17,7 @@ def _patterns() -> tuple[re.Pattern, re.Pattern]:
     r"""GPT-2's pattern, and one that sets digits apart, without \p{L} and \p{N}, which `re` does not know.
 
     For `re` a letter or number is \w and only a decimal digit is \d; the other numbers (², ½, Ⅷ …) are listed here.
+    A letter that is younger than Python's tables of Unicode counts as punctuation.
     """
     planes = map(chr, range(0x20000))  # beyond them there are no numbers that are not letters
     others = "".join([c for c in planes if c.isnumeric() and not c.isdecimal() and not c.isalpha()])
@@ -45,12 +45,13 @@ def pre_tokenize(text: str, *, single_digits: bool = False) -> list[str]:
 
 
 class Tokenizer:
-    """Byte-level BPE: text -> ids -> the same text, for every text there is.
+    """Byte-level BPE: text -> ids -> the same text, for every text there is if all 256 bytes have an id.
 
-    vocabulary: {bytes: id}, all 256 single bytes among them; merges: pairs of bytes in their order; special_tokens:
-    {text: id}, recognised before anything else and never cut.
+    vocabulary: {bytes: id}; merges: pairs of bytes in their order; special_tokens: {text: id}, recognised before
+    anything else and never cut; unknown: the id that stands for a byte without one. (SmolLM2 lacks 21 bytes, among them
+    those that UTF-8 never uses. Without `unknown` such text is refused.)
 
-    Raises: ValueError for a vocabulary that lacks a byte or the result of a merge, or that uses an id twice.
+    Raises: ValueError for a vocabulary that lacks the result of a merge, or that uses an id twice.
 
     >>> tokenizer = train_tokenizer("low lower lowest " * 9, 262)
     >>> tokenizer.encode("lowest!"), tokenizer.decode([257, 0])
@@ -64,11 +65,12 @@ class Tokenizer:
         special_tokens: Mapping[str, int] | None = None,
         *,
         single_digits: bool = False,
+        unknown: int | None = None,
     ):
         self.vocabulary = dict(vocabulary)
         self.merges = [(left, right) for left, right, *_count in merges]
         self.special_tokens = dict(special_tokens or {})
-        self.single_digits = single_digits
+        self.single_digits, self.unknown = single_digits, unknown
         self._check()
         self._ranks = merge_ranks(self.merges)
         self._bytes = {i: token for token, i in self.vocabulary.items()}
@@ -78,9 +80,9 @@ class Tokenizer:
         self._word_ids = functools.lru_cache(maxsize=1 << 16)(self._encode_word)
 
     def _check(self):
-        for token in [bytes([byte]) for byte in range(256)] + [left + right for left, right in self.merges]:
-            if token not in self.vocabulary:
-                raise ValueError(f"Tokenizer() needs an id for {token!r}, which its merges or its alphabet produce")
+        for left, right in self.merges:
+            if left + right not in self.vocabulary:
+                raise ValueError(f"Tokenizer() needs an id for {left + right!r}, which its merges produce")
         ids = [*self.vocabulary.values(), *self.special_tokens.values()]
         if len(set(ids)) < len(ids):
             ((twice, _count),) = Counter(ids).most_common(1)
@@ -97,7 +99,8 @@ class Tokenizer:
         """The ids of a text. With `special=False` special tokens are read as ordinary text: so it should be with text
         from strangers.
 
-        Raises: ValueError for half of a surrogate pair, which is no character and has no bytes.
+        Raises: ValueError for half of a surrogate pair, which is no character and has no bytes, and for a byte that the
+        vocabulary lacks, unless there is an id for the unknown.
         """
         try:
             text.encode()
@@ -114,7 +117,10 @@ class Tokenizer:
         return ids
 
     def _encode_word(self, word: str) -> list[int]:
-        return [self.vocabulary[token] for token in apply_merges(word.encode(), self._ranks)]
+        ids = [self.vocabulary.get(token, self.unknown) for token in apply_merges(word.encode(), self._ranks)]
+        if None in ids:
+            raise ValueError(f"encode() met {word!r}, and this vocabulary lacks one of its bytes (see chapter 13)")
+        return ids
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes of a sequence of ids. A character may be spread over several tokens; bytes can be added up.
@@ -163,6 +169,7 @@ class Tokenizer:
             "decoder": byte_level,
             "model": {
                 "type": "BPE",
+                "unk_token": next((token for token, i in special if i == self.unknown), None),
                 "vocab": {_show(token): i for token, i in self.vocabulary.items()} | self.special_tokens,
                 "merges": [[_show(left), _show(right)] for left, right in self.merges],
             },
@@ -182,7 +189,8 @@ class Tokenizer:
             raise ValueError(f"Tokenizer.load() reads byte-level BPE with GPT-2's pattern; {path} is something else")
         merges = [tuple(merge.split(" ")) if isinstance(merge, str) else merge for merge in model["merges"]]
         special = {token["content"]: token["id"] for token in content.get("added_tokens", [])}
-        return cls.from_strings(model["vocab"], merges, special, single_digits="Digits" in kinds)
+        unknown = (model["vocab"] | special).get(model.get("unk_token"))
+        return cls.from_strings(model["vocab"], merges, special, single_digits="Digits" in kinds, unknown=unknown)
 
     @classmethod
     def from_strings(
@@ -192,6 +200,7 @@ class Tokenizer:
         special_tokens: Mapping[str, int] | None = None,
         *,
         single_digits: bool = False,
+        unknown: int | None = None,
     ) -> "Tokenizer":
         """A tokenizer whose tokens are written in GPT-2's alphabet, where every byte is a visible character (Ġ is the
         space), as in the files of GPT-2 and SmolLM2.
@@ -201,7 +210,7 @@ class Tokenizer:
         special_tokens = special_tokens or {}
         ordinary = {_hide(token): i for token, i in vocabulary.items() if token not in special_tokens}
         pairs = [(_hide(left), _hide(right)) for left, right in merges]
-        return cls(ordinary, pairs, special_tokens, single_digits=single_digits)
+        return cls(ordinary, pairs, special_tokens, single_digits=single_digits, unknown=unknown)
 
 
 def train_tokenizer(
@@ -247,10 +256,13 @@ def gpt2_tokenizer() -> Tokenizer:
     Raises: MissingDataError if the data package "gpt2-tokenizer" is not here.
     Source: Radford et al. 2019.
 
+    >>> from mathllm import data
     >>> if data.available("gpt2-tokenizer"):
     ...     gpt2_tokenizer().tokens("unprecedented tokenizers")
     ['un', 'pre', 'cedented', ' token', 'izers']
     """
+    from .. import data  # here, since the book is imported more often than this is called
+
     place = data.path("gpt2-tokenizer") / "data"
     vocabulary = json.loads((place / "encoder.json").read_text(encoding="utf-8"))
     lines = (place / "vocab.bpe").read_text(encoding="utf-8").split("\n")
