@@ -5,8 +5,8 @@
 5.0
 """
 
-from . import attention as _attention  # the name without _ is the function
 from . import (
+    alignment,
     autodiff,
     errors,
     exponentials,
@@ -19,8 +19,10 @@ from . import (
     transformer,
     vectors,
 )
+from . import attention as _attention  # the name without _ is the function
 from . import cross_entropy as _cross_entropy
 from . import softmax as _softmax
+from .alignment import *  # noqa: F403
 from .attention import *  # noqa: F403
 from .autodiff import *  # noqa: F403
 from .cross_entropy import *  # noqa: F403
@@ -52,4 +54,5 @@ __all__ = [
     *transformer.__all__,
     *training.__all__,
     *gradient_descent.__all__,
+    *alignment.__all__,
 ]

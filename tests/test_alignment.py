@@ -1,0 +1,194 @@
+"""Chapter 15: shown, compared, rewarded; and kept near the reference."""
+
+import numpy as np
+import pytest
+
+import mathllm as ml
+from mathllm import reference
+from mathllm.alignment import (
+    advantages,
+    bradley_terry_loss,
+    clipped_surrogate,
+    completion_labels,
+    completion_log_probabilities,
+    dpo_loss,
+    group_advantages,
+    grpo_loss,
+    ipo_loss,
+    kl_estimate,
+    kl_optimal_policy,
+    kto_loss,
+    lora_adapters,
+    with_adapters,
+)
+from mathllm.gradient_descent import adam_init, adam_step
+
+TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
+rng = np.random.default_rng(15)
+zero = np.zeros(1)
+
+VALUES = {
+    "foundations.rm.loss0": lambda i: bradley_terry_loss([i["margin"]], [0.0]),
+    "foundations.rm.loss2": lambda i: bradley_terry_loss([i["margin"]], [0.0]),
+    "foundations.ppo.clip": lambda i: clipped_surrogate(i["r"], np.array(i["A"]), epsilon=i["eps"]),
+    "foundations.dpo.loss0": lambda i: dpo_loss(zero, zero, zero, zero, beta=i["beta"]),
+    "foundations.dpo.sample": lambda i: dpo_loss([i["logratio_w"]], [i["logratio_l"]], zero, zero, beta=i["beta"]),
+    "foundations.rlhf.closed_form": lambda i: kl_optimal_policy(i["ref"], i["R"], beta=i["beta"]),
+}
+
+
+@pytest.mark.parametrize("row", reference.rows("15"), ids=lambda row: row.id)
+def test_value_of_the_documents(row, capsys):
+    reference.check(row.id, VALUES[row.id](row.inputs))
+    assert "✓" in capsys.readouterr().out
+
+
+def test_the_closed_form_is_the_maximum_of_reward_minus_divergence():
+    policy, reward, beta = np.array([0.5, 0.3, 0.2]), np.array([1.0, 0.0, 2.0]), 0.5
+
+    def objective(p):
+        return p @ reward - beta * ml.kl_divergence(p, policy)
+
+    best = kl_optimal_policy(policy, reward, beta=beta)
+    others = rng.dirichlet(np.ones(3), size=2000)
+    assert all(objective(best) >= objective(p) for p in others)
+    near = kl_optimal_policy(policy, reward, beta=1e6), kl_optimal_policy(policy, reward, beta=1e-3)
+    np.testing.assert_allclose(near[0], policy, atol=1e-5)
+    np.testing.assert_allclose(near[1], [0, 0, 1], atol=1e-12)
+
+
+def test_dpo_finds_the_closed_form_when_preferences_are_bradley_terry():
+    """One prompt, three answers: minimise the expected DPO loss over all pairs, and meet π_ref e^(R/β)/Z."""
+    policy, reward, beta = np.array([0.5, 0.3, 0.2]), np.array([1.0, 0.0, 2.0]), 0.5
+    pairs = np.array([(w, l) for w in range(3) for l in range(3) if w != l])
+    share = ml.sigmoid(reward[pairs[:, 0]] - reward[pairs[:, 1]])
+
+    def loss(logits):
+        log_p, ref = ml.log_softmax(logits), np.log(policy)
+        margin = (log_p[pairs[:, 0]] - ref[pairs[:, 0]]) - (log_p[pairs[:, 1]] - ref[pairs[:, 1]])
+        return -(ml.log_sigmoid(margin * beta) * share).sum()
+
+    params = {"logits": np.zeros(3)}
+    state = adam_init(params)
+    for _ in range(800):
+        gradient = ml.grad(lambda p: loss(p["logits"]))(params)
+        params, state = adam_step(params, gradient, state, learning_rate=0.05)
+    found = ml.softmax(params["logits"])
+    np.testing.assert_allclose(found, kl_optimal_policy(policy, reward, beta=beta), atol=1e-3)  # 800 steps of 0.05
+
+
+def test_a_reward_model_recovers_the_differences_that_made_the_preferences():
+    truth = np.array([0.0, 1.0, -0.5, 2.0])
+    pairs = np.array([(w, l) for w in range(4) for l in range(4) if w != l])
+    share = ml.sigmoid(truth[pairs[:, 0]] - truth[pairs[:, 1]])
+    reward = np.zeros(4)
+    for _ in range(4000):
+        slope = ml.grad(lambda r: -(ml.log_sigmoid(r[pairs[:, 0]] - r[pairs[:, 1]]) * share).sum())(reward)
+        reward = reward - 0.2 * slope
+    np.testing.assert_allclose(reward - reward[0], truth - truth[0], atol=1e-3)
+
+
+def test_ipo_stops_where_dpo_goes_on():
+    slope = ml.grad(lambda h: ipo_loss(h, zero, zero, zero, beta=0.1))(np.array([5.0]))
+    assert slope == 0
+    assert ml.grad(lambda h: dpo_loss(h, zero, zero, zero, beta=0.1))(np.array([5.0])) < 0
+
+
+def test_kto_raises_what_is_good_and_lowers_what_is_bad():
+    slope = ml.grad(lambda p: kto_loss(p, np.zeros(2), [True, False]))(np.zeros(2))
+    assert slope[0] < 0 < slope[1]
+
+
+def test_advantages_agree_with_their_sums():
+    rewards, values = rng.normal(size=(2, 6)), rng.normal(size=(2, 6))
+    gamma, lam = 0.9, 0.7
+    following = np.pad(values, ((0, 0), (0, 1)))[:, 1:]
+    delta = rewards + gamma * following - values
+    expected = [[sum((gamma * lam) ** k * d[t + k] for k in range(6 - t)) for t in range(6)] for d in delta]
+    np.testing.assert_allclose(advantages(rewards, values, discount=gamma, decay=lam), expected)
+
+
+def test_group_advantages_have_mean_zero_and_spread_one_and_are_zero_for_equal_rewards():
+    result = group_advantages(rng.normal(size=(5, 8)))
+    np.testing.assert_allclose(result.mean(axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose(result.std(axis=1), 1, rtol=1e-6)
+    assert not np.any(group_advantages([3.0, 3.0, 3.0]))
+
+
+def test_the_kl_estimate_has_the_right_mean():
+    p, q = np.array([0.6, 0.3, 0.1]), np.array([0.2, 0.5, 0.3])
+    estimate = kl_estimate(np.log(p), np.log(q))
+    assert np.all(estimate >= 0)
+    assert p @ estimate == pytest.approx(ml.kl_divergence(p, q))
+
+
+def test_labels_of_the_prompt_do_not_count():
+    model = ml.Transformer(ml.Config(vocabulary=7, width=8, layers=1, heads=2, context=8))
+    params, tokens = model.init(rng), rng.integers(0, 7, size=(3, 6))
+    labels = completion_labels(tokens, [2, 3, 5])
+    log_p = completion_log_probabilities(model(params, tokens), labels)
+    by_hand = ml.log_softmax(model(params, tokens))
+    expected = [sum(by_hand[b, t - 1, tokens[b, t]] for t in range(n, 6)) for b, n in enumerate([2, 3, 5])]
+    np.testing.assert_allclose(log_p, expected)
+    np.testing.assert_allclose(-log_p.sum() / 8, model.loss(params, tokens, labels))  # 4 + 3 + 1 tokens
+
+
+def test_lora_begins_as_the_model_it_adapts_learns_and_merges():
+    model = ml.Transformer(ml.llama_config(vocabulary=7, width=8, layers=2, heads=2, hidden=12, context=8))
+    params, tokens = model.init(rng), rng.integers(0, 7, size=(4, 8))
+    adapters = lora_adapters(params, ["query", "value"], 2, rng)
+    before = model(params, tokens)
+    np.testing.assert_array_equal(model(with_adapters(params, adapters), tokens), before)
+    loss = lambda a: model.loss(with_adapters(params, a), tokens, tokens)  # noqa: E731
+    start, state = loss(adapters), adam_init(adapters)
+    for _ in range(60):
+        adapters, state = adam_step(adapters, ml.grad(loss)(adapters), state, learning_rate=0.05)
+    assert loss(adapters) < start - 0.05
+    np.testing.assert_array_equal(model(params, tokens), before)  # the frozen weights have not moved
+    merged = with_adapters(params, adapters)
+    update = merged["blocks"][1]["attention"]["query"] - params["blocks"][1]["attention"]["query"]
+    assert np.linalg.matrix_rank(update) == 2
+    assert merged["blocks"][1]["attention"]["key"] is params["blocks"][1]["attention"]["key"]
+
+
+@pytest.mark.parametrize(
+    ("function", "count"),
+    [
+        (bradley_terry_loss, 2),
+        (dpo_loss, 4),
+        (ipo_loss, 4),
+        (lambda p, r: kto_loss(p, r, [True, False, True], divergence=0.3, gain=1.5), 2),
+        (lambda p, o, r: grpo_loss(p, o, r, np.array([1.0, -1.0, 0.5]), epsilon=0.9), 3),
+        (kl_estimate, 2),
+        (lambda r: clipped_surrogate(r, np.array([1.0, -1.0, 2.0])), 1),
+    ],
+)
+def test_gradients_agree_with_central_differences(function, count):
+    assert ml.check_gradient(function, *rng.normal(size=(count, 3))).error < TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: bradley_terry_loss([1.0], [1.0, 2.0]), ml.ShapeError, "one length"),
+        (lambda: bradley_terry_loss([], []), ml.ShapeError, "at least 1"),
+        (lambda: dpo_loss(zero, zero, zero, zero, beta=0), ValueError, "positive beta"),
+        (lambda: kto_loss(zero, zero, [True, False]), ml.ShapeError, "one mark"),
+        (lambda: kto_loss(zero, zero, [True], divergence=-1), ValueError, "at least 0"),
+        (lambda: advantages([1.0], [1.0, 2.0]), ml.ShapeError, r"\(1,\) and \(2,\)"),
+        (lambda: advantages([1.0], [1.0], decay=2), ValueError, "between 0 and 1"),
+        (lambda: clipped_surrogate([1.0], [1.0, 2.0]), ml.ShapeError, "advantage per ratio"),
+        (lambda: clipped_surrogate([1.0], [1.0], epsilon=2), ValueError, "between 0 and 1"),
+        (lambda: kl_optimal_policy([0.5, 0.5], [1.0, 2.0], beta=-1), ValueError, "positive beta"),
+        (lambda: kl_optimal_policy([0.5, 0.6], [1.0, 2.0], beta=1), ValueError, "distribution"),
+        (lambda: kl_optimal_policy([1.0], [1.0, 2.0], beta=1), ml.ShapeError, "reward per outcome"),
+        (lambda: group_advantages([1.0]), ml.ShapeError, "two answers"),
+        (lambda: completion_labels([[1, 2]], [3]), ValueError, "from 0 to 2"),
+        (lambda: completion_labels([[1, 2]], [1, 2]), ml.ShapeError, "B prompt lengths"),
+        (lambda: completion_log_probabilities(np.zeros((1, 2, 3)), [[1]]), ml.ShapeError, "labels"),
+        (lambda: lora_adapters({"key": np.eye(2)}, ["query"], 1, rng), ValueError, "no matrix called query"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_in_words(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
