@@ -107,16 +107,21 @@ def check(id: str, value) -> None:
 
 def _agree(value, target, entry: Row) -> bool:
     if isinstance(target, dict):
-        return isinstance(value, Mapping) and value.keys() == target.keys() and all(
-            _agree(value[key], target[key], entry) for key in target
+        return (
+            isinstance(value, Mapping)
+            and value.keys() == target.keys()
+            and all(_agree(value[key], target[key], entry) for key in target)
         )
     if isinstance(target, str | bool):
         return isinstance(value, str | bool | np.bool_) and value == target
-    if entry.kind in ("range", "claim", "table") and {np.shape(value), np.shape(target)} == {(), (2,)}:
+    if isinstance(value, str | bool | np.bool_):
+        return False  # True is no 1: a comparison in place of a number
+    if entry.kind in ("range", "claim", "table") and {_shape(value), _shape(target)} == {(), (2,)}:
         number, (low, high) = (value, target) if np.ndim(value) == 0 else (target, value)
-        return bool(low <= number <= high)  # one side is an interval
+        numbers = _is_numeric(number) and _is_numeric([low, high])
+        return numbers and bool(low <= number <= high)  # one side is an interval
     if isinstance(target, list) and not _is_numeric(target):
-        same_length = not isinstance(value, str) and np.ndim(value) > 0 and len(value) == len(target)
+        same_length = _shape(value) != () and len(value) == len(target)
         return same_length and all(_agree(v, t, entry) for v, t in zip(value, target, strict=True))
     try:
         ours, theirs = np.asarray(value), np.asarray(target)
@@ -125,6 +130,13 @@ def _agree(value, target, entry: Row) -> bool:
     if ours.shape != theirs.shape or ours.dtype.kind not in "iufb":
         return False
     return bool(np.allclose(ours, theirs, rtol=_relative(entry), atol=_absolute(entry)))
+
+
+def _shape(value):
+    try:
+        return np.shape(value)
+    except ValueError:  # rows of unequal length
+        return None
 
 
 def _is_numeric(target) -> bool:

@@ -59,6 +59,20 @@ def test_nonsense_is_no_agreement(value):
         reference.check("primer.ch02.ex2.cosine", value)
 
 
+@pytest.mark.parametrize(
+    ("id", "value"),
+    [
+        ("primer.ch06.ex6.total", True),
+        ("primer.ch06.ex6.total", np.True_),
+        ("primer.ch07.table.loss1", [[1], [2, 3]]),
+        ("part2.bpe.merge1", [[1], [2, 3]]),
+    ],
+)
+def test_a_comparison_is_no_number_and_ragged_rows_are_no_interval(id, value):
+    with pytest.raises(reference.ReferenceMismatchError):
+        reference.check(id, value)
+
+
 def test_a_wrong_id_suggests_near_ones():
     with pytest.raises(KeyError, match=r"did you mean primer\.ch02\.ex2\.cosine"):
         reference.row("primer.ch02.ex2.cosin")

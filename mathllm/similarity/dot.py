@@ -10,7 +10,8 @@ from ..errors import ShapeError
 def dot(a, b):
     """Dot product of two vectors, along the last axis.
 
-        a · b = a₁b₁ + a₂b₂ + … + a_d b_d = ‖a‖ ‖b‖ cos θ                           (2.1)
+        a · b = a₁b₁ + a₂b₂ + … + a_d b_d                                           (2.1)
+              = ‖a‖ ‖b‖ cos θ                                                       (2.4)
         ∂(a·b)/∂a = b,      ∂(a·b)/∂b = a
 
     a, b: (..., d)   ->   (...)
