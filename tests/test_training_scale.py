@@ -452,6 +452,43 @@ def test_zero_divides_what_it_says_among_the_workers():
     assert totals == sorted(totals, reverse=True)
 
 
+def square(params, x):
+    return (ml.linear(x, params["W"]) ** 2).mean()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dtype_is_kept_and_parameters_and_batches_are_left_alone(dtype):
+    params = {"W": whole(4, 4).astype(dtype)}
+    x, gradient = whole(4, 4, seed=1).astype(dtype), {"W": whole(4, 4, seed=2).astype(dtype)}
+    for array in (params["W"], x, gradient["W"]):
+        array.flags.writeable = False  # a write would raise
+    results = [
+        ml.data_parallel_gradient(square, params, [x], 2)[1]["W"],
+        ml.zero_step(params, [gradient, gradient], ml.zero_init(params, 2))[0]["W"],
+        ml.mixed_precision_gradient(square, params, x, scale=8.0).gradient["W"],
+        ml.tensor_parallel_network(x, params["W"], params["W"], workers=2),
+        ml.pipeline_gradient(STAGES[2:], [x], lambda y, t: (y - t).mean(), x, x, 2)[1][0],
+        ml.ring_all_reduce([x, x])[0][0],
+    ]
+    assert [result.dtype for result in results] == [dtype] * len(results)
+
+
+def test_read_only_runs_are_fitted():
+    N, D = map(np.ravel, np.meshgrid([1e4, 1e5, 1e6], [1e5, 1e6, 1e7]))
+    L = ml.scaling_loss(N, D)
+    for array in (N, D, L):
+        array.flags.writeable = False
+    np.testing.assert_allclose(ml.fit_scaling_law(N, D, L), LAW, rtol=1e-4)
+
+
+def test_the_loss_scale_grows_after_enough_good_steps_and_only_then():
+    state, scales = ml.LossScale(4.0), []
+    for finite in [True, True, True, False, True, True, True]:
+        state = ml.update_loss_scale(state, finite, interval=3)
+        scales.append(state.scale)
+    assert scales == [4, 4, 8, 4, 4, 4, 8]
+
+
 # ------------------------------------------------------------------------------------------------------------- refusals
 
 
