@@ -1,0 +1,314 @@
+"""GGUF: one file with a model's sizes, its vocabulary and its weights, most of them rounded to four bits or so.
+
+A quantised tensor is a sequence of blocks. Each block keeps a few small integers q and one or two numbers that say
+what they mean: x = d·q, or x = d·q + m. The file is mapped into memory, and a tensor becomes float32 when it is asked
+for, a slice of blocks at a time, so that the pass over it stays in the processor's cache.
+
+    type    block  bits per weight   x
+    Q4_0       32        4.5         d (q − 8)
+    Q4_1       32        5           d q + m
+    Q5_0       32        5.5         d (q − 16)
+    Q5_1       32        6           d q + m
+    Q8_0       32        8.5         d q
+    Q4_K      256        4.5         d s q − d' m,     a scale s and a minimum m of 6 bits for every 32 weights
+    Q5_K      256        5.5         d s q − d' m
+    Q6_K      256        6.5625      d s (q − 32),     a scale s of 8 bits for every 16 weights
+"""
+
+import math
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import suggest
+
+__all__ = ["GGUF", "TensorInfo", "dequantize"]
+
+_SCALARS = {
+    0: "<u1", 1: "<i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?", 10: "<u8", 11: "<i8", 12: "<f8",
+}  # fmt: skip
+_STRING, _ARRAY = 8, 9
+_TYPES = {  # number: name, weights in a block, bytes of a block
+    0: ("F32", 1, 4), 1: ("F16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20), 6: ("Q5_0", 32, 22),
+    7: ("Q5_1", 32, 24), 8: ("Q8_0", 32, 34), 9: ("Q8_1", 32, 36), 10: ("Q2_K", 256, 84), 11: ("Q3_K", 256, 110),
+    12: ("Q4_K", 256, 144), 13: ("Q5_K", 256, 176), 14: ("Q6_K", 256, 210), 24: ("I8", 1, 1), 25: ("I16", 1, 2),
+    26: ("I32", 1, 4), 27: ("I64", 1, 8), 28: ("F64", 1, 8), 30: ("BF16", 1, 2),
+}  # fmt: skip
+_SIZES = {name: (weights, size) for name, weights, size in _TYPES.values()}
+_PLAIN = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "I8": "<i1", "I16": "<i2", "I32": "<i4", "I64": "<i8"}
+_SLICE = 1 << 17  # weights that are dequantised at a time: 512 kB of float32
+
+
+class TensorInfo(NamedTuple):
+    """What the file says about a tensor: its shape (rows first), its type, and where in the file its bytes stand."""
+
+    shape: tuple[int, ...]
+    type: str
+    start: int
+    bytes: int
+
+
+class GGUF(Mapping):
+    """An open GGUF file, version 2 or 3: `.metadata`, and tensors by name, which become float32 when asked for.
+
+    `.tensors` tells shape and type of each without reading it. Shapes are given as NumPy has them: the file lists the
+    axis that varies fastest first.
+
+    Raises: ValueError for a file that is not GGUF, is cut off, or contradicts itself; KeyError for an unknown tensor.
+    Source: the GGUF specification of the project ggml.
+
+    >>> from mathllm import data
+    >>> if data.available("smollm2"):
+    ...     file = GGUF(next(data.path("smollm2").glob("*.gguf")))
+    ...     print(file.metadata["llama.block_count"], file.tensors["token_embd.weight"][:2])
+    30 ((49152, 576), 'Q8_0')
+    """
+
+    def __init__(self, path):
+        self.path = os.fspath(path)
+        size = os.path.getsize(self.path)
+        self._bytes = np.memmap(self.path, np.uint8, "r") if size else np.zeros(0, np.uint8)
+        try:
+            self.metadata, self.tensors = self._read_header()
+        except (UnicodeDecodeError, RecursionError) as error:
+            raise self._error(f"its header cannot be read: {error}") from None
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self.tensors:
+            raise KeyError(f"{self.path} has no tensor {name!r}{suggest(str(name), self.tensors)}")
+        info = self.tensors[name]
+        return dequantize(self._bytes[info.start : info.start + info.bytes], info.type, info.shape)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.tensors)
+
+    def __repr__(self):
+        return f"GGUF({os.path.basename(self.path)}: {len(self)} tensors)"
+
+    def _error(self, problem):
+        return ValueError(f"{self.path} is not a whole GGUF file: {problem}")
+
+    def _read_header(self):
+        head = _Cursor(self._bytes, self._error)
+        if bytes(self._bytes[:4]) != b"GGUF":
+            raise self._error(f"it begins with {bytes(self._bytes[:4])!r} instead of b'GGUF'")
+        head.place = 4
+        version = head.number("<u4")
+        if version not in (2, 3):
+            turned = ", which may mean that its numbers are big-endian" if version & 0xFFFF == 0 else ""
+            raise self._error(f"versions 2 and 3 are read here, and this is version {version}{turned}")
+        tensors, pairs = head.number("<u8"), head.number("<u8")
+        metadata = {}
+        for _ in range(pairs):
+            key = head.text()
+            if key in metadata:
+                raise self._error(f"the key {key!r} occurs twice")
+            metadata[key] = head.value(head.number("<u4"))
+        alignment = metadata.get("general.alignment", 32)
+        if not isinstance(alignment, int) or alignment < 1:
+            raise self._error(f"an alignment of {alignment!r} bytes")
+        found = {}
+        for _ in range(tensors):
+            name = head.text()
+            axes = head.number("<u4")
+            if axes > 8:
+                raise self._error(f"{name} has {axes} axes")
+            shape = tuple(head.number("<u8") for _ in range(axes))[::-1]
+            kind, offset = head.number("<u4"), head.number("<u8")
+            if name in found:
+                raise self._error(f"the tensor {name!r} occurs twice")
+            if kind not in _TYPES:
+                raise self._error(f"{name} is of type number {kind}, which is not known here")
+            found[name] = shape, kind, offset
+        data = -(-head.place // alignment) * alignment
+        return metadata, {name: self._place(name, data, *entry) for name, entry in found.items()}
+
+    def _place(self, name, data, shape, kind, offset):
+        kind, weights, size = _TYPES[kind]
+        if weights > 1 and (not shape or shape[-1] % weights):
+            raise self._error(f"rows of {name} {shape} are no multiple of the {weights} weights in a block of {kind}")
+        length = math.prod(shape) // weights * size
+        if data + offset + length > len(self._bytes):
+            raise self._error(
+                f"{name} ends at byte {data + offset + length:,}, but the file has {len(self._bytes):,} bytes"
+            )
+        return TensorInfo(shape, kind, data + offset, length)
+
+
+class _Cursor:
+    """Reads values one after the other, and says so when the file ends before them."""
+
+    def __init__(self, source, error):
+        self.source, self.error, self.place = source, error, 0
+
+    def take(self, length):
+        if length > len(self.source) - self.place:
+            raise self.error(f"its header ends at byte {len(self.source):,}, where {length:,} more are due")
+        self.place += length
+        return self.source[self.place - length : self.place]
+
+    def number(self, kind):
+        return np.frombuffer(self.take(np.dtype(kind).itemsize), kind)[0].item()
+
+    def text(self):
+        return self.take(self.number("<u8")).tobytes().decode()
+
+    def texts(self, count):
+        """Many strings. A vocabulary has tens of thousands, so this loop does without the cursor's comforts."""
+        end, place = len(self.source), self.place
+        view, length_at, found = memoryview(self.source), struct.Struct("<Q").unpack_from, []
+        for _ in range(count):
+            start = place + 8
+            place = start + length_at(view, place)[0] if start <= end else end + 1
+            if place > end:
+                raise self.error(f"its header ends at byte {end:,}, within a list of {count:,} strings")
+            found.append(str(view[start:place], "utf-8"))
+        self.place = place
+        return found
+
+    def value(self, kind):
+        if kind in _SCALARS:
+            return self.number(_SCALARS[kind])
+        if kind == _STRING:
+            return self.text()
+        if kind != _ARRAY:
+            raise self.error(f"a value of type number {kind}, which is not known here")
+        inner, count = self.number("<u4"), self.number("<u8")
+        if inner in _SCALARS:
+            dtype = np.dtype(_SCALARS[inner])
+            return np.frombuffer(self.take(count * dtype.itemsize), dtype).tolist()
+        if inner == _STRING:
+            return self.texts(count)
+        return [self.value(inner) for _ in range(count)]
+
+
+def dequantize(raw, type: str, shape) -> np.ndarray:
+    """The float32 numbers that the bytes of a tensor stand for (the table above says how).
+
+    raw: bytes or (n,) uint8   type: "F32", "Q4_1", …   shape: of the result   ->   float32 array, writable
+
+    Raises: ValueError for a type that is not supported, or another number of bytes than the shape needs.
+    Source: the definitions of the blocks in ggml's ggml-common.h.
+
+    >>> scale_and_minimum = np.array([0.5, -1.0], np.float16).tobytes()
+    >>> dequantize(scale_and_minimum + bytes(range(16)), "Q4_1", (32,))[:4]
+    array([-1. , -0.5,  0. ,  0.5], dtype=float32)
+    """
+    raw = np.frombuffer(raw, np.uint8)
+    if type not in _DEQUANTIZE and type not in _PLAIN and type != "BF16":
+        known = ", ".join([*_PLAIN, "BF16", *_DEQUANTIZE])
+        raise ValueError(f"dequantize() does not support the type {type!r}; it supports {known}")
+    weights, size = _SIZES[type]
+    count = math.prod(shape)
+    if count % weights or len(raw) != count // weights * size:
+        raise ValueError(
+            f"dequantize() needs {size} bytes for every {weights} weights of {type}, got {len(raw)} for shape {shape}"
+        )
+    if type in _PLAIN:
+        return raw.view(_PLAIN[type]).astype(np.float32).reshape(shape)
+    if type == "BF16":  # the upper half of a float32
+        return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape)
+    blocks = raw.reshape(-1, size)
+    out = np.empty((len(blocks), weights), np.float32)
+    step = _SLICE // weights
+    for i in range(0, len(blocks), step):
+        _DEQUANTIZE[type](blocks[i : i + step], out[i : i + step])
+    return out.reshape(shape)
+
+
+# One function per type: blocks (N, bytes) uint8 -> out (N, weights) float32, written in place.
+
+
+def _halves(blocks, start):
+    """The float16 at byte `start` of every block, as a column of float32."""
+    return np.ascontiguousarray(blocks[:, start : start + 2]).view("<f2").astype(np.float32)  # (N, 1)
+
+
+def _nibbles(packed, out):
+    """Lower four bits of n bytes to the first n places, upper four to the rest."""
+    n = packed.shape[-1]
+    out[..., :n] = packed & 15
+    out[..., n:] = packed >> 4
+
+
+def _fifth_bits(packed, out):
+    """Add 16 where the bit of a weight is set: 32 bits for 32 weights, lowest first."""
+    out += np.unpackbits(packed, axis=-1, bitorder="little") * np.uint8(16)
+
+
+def _q4_0(blocks, out):
+    _nibbles(blocks[:, 2:], out)
+    out -= 8
+    out *= _halves(blocks, 0)
+
+
+def _q4_1(blocks, out):
+    _nibbles(blocks[:, 4:], out)
+    out *= _halves(blocks, 0)
+    out += _halves(blocks, 2)
+
+
+def _q5_0(blocks, out):
+    _nibbles(blocks[:, 6:], out)
+    _fifth_bits(blocks[:, 2:6], out)
+    out -= 16
+    out *= _halves(blocks, 0)
+
+
+def _q5_1(blocks, out):
+    _nibbles(blocks[:, 8:], out)
+    _fifth_bits(blocks[:, 4:8], out)
+    out *= _halves(blocks, 0)
+    out += _halves(blocks, 2)
+
+
+def _q8_0(blocks, out):
+    np.multiply(blocks[:, 2:].view(np.int8), _halves(blocks, 0), out=out)
+
+
+def _q4_k(blocks, out):
+    out = out.reshape(-1, 4, 64)
+    _nibbles(blocks[:, 16:].reshape(-1, 4, 32), out)  # (N, 4, 64)
+    _scale_and_shift_k(blocks, out)
+
+
+def _q5_k(blocks, out):
+    out = out.reshape(-1, 4, 64)
+    _nibbles(blocks[:, 48:].reshape(-1, 4, 32), out)  # (N, 4, 64)
+    bits = blocks[:, None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None] & 1  # (N, 8, 32), 16 to be added for each
+    out += bits.reshape(out.shape) * np.uint8(16)
+    _scale_and_shift_k(blocks, out)
+
+
+def _scale_and_shift_k(blocks, out):
+    """x = d s q − d' m, with s and m of 6 bits for each of the 8 groups of 32 weights, packed into 12 bytes."""
+    first, second, third = blocks[:, 4:8], blocks[:, 8:12], blocks[:, 12:16]
+    scales = np.concatenate([first & 63, third & 15 | first >> 6 << 4], axis=1)  # (N, 8)
+    minima = np.concatenate([second & 63, third >> 4 | second >> 6 << 4], axis=1)  # (N, 8)
+    groups = out.reshape(-1, 8, 32)
+    groups *= (_halves(blocks, 0) * scales)[..., None]
+    groups -= (_halves(blocks, 2) * minima)[..., None]
+
+
+def _q6_k(blocks, out):
+    low = blocks[:, :128].reshape(-1, 2, 1, 64)  # two halves of 128 weights
+    high = blocks[:, 128:192].reshape(-1, 2, 1, 32)
+    four = np.concatenate([low & 15, low >> 4], axis=2).reshape(-1, 2, 4, 32)
+    two = high >> np.arange(0, 8, 2, dtype=np.uint8)[:, None] & 3  # (N, 2, 4, 32)
+    scales = _halves(blocks, 208) * blocks[:, 192:208].view(np.int8)  # (N, 16)
+    groups = out.reshape(-1, 16, 16)
+    groups[...] = (four | two << 4).reshape(groups.shape)
+    groups -= 32
+    groups *= scales[..., None]
+
+
+_DEQUANTIZE = {
+    "Q4_0": _q4_0, "Q4_1": _q4_1, "Q5_0": _q5_0, "Q5_1": _q5_1, "Q8_0": _q8_0,
+    "Q4_K": _q4_k, "Q5_K": _q5_k, "Q6_K": _q6_k,
+}  # fmt: skip

@@ -1,0 +1,356 @@
+"""GGUF: every block becomes the numbers its definition says, and a file that is not whole is refused in words."""
+
+import struct
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mathllm.pretrained import gguf
+from mathllm.pretrained.gguf import GGUF, dequantize
+
+# The blocks as the format defines them, one weight at a time
+
+
+def half(block, start):
+    return struct.unpack_from("<e", block, start)[0]
+
+
+def nibble(packed, i):
+    """Weight i < 16 stands in the lower half of byte i, weight i + 16 in the upper half."""
+    return packed[i % 16] >> 4 * (i // 16) & 15
+
+
+def scale_and_minimum(packed, j):
+    """The 6-bit numbers of group j, as ggml packs eight pairs of them into 12 bytes."""
+    if j < 4:
+        return packed[j] & 63, packed[j + 4] & 63
+    return (
+        packed[j + 4] & 15 | packed[j - 4] >> 6 << 4,
+        packed[j + 4] >> 4 | packed[j] >> 6 << 4,
+    )
+
+
+def k_groups(block, quants, fifth=None):
+    for i in range(256):
+        group, within = divmod(i, 32)
+        q = quants[group // 2 * 32 + within] >> 4 * (group % 2) & 15
+        if fifth is not None:
+            q |= (fifth[within] >> group & 1) << 4
+        scale, minimum = scale_and_minimum(block[4:16], group)
+        yield half(block, 0) * scale * q - half(block, 2) * minimum
+
+
+def q6_k(block):
+    low, high, scales = block[:128], block[128:192], struct.unpack_from("<16b", block, 192)
+    for i in range(256):
+        part, within = divmod(i, 128)
+        row, column = divmod(within, 32)  # four rows of 32 weights share 64 bytes of low and 32 of high bits
+        four = low[64 * part + 32 * (row % 2) + column] >> 4 * (row // 2) & 15
+        two = high[32 * part + column] >> 2 * row & 3
+        yield half(block, 208) * scales[i // 16] * ((four | two << 4) - 32)
+
+
+def five_bits(block, start):
+    bits = int.from_bytes(block[start : start + 4], "little")
+    return [nibble(block[start + 4 :], i) | (bits >> i & 1) << 4 for i in range(32)]
+
+
+SCALAR = {
+    "Q4_0": lambda b: [half(b, 0) * (nibble(b[2:], i) - 8) for i in range(32)],
+    "Q4_1": lambda b: [half(b, 0) * nibble(b[4:], i) + half(b, 2) for i in range(32)],
+    "Q5_0": lambda b: [half(b, 0) * (q - 16) for q in five_bits(b, 2)],
+    "Q5_1": lambda b: [half(b, 0) * q + half(b, 2) for q in five_bits(b, 4)],
+    "Q8_0": lambda b: [half(b, 0) * q for q in struct.unpack_from("<32b", b, 2)],
+    "Q4_K": lambda b: list(k_groups(b, b[16:144])),
+    "Q5_K": lambda b: list(k_groups(b, b[48:176], b[16:48])),
+    "Q6_K": lambda b: list(q6_k(b)),
+}
+LAYOUT = {  # weights, bytes, places of the float16 numbers
+    "Q4_0": (32, 18, (0,)), "Q4_1": (32, 20, (0, 2)), "Q5_0": (32, 22, (0,)), "Q5_1": (32, 24, (0, 2)),
+    "Q8_0": (32, 34, (0,)), "Q4_K": (256, 144, (0, 2)), "Q5_K": (256, 176, (0, 2)), "Q6_K": (256, 210, (208,)),
+}  # fmt: skip
+NUMBERS = {"Q4_0": 2, "Q4_1": 3, "Q5_0": 6, "Q5_1": 7, "Q8_0": 8, "Q4_K": 12, "Q5_K": 13, "Q6_K": 14}
+
+
+def random_blocks(kind, count, rng):
+    """Blocks of random bytes whose float16 numbers are ordinary ones (random bits would often mean infinity)."""
+    _weights, size, halves = LAYOUT[kind]
+    blocks = rng.integers(0, 256, (count, size), dtype=np.uint8)
+    for start in halves:
+        blocks[:, start : start + 2] = rng.normal(size=(count, 1)).astype("<f2").view(np.uint8)
+    return blocks
+
+
+@pytest.mark.parametrize("kind", SCALAR)
+@given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 3))
+def test_blocks_become_what_the_definition_says(kind, seed, count):
+    blocks = random_blocks(kind, count, np.random.default_rng(seed))
+    expected = np.array([SCALAR[kind](block.tobytes()) for block in blocks])
+    found = dequantize(blocks.ravel(), kind, expected.shape)
+    assert found.dtype == np.float32
+    # each float32 operation rounds by 2⁻²⁴ of its result; where a minimum is added, of it, too (6 bits in Q4_K)
+    minima = [63 * abs(half(block.tobytes(), 2)) for block in blocks] if len(LAYOUT[kind][2]) == 2 else [0]
+    np.testing.assert_allclose(found, expected, rtol=2.0**-22, atol=2.0**-22 * max(minima))
+
+
+@pytest.mark.parametrize("kind", SCALAR)
+def test_many_blocks_are_the_single_blocks_side_by_side(kind):
+    count = 2 * gguf._SLICE // LAYOUT[kind][0] + 3  # more than one slice, and a rest
+    blocks = random_blocks(kind, count, np.random.default_rng(1))
+    whole = dequantize(blocks.tobytes(), kind, (count, LAYOUT[kind][0]))
+    some = [0, 1, count // 2 - 1, count // 2, count - 4, count - 3, count - 1]
+    for i in some:
+        assert np.array_equal(whole[i], dequantize(blocks[i].tobytes(), kind, (LAYOUT[kind][0],)))
+
+
+def quantize_q8_0(x):
+    """Rounding to the nearest of 255 steps, one weight at a time."""
+    d = struct.pack("<e", max(map(abs, x)) / 127)
+    step = struct.unpack("<e", d)[0]
+    return d + struct.pack("<32b", *[max(-127, min(127, round(v / step))) if step else 0 for v in x])
+
+
+def quantize_q4_1(x):
+    d, m = struct.pack("<e", (max(x) - min(x)) / 15), struct.pack("<e", min(x))
+    step, low = struct.unpack("<e", d)[0], struct.unpack("<e", m)[0]
+    q = [max(0, min(15, round((v - low) / step))) if step else 0 for v in x]
+    return d + m + bytes(q[i] | q[i + 16] << 4 for i in range(16))
+
+
+@pytest.mark.parametrize(("kind", "quantize", "steps"), [("Q8_0", quantize_q8_0, 254), ("Q4_1", quantize_q4_1, 15)])
+@given(seed=st.integers(0, 2**32 - 1))
+def test_what_was_rounded_comes_back_within_half_a_step(kind, quantize, steps, seed):
+    x = np.random.default_rng(seed).uniform(-1, 1, 32)
+    spread = np.ptp(x) if kind == "Q4_1" else 2 * np.abs(x).max()
+    found = dequantize(quantize(x.tolist()), kind, (32,))
+    # half a step, and what the float16 scale and minimum add: 2⁻¹¹ of each over the whole range
+    assert np.abs(found - x).max() <= 0.5 * spread / steps + 3 * 2.0**-11
+
+
+@given(st.integers(0, 0xFFFF))
+def test_bfloat16_is_the_upper_half_of_a_float32(bits):
+    found = dequantize(struct.pack("<H", bits), "BF16", (1,))
+    assert found.view(np.uint32)[0] == bits << 16
+
+
+def test_plain_types_become_float32():
+    for kind, dtype in [("F32", "<f4"), ("F16", "<f2"), ("F64", "<f8"), ("I8", "i1"), ("I16", "<i2"), ("I32", "<i4")]:
+        found = dequantize(np.array([[1, -2, 3]], dtype).tobytes(), kind, (1, 3))
+        assert found.dtype == np.float32
+        assert found.tolist() == [[1, -2, 3]]
+
+
+def test_an_empty_tensor_is_empty():
+    assert dequantize(b"", "Q4_1", (0, 32)).shape == (0, 32)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((bytes(84), "Q2_K", (256,)), "does not support the type 'Q2_K'; it supports F32, .*Q6_K"),
+        ((bytes(19), "Q4_1", (32,)), "needs 20 bytes for every 32 weights of Q4_1, got 19"),
+        ((bytes(20), "Q4_1", (31,)), "for shape \\(31,\\)"),
+        ((bytes(4), "F32", (2,)), "needs 4 bytes for every 1 weights of F32, got 4 for shape"),
+    ],
+)
+def test_bytes_that_are_no_such_tensor_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        dequantize(*arguments)
+
+
+# Small files, written here from the specification
+
+
+def text(value):
+    return struct.pack("<Q", len(value.encode())) + value.encode()
+
+
+def typed(value):
+    """A metadata value with its type number before it."""
+    if isinstance(value, bool):
+        return struct.pack("<I?", 7, value)
+    if isinstance(value, int):
+        return struct.pack("<IQ", 10, value) if value >= 0 else struct.pack("<Iq", 11, value)
+    if isinstance(value, float):
+        return struct.pack("<Id", 12, value)
+    if isinstance(value, str):
+        return struct.pack("<I", 8) + text(value)
+    inner = [typed(element) for element in value] or [struct.pack("<I", 8)]
+    return struct.pack("<I", 9) + inner[0][:4] + struct.pack("<Q", len(value)) + b"".join(e[4:] for e in inner)
+
+
+def build(metadata=(), tensors=(), version=3, alignment=32):
+    """The bytes of a GGUF file. tensors: (name, shape with rows first, type number, bytes)."""
+    metadata = dict(metadata)
+    head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(metadata))
+    head += b"".join(text(key) + typed(value) for key, value in metadata.items())
+    data = b""
+    for name, shape, kind, content in tensors:
+        data += bytes(-len(data) % alignment)
+        axes = struct.pack(f"<{len(shape)}Q", *shape[::-1])
+        head += text(name) + struct.pack("<I", len(shape)) + axes + struct.pack("<IQ", kind, len(data))
+        data += content
+    return head + bytes(-len(head) % alignment) + data
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content):
+        path = tmp_path / "model.gguf"
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+METADATA = {
+    "name": "ä small model", "layers": 30, "shift": -7, "epsilon": 1e-5, "tied": True, "empty": [],
+    "tokens": ["Ġthe", "", "naïve"], "ids": [3, 1, 2], "scores": [0.5, -1.0], "nested": [[1, 2], [3]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_metadata_come_back_as_python_values(write, version):
+    file = GGUF(write(build(METADATA, version=version)))
+    assert file.metadata == METADATA
+    assert len(file) == 0
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=8),
+        st.one_of(st.text(max_size=20), st.booleans(), st.integers(-(2**63), 2**64 - 1), st.lists(st.text(max_size=5))),
+        max_size=5,
+    )
+)
+def test_any_metadata_come_back(tmp_path_factory, metadata):
+    path = tmp_path_factory.mktemp("gguf") / "m.gguf"
+    metadata.pop("general.alignment", None)
+    path.write_bytes(build(metadata))
+    assert GGUF(path).metadata == metadata
+
+
+@pytest.mark.parametrize("alignment", [32, 64, 8])
+def test_tensors_come_back_by_name_with_rows_first(write, alignment):
+    rng = np.random.default_rng(2)
+    matrix, vector = rng.normal(size=(2, 3)).astype("<f4"), rng.normal(size=5).astype("<f2")
+    blocks = random_blocks("Q4_1", 4, rng)
+    tensors = [("m", (2, 3), 0, matrix.tobytes()), ("v", (5,), 1, vector.tobytes())]
+    tensors += [("q", (2, 64), 3, blocks.tobytes())]
+    file = GGUF(write(build({"general.alignment": alignment}, tensors, alignment=alignment)))
+    assert list(file) == ["m", "v", "q"]
+    assert [info[:2] for info in file.tensors.values()] == [((2, 3), "F32"), ((5,), "F16"), ((2, 64), "Q4_1")]
+    assert np.array_equal(file["m"], matrix)
+    assert np.array_equal(file["v"], vector.astype(np.float32))
+    assert np.array_equal(file["q"].ravel(), [x for b in blocks for x in np.float32(SCALAR["Q4_1"](b.tobytes()))])
+
+
+def test_a_tensor_is_a_copy_that_may_be_written(write):
+    file = GGUF(write(build((), [("m", (2,), 0, np.array([1, 2], "<f4").tobytes())])))
+    file["m"][0] = 9
+    assert file["m"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_each_quantised_type_is_known_by_its_number(write, kind):
+    blocks = random_blocks(kind, 2, np.random.default_rng(3))
+    file = GGUF(write(build((), [("w", (2, LAYOUT[kind][0]), NUMBERS[kind], blocks.tobytes())])))
+    assert file.tensors["w"].type == kind
+    assert np.array_equal(file["w"], dequantize(blocks.ravel(), kind, (2, LAYOUT[kind][0])))
+
+
+def test_an_unknown_name_is_met_with_the_nearest(write):
+    file = GGUF(write(build((), [("blk.0.attn_q.weight", (1,), 0, bytes(4))])))
+    with pytest.raises(KeyError, match=r"did you mean blk\.0\.attn_q\.weight"):
+        file["blk.0.attn_p.weight"]
+
+
+def test_a_file_cut_off_anywhere_is_refused_in_words(write):
+    content = build(METADATA, [("w", (3, 32), 3, bytes(60)), ("v", (2,), 0, bytes(8))])
+    for end in range(len(content)):
+        with pytest.raises(ValueError, match="is not a whole GGUF file: "):
+            GGUF(write(content[:end]))
+
+
+WHOLE = build({"a": 1}, [("w", (2,), 0, bytes(8))])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "begins with b''"),
+        (b"GGML" + WHOLE[4:], "begins with b'GGML'"),
+        (b"GGUF" + struct.pack("<I", 1) + WHOLE[8:], "this is version 1"),
+        (b"GGUF" + struct.pack(">I", 3) + WHOLE[8:], "big-endian"),
+        (build({"a": 1}).replace(struct.pack("<I", 10), struct.pack("<I", 77)), "a value of type number 77"),
+        (build((), [("w", (2,), 4, bytes(8))]), "w is of type number 4"),
+        (build((), [("w", (2, 31), 3, bytes(40))]), r"rows of w \(2, 31\) are no multiple of the 32"),
+        (build((), [("w", (2,), 0, bytes(8)), ("w", (2,), 0, bytes(8))]), "'w' occurs twice"),
+        (build((), [("w", (1,) * 9, 0, bytes(8))]), "w has 9 axes"),
+        (build({"general.alignment": 0}), "alignment of 0"),
+        (build({"general.alignment": "x"}), "alignment of 'x'"),
+        (build((), [("w", (2**62, 2**62), 0, bytes(8))]), "w ends at byte"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 2**60) + bytes(64), "twice"),
+        (build({"a": "é"}).replace("é".encode(), b"\xff\xfe"), "cannot be read"),
+        (build({"a": ["b"]}).replace(text("b"), struct.pack("<Q", 2**63) + b"b"), "within a list"),
+    ],
+)
+def test_a_file_that_contradicts_itself_is_refused_in_words(write, content, message):
+    with pytest.raises(ValueError, match=message):
+        GGUF(write(content))
+
+
+@given(st.data())
+def test_no_damage_to_the_header_makes_anything_but_a_clear_error(tmp_path_factory, data):
+    content = bytearray(build({"general.alignment": 32, "t": ["a", "b"], "n": [[1]]}, [("w", (1, 32), 3, bytes(20))]))
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("gguf") / "m.gguf"
+    path.write_bytes(content)
+    problem = ""
+    try:
+        file = GGUF(path)
+        assert all(file[name].shape == info.shape for name, info in file.tensors.items())
+    except ValueError as error:
+        problem = str(error)
+    assert not problem or "is not a whole GGUF file" in problem or "does not support" in problem
+
+
+# SmolLM2's file
+
+
+def test_the_file_of_smollm2_has_its_known_sizes_and_types(needs):
+    file = GGUF(next(needs("smollm2").glob("*.gguf")))
+    assert file.metadata["general.architecture"] == "llama"
+    assert file.tensors["token_embd.weight"][:2] == ((49152, 576), "Q8_0")
+    assert {info.type for info in file.tensors.values()} == {"Q4_1", "Q8_0", "F32"}
+    assert sum(np.prod(info.shape) for info in file.tensors.values()) == 134_515_008
+
+
+def test_blocks_of_smollm2_become_what_the_definition_says(needs):
+    file = GGUF(next(needs("smollm2").glob("*.gguf")))
+    for name, kind in [("token_embd.weight", "Q8_0"), ("blk.7.ffn_down.weight", "Q4_1")]:
+        info, found = file.tensors[name], file[name].ravel()
+        for block in (0, 17, info.bytes // LAYOUT[kind][1] - 1):
+            raw = file._bytes[info.start + block * LAYOUT[kind][1] :][: LAYOUT[kind][1]].tobytes()
+            np.testing.assert_allclose(found[32 * block : 32 * block + 32], SCALAR[kind](raw), rtol=1e-6, atol=1e-7)
+
+
+def test_all_of_smollm2_as_float32_needs_less_than_1_gb(needs):
+    path = next(needs("smollm2").glob("*.gguf"))
+    program = textwrap.dedent(f"""
+        import resource
+        from mathllm.pretrained.gguf import GGUF
+        file = GGUF({str(path)!r})
+        tensors = dict(file)
+        print(sum(t.nbytes for t in tensors.values()), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    size, peak = map(int, done.stdout.split())
+    assert size == 4 * 134_515_008
+    assert peak < 1e9
