@@ -143,7 +143,7 @@ def apply_merges(word: str | bytes, ranks: Mapping[tuple, int]) -> list:
     while queue:
         rank, i = heapq.heappop(queue)
         j = after[i]
-        if symbols[i] is None or j == size or ranks.get((symbols[i], symbols[j])) != rank:
+        if j == size or ranks.get((symbols[i], symbols[j])) != rank:
             continue  # one of the two has been joined to another symbol
         symbols[i], symbols[j] = symbols[i] + symbols[j], None
         after[i] = after[j]
