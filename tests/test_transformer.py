@@ -292,6 +292,7 @@ def test_the_same_seed_gives_the_same_model():
         (lambda: model_of("gpt2")[0](model_of("gpt2")[1], np.zeros((1, 17), int)), ml.ShapeError, "16 tokens, got 17"),
         (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [[11]]), ValueError, "0 to 10, got 11"),
         (lambda: model_of("translator")[0](model_of("translator")[1], TOKENS), ValueError, "source=tokens"),
+        (lambda: forward_flops(CONFIGS["translator"], 8), ValueError, "one sequence"),
         (lambda: layer_norm(np.ones(3), np.ones(2), np.ones(2)), ml.ShapeError, r"\(2,\) for \(3,\)"),
         (lambda: batch_norm(np.ones((1, 3)), np.ones(3), np.ones(3)), ml.ShapeError, "two examples"),
         (lambda: feed_forward(np.ones(2), {"up": np.eye(2), "down": np.eye(2)}, activation="x"), ValueError, "gelu"),

@@ -55,6 +55,7 @@ def forward_flops(config: Config, length: int) -> int:
         2·T·(weights that multiply) + 4·L·T²·H·K   (scores and their use; no saving by the causal mask) (12.10)
 
     Training costs three times as much: the backward pass is two products for each one forward.
+    Raises: ValueError for a model with an encoder of its own, which reads a second sequence.
     Source: 001, §7.4 and 9.2.
 
     >>> from mathllm.transformer import gpt2_config
@@ -62,6 +63,8 @@ def forward_flops(config: Config, length: int) -> int:
     '2.92e+11'
     """
     c = config
+    if c.encoder_layers:
+        raise ValueError("forward_flops() counts one sequence; a model with an encoder reads two")
     queries, keys = c.heads * c.head_width, c.kv_heads * c.head_width
     network = c.width * c.hidden * (3 if c.gated else 2)
     if c.experts:

@@ -65,7 +65,7 @@ squared components, then the length $\\lVert v\\rVert$.
 
 
 def _own_vector(rng):
-    """Four components from 1 to 9, the second one negative, so that signs matter."""
+    """Four components of size 1 to 9, every second one negative, so that signs matter."""
     return {"v": (rng.integers(1, 10, size=4) * [1, -1, 1, -1]).tolist()}
 
 
@@ -223,9 +223,9 @@ Build it from squares, sums and roots: `np.linalg.norm` would do the job, and yo
             score=6,
         ),
         Mistake(
-            lambda x: np.sqrt(np.sum(np.square(x, dtype=np.float64), axis=-1)),
+            lambda x: ml.norm(x.astype(np.float64)),
             "Right, but float32 became float64 on the way. Let NumPy keep the dtype.",
-            score=6,
+            score=7,
         ),
         Mistake(
             lambda x: np.sqrt(np.sum(x * x, axis=-1)),
