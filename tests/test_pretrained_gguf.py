@@ -299,6 +299,7 @@ WHOLE = build({"a": 1}, [("w", (2,), 0, bytes(8))])
         (build({"a": "é"}).replace("é".encode(), b"\xff\xfe"), "cannot be read"),
         (build({"a": ["b"]}).replace(text("b"), struct.pack("<Q", 2**63) + b"b"), "within a list"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "file",
 )
 def test_a_file_that_contradicts_itself_is_refused_in_words(write, content, message):
     with pytest.raises(ValueError, match=message):
