@@ -101,6 +101,12 @@ def test_the_power_zero_has_no_slope_not_even_at_zero():
     assert ml.grad(lambda x: (x**0).sum())(np.array([0.0, 2.0])).tolist() == [0, 0]
 
 
+def test_an_argument_without_a_gradient_stops_the_way_back():
+    fixed = ml.primitive(lambda x, y: (x * y, lambda dy: (None, dy * x)))
+    gradient = ml.grad(lambda p: fixed(p["x"] * 2, p["y"]))({"x": 3.0, "y": 4.0})
+    assert {name: float(slope) for name, slope in gradient.items()} == {"x": 0, "y": 6}
+
+
 def test_a_long_chain_needs_no_recursion():
     def chain(x):
         for _ in range(5000):
@@ -201,6 +207,7 @@ def test_options_cannot_be_differentiated():
         (lambda: ml.grad(lambda x: x.sum())(np.arange(3)), TypeError, "floating-point"),
         (lambda: ml.grad(lambda x: None)(1.0), TypeError, "return numbers, got None"),
         (lambda: ml.grad(lambda x: ml.grad(ml.norm)(x).sum())(np.ones(2)), TypeError, "hessian_vector_product"),
+        (lambda: ml.grad(lambda x: (x * (x == 1)).sum())(np.ones(2)), TypeError, "not compared"),
         (lambda: ml.grad(lambda x: np.exp(x))(1.0), TypeError, "ufunc"),
         (lambda: ml.grad(lambda x: np.asarray(x))(1.0), TypeError, "do not record"),
         (lambda: ml.grad(lambda x: ml.norm([x, x]))(1.0), TypeError, "list of tensors"),

@@ -105,12 +105,14 @@ def _backpropagate(output: Tensor, cotangent) -> dict[int, np.ndarray]:
     """The gradients of the leaves below `output`, by id: every pullback runs once, after all who use its value."""
     gradients = {id(output): cotangent}
     for tensor in _last_to_first(output):
-        if tensor.pullback is None:
+        if tensor.pullback is None or id(tensor) not in gradients:
             continue
         contributions = tensor.pullback(gradients.pop(id(tensor)))
         if not isinstance(contributions, tuple):
             contributions = (contributions,)
         for position, parent in tensor.parents:
+            if contributions[position] is None:
+                continue
             contribution = np.asarray(sum_to(contributions[position], parent.shape), parent.dtype)
             so_far = gradients.get(id(parent))
             gradients[id(parent)] = contribution if so_far is None else so_far + contribution

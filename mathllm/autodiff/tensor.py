@@ -139,6 +139,11 @@ class Tensor:
     def __len__(self):
         return len(self.value)
 
+    def __eq__(self, other):
+        raise TypeError("a tensor is not compared, for a comparison has no slope: use tensor.value")
+
+    __hash__ = object.__hash__
+
     def __array__(self, *_, **__):
         raise TypeError("NumPy functions do not record gradients: use the primitives of mathllm, or tensor.value")
 
