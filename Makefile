@@ -36,6 +36,10 @@ test: setup $(DATA) lint check-source  ## prove everything: code, exercises, not
 quick: setup $(DATA) lint check-source  ## the same without the notebooks and the site (under two minutes)
 	@$(PYTEST) -m "not slow" --ignore tests/notebooks --ignore tests/site
 
+parity: setup  ## compare values and gradients with PyTorch and transformers (fetches them; one minute)
+	@sh tools/set_up_parity.sh
+	@.venv-parity/bin/python -m pytest -q tests/parity
+
 lint: setup  ## check the style of the code
 	@ruff check --quiet .
 
@@ -52,8 +56,8 @@ lock: setup  ## pin the newest versions that fit pyproject.toml into requirement
 	@uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade \
 	    --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements.lock
 
-clean:  ## remove what was built; text, notebooks, data and .venv stay
+clean:  ## remove what was built; text, notebooks, data, .venv and .venv-parity stay
 	@rm -rf _site dist build .pytest_cache .ruff_cache .hypothesis *.egg-info
-	@find . -name $(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find . -name '$(VENV)*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help lab setup data test quick lint check-source notebooks site lock clean
+.PHONY: help lab setup data test quick parity lint check-source notebooks site lock clean

@@ -27,6 +27,12 @@ ROOT = Path(__file__).resolve().parents[1]
 EXERCISES = ROOT / "exercises"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCK = [Requirement(line) for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()]
+PARITY = ROOT / "tests" / "parity"
+PEERS = [
+    Requirement(line)
+    for line in (PARITY / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
 CONDA = [entry for entry in ENVIRONMENT["dependencies"] if isinstance(entry, str)]
 PIP = next(entry["pip"] for entry in ENVIRONMENT["dependencies"] if isinstance(entry, dict))
@@ -65,9 +71,18 @@ def test_the_installed_packages_are_the_locked_ones():
         assert pin.specifier.contains(metadata.version(pin.name)), pin
 
 
+def test_the_peers_of_make_parity_are_pinned_once():
+    """Either in the lock, which is pip's constraint there, or by themselves."""
+    locked = {canonicalize_name(pin.name) for pin in LOCK}
+    for peer in PEERS:
+        pinned = [specifier.operator for specifier in peer.specifier] == ["=="]
+        assert pinned != (canonicalize_name(peer.name) in locked), peer
+
+
 def imported_packages():
-    """The packages from outside that any of our programs imports."""
+    """The packages from outside that any of our programs imports, and the program; the peers have their own list."""
     programs = [path for name in ("mathllm", "exercises", "tools", "tests") for path in (ROOT / name).rglob("*.py")]
+    programs = [path for path in programs if PARITY not in path.parents]
     for path in [*programs, ROOT / "book" / "conf.py"]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):

@@ -1,0 +1,284 @@
+"""Every primitive that PyTorch has, too: the same value and the same gradients, in float64 and float32.
+
+The pullbacks of mathllm are derived by hand; PyTorch's come from its own kernels. Both get the same random cotangent.
+"""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mathllm as ml
+
+WITHIN = {"float64": 1e-12, "float32": 1e-5}
+
+
+def normal(*shape):
+    return lambda rng: rng.normal(size=shape)
+
+
+def spread(*shape):
+    """Numbers of very different size: 10⁻³ to 10²."""
+    return lambda rng: rng.normal(size=shape) * 10.0 ** rng.uniform(-3, 2, size=shape)
+
+
+def probabilities(*shape):
+    return lambda rng: rng.dirichlet(np.ones(shape[-1]), size=shape[:-1])
+
+
+def positive(*shape):
+    return lambda rng: rng.uniform(0.01, 5, size=shape)
+
+
+def extreme(*shape):
+    return lambda rng: rng.uniform(-1e4, 1e4, size=shape)
+
+
+# name, ours, theirs, what draws each argument
+ELEMENTWISE = [
+    ("relu", ml.relu, F.relu),
+    ("leaky_relu", ml.leaky_relu, F.leaky_relu),
+    ("sigmoid", ml.sigmoid, torch.sigmoid),
+    ("tanh", ml.tanh, torch.tanh),
+    ("gelu", ml.gelu, F.gelu),
+    ("gelu_tanh", ml.gelu_tanh, lambda x: F.gelu(x, approximate="tanh")),
+    ("silu", ml.silu, F.silu),
+    ("softplus", ml.softplus, lambda x: F.softplus(x, threshold=40)),  # not cut off at e^−20
+    ("log_sigmoid", ml.log_sigmoid, F.logsigmoid),
+    ("erf", ml.erf, torch.erf),
+]
+CASES = [
+    *[(name, ours, theirs, [spread(50, 3)]) for name, ours, theirs in ELEMENTWISE],
+    ("exp", ml.exp, torch.exp, [normal(5, 4)]),
+    ("log", ml.log, torch.log, [positive(5, 4)]),
+    ("dot", ml.dot, lambda a, b: torch.linalg.vecdot(a, b), [normal(4, 1, 6), normal(3, 6)]),
+    ("norm", ml.norm, lambda x: torch.linalg.vector_norm(x, dim=-1), [spread(2, 5, 7)]),
+    ("normalize", ml.normalize, lambda x: F.normalize(x, dim=-1), [normal(2, 5, 7)]),
+    ("distance", ml.distance, lambda a, b: F.pairwise_distance(a, b, eps=0), [normal(5, 7), normal(5, 7)]),
+    ("frobenius_norm", ml.frobenius_norm, lambda W: torch.linalg.matrix_norm(W, "fro"), [normal(2, 5, 7)]),
+    ("cosine_similarity", ml.cosine_similarity, lambda a, b: F.cosine_similarity(a, b, dim=-1),
+     [normal(4, 1, 6), normal(3, 6)]),
+    ("softmax", ml.softmax, lambda z: F.softmax(z, dim=-1), [spread(4, 9)]),
+    ("softmax, first axis", lambda z: ml.softmax(z, axis=0), lambda z: F.softmax(z, dim=0), [spread(4, 9)]),
+    ("softmax, temperature", lambda z: ml.softmax(z, temperature=0.7), lambda z: F.softmax(z / 0.7, dim=-1),
+     [normal(4, 9)]),
+    ("log_softmax", ml.log_softmax, lambda z: F.log_softmax(z, dim=-1), [spread(4, 9)]),
+    ("log_sum_exp", ml.log_sum_exp, lambda z: torch.logsumexp(z, dim=-1), [spread(4, 9)]),
+    ("log_add_exp", ml.log_add_exp, torch.logaddexp, [normal(4, 9), normal(4, 9)]),
+    ("kl_divergence", ml.kl_divergence, lambda p, q: F.kl_div(q.log(), p, reduction="none").sum(-1),
+     [probabilities(4, 9), probabilities(4, 9)]),
+    ("entropy", ml.entropy, lambda p: torch.special.entr(p).sum(-1), [probabilities(4, 9)]),
+    ("swiglu", ml.swiglu, lambda g, v: F.silu(g) * v, [normal(4, 9), normal(4, 9)]),
+    ("layer_norm", ml.layer_norm, lambda x, g, b: F.layer_norm(x, x.shape[-1:], g, b),
+     [spread(2, 5, 7), normal(7), normal(7)]),
+    ("rms_norm", lambda x, g: ml.rms_norm(x, g, epsilon=1e-6), lambda x, g: F.rms_norm(x, x.shape[-1:], g, 1e-6),
+     [spread(2, 5, 7), normal(7)]),
+    ("batch_norm", ml.batch_norm, lambda x, g, b: F.batch_norm(x, None, None, g, b, training=True),
+     [spread(6, 7), normal(7), normal(7)]),
+]  # fmt: skip
+
+
+def compared(agree, name, ours, theirs, arrays, rng):
+    """Value and gradients of one function at the same place with the same cotangent."""
+    dtype = arrays[0].dtype.name
+    within = WITHIN[dtype]
+    tensors = [torch.from_numpy(x.copy()).requires_grad_() for x in arrays]
+    value = theirs(*tensors)
+    cotangent = np.asarray(rng.normal(size=tuple(value.shape)), arrays[0].dtype)
+    value.backward(torch.from_numpy(cotangent))
+    our_value, pullback = ml.vjp(ours, *arrays)
+    agree(name, f"value, {dtype}", our_value, value, within=within)
+    for ours_, tensor in zip(pullback(cotangent), tensors, strict=True):
+        agree(name, f"gradients, {dtype}", ours_, tensor.grad, within=within)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("name", "ours", "theirs", "draws"), CASES, ids=[case[0] for case in CASES])
+def test_value_and_gradients_are_those_of_pytorch(agree, name, ours, theirs, draws, dtype):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        compared(agree, name, ours, theirs, [draw(rng).astype(dtype) for draw in draws], rng)
+
+
+EXTREME = [case for case in CASES if case[0] in {
+    "relu", "sigmoid", "tanh", "gelu", "gelu_tanh", "silu", "softplus", "log_sigmoid", "softmax", "log_softmax",
+    "log_sum_exp",
+}]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "ours", "theirs", "draws"), EXTREME, ids=[case[0] for case in EXTREME])
+def test_numbers_up_to_ten_thousand_give_what_pytorch_gives(agree, name, ours, theirs, draws):
+    rng = np.random.default_rng(0)
+    compared(agree, f"{name}, ±10⁴", ours, theirs, [extreme(20, 9)(rng)], rng)
+
+
+# Where hypothesis chooses the sizes
+
+
+@given(st.integers(1, 6), st.integers(1, 8), st.integers(0, 2**32 - 1))
+def test_norms_agree_at_every_size(rows, width, seed):
+    rng = np.random.default_rng(seed)
+    x, gain, bias = rng.normal(size=(rows, width)), rng.normal(size=width), rng.normal(size=width)
+    theirs = F.layer_norm(torch.tensor(x), (width,), torch.tensor(gain), torch.tensor(bias))
+    np.testing.assert_allclose(ml.layer_norm(x, gain, bias), theirs, rtol=1e-9, atol=1e-12)
+    theirs = F.rms_norm(torch.tensor(x), (width,), torch.tensor(gain), 1e-6)
+    np.testing.assert_allclose(ml.rms_norm(x, gain, epsilon=1e-6), theirs, rtol=1e-9, atol=1e-12)
+
+
+# Ids and labels
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_embedding_adds_up_the_gradients_of_a_row_that_is_used_twice(agree, dtype):
+    rng = np.random.default_rng(0)
+    ids = np.array([[2, 0, 2], [1, 2, 4]])
+    compared(
+        agree, "embedding", lambda table: ml.embedding(table, ids), lambda table: F.embedding(torch.tensor(ids), table),
+        [rng.normal(size=(5, 3)).astype(dtype)], rng,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_cross_entropy_leaves_ignored_labels_out_as_pytorch_does(agree, reduction, dtype):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 9, size=(3, 5))
+    labels[0, :2] = labels[2, 4] = -100
+    for scale in (1, 100):
+
+        def theirs(logits):
+            return F.cross_entropy(logits.transpose(1, 2), torch.tensor(labels), reduction=reduction)
+
+        compared(
+            agree, f"cross_entropy, {reduction}", lambda z: ml.cross_entropy(z, labels, reduction=reduction), theirs,
+            [(scale * rng.normal(size=(3, 5, 9))).astype(dtype)], rng,
+        )  # fmt: skip
+
+
+# Attention
+
+
+def heads(rng, dtype, groups=1):
+    """Queries (2, 4, 5, 6) and keys and values of 4/groups heads and 7 positions."""
+    sizes = [(2, 4, 5, 6), (2, 4 // groups, 7, 6), (2, 4 // groups, 7, 3)]
+    return [rng.normal(size=size).astype(dtype) for size in sizes]
+
+
+def math_kernel():
+    """PyTorch's readable implementation: its fused ones want equal widths of keys and values."""
+    return torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("kind", ["full", "causal", "padding", "sliding window", "bias", "scale"])
+def test_attention_agrees_under_every_mask(agree, kind, dtype):
+    rng = np.random.default_rng(0)
+    query, key, value = heads(rng, dtype)
+    mask = {
+        "causal": ml.causal_mask(5, 7),
+        "padding": ml.padding_mask([[1, 1, 1, 1, 1, 0, 0], [0, 1, 1, 1, 1, 1, 1]]),
+        "sliding window": ml.sliding_window_mask(5, 3, 7),
+    }.get(kind)
+    bias = ml.alibi_bias(4, 5, 7).astype(dtype) if kind == "bias" else None
+    scale = 0.2 if kind == "scale" else None
+    both = mask if mask is not None else bias
+
+    def theirs(q, k, v):
+        allowed = None if both is None else torch.tensor(both).expand(2, 4, 5, 7)
+        with math_kernel():
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, scale=scale)
+
+    compared(
+        agree, f"attention, {kind}", lambda q, k, v: ml.attention(q, k, v, mask, bias, scale=scale), theirs,
+        [query, key, value], rng,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_query_that_may_see_nothing_gets_zeros_and_passes_nothing_back(agree, dtype):
+    rng = np.random.default_rng(0)
+    mask = np.ones((5, 7), bool)
+    mask[2] = False
+
+    def theirs(q, k, v):
+        with math_kernel():
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(mask))
+
+    compared(
+        agree, "attention, nothing to see", lambda q, k, v: ml.attention(q, k, v, mask), theirs,
+        heads(rng, dtype), rng,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_flash_attention_agrees_with_the_kernels_of_pytorch(agree, causal, dtype):
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=(2, 4, 70, 8)).astype(dtype) for _ in range(3)]
+    compared(
+        agree, f"flash_attention{', causal' if causal else ''}",
+        lambda q, k, v: ml.flash_attention(q, k, v, causal=causal, block_size=16),
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal), arrays, rng,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("kv_heads", [4, 2, 1])
+def test_multi_head_attention_shares_keys_as_grouped_queries_do_in_pytorch(agree, kv_heads, dtype):
+    rng = np.random.default_rng(0)
+    width, mask = 24, ml.causal_mask(5)
+    shapes = [(2, 5, width), (width, width), (width, 6 * kv_heads), (width, 6 * kv_heads), (width, width), (width,)]
+    arrays = [rng.normal(size=shape).astype(dtype) / np.sqrt(shape[0]).astype(dtype) for shape in shapes]
+
+    def ours(x, wq, wk, wv, wo, bias):
+        params = {"query": wq, "key": wk, "value": wv, "output": wo, "query_bias": bias}
+        return ml.multi_head_attention(x, params, heads=4, kv_heads=kv_heads, mask=mask)
+
+    def theirs(x, wq, wk, wv, wo, bias):
+        q, k, v = ((x @ w + b).unflatten(-1, (-1, 6)).transpose(1, 2) for w, b in ((wq, bias), (wk, 0), (wv, 0)))
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        return mixed.transpose(1, 2).flatten(2) @ wo
+
+    name = {4: "multi-head", 2: "grouped-query", 1: "multi-query"}[kv_heads]
+    compared(agree, f"multi_head_attention, {name}", ours, theirs, arrays, rng)
+
+
+def test_multi_head_attention_is_that_of_the_pytorch_module(agree):
+    rng = np.random.default_rng(0)
+    module = torch.nn.MultiheadAttention(12, 3, batch_first=True, dtype=torch.float64)
+    parts = ("query", "key", "value")
+    weights, biases = module.in_proj_weight.detach().numpy(), rng.normal(size=36)
+    output = module.out_proj
+    with torch.no_grad():
+        module.in_proj_bias.copy_(torch.tensor(biases))
+        output.bias.copy_(torch.tensor(rng.normal(size=12)))
+    params = {part: w.T for part, w in zip(parts, np.split(weights, 3), strict=True)}
+    params |= {f"{part}_bias": b for part, b in zip(parts, np.split(biases, 3), strict=True)}
+    params |= {"output": output.weight.detach().numpy().T, "output_bias": output.bias.detach().numpy()}
+    marks = np.array([[1, 1, 1, 1], [1, 1, 0, 0]])
+    compared(
+        agree, "multi_head_attention, module",
+        lambda x: ml.multi_head_attention(x, params, heads=3, mask=ml.padding_mask(marks)),
+        lambda x: module(x, x, x, key_padding_mask=torch.tensor(marks == 0), need_weights=False)[0],
+        [rng.normal(size=(2, 4, 12))], rng,
+    )  # fmt: skip
+
+
+# Dropout: both draw their own masks, so the rule is compared, not the draw
+
+
+def test_dropout_scales_what_it_keeps_as_pytorch_does():
+    rng = np.random.default_rng(0)
+    x = np.full(20_000, 1.7)
+    tensor = torch.tensor(x, requires_grad=True)
+    theirs = F.dropout(tensor, 0.3)
+    theirs.sum().backward()
+    ours, pullback = ml.vjp(lambda x: ml.dropout(x, rate=0.3, rng=rng), x)
+    (slopes,) = pullback(np.ones_like(x))
+    theirs, their_slopes = theirs.detach().numpy(), tensor.grad.numpy()
+    np.testing.assert_allclose(np.unique(ours), np.unique(theirs), rtol=1e-14)  # 0 and 1.7/0.7
+    np.testing.assert_allclose(np.unique(slopes), np.unique(their_slopes), rtol=1e-14)
+    assert abs(np.mean(ours == 0) - np.mean(theirs == 0)) < 0.02  # five standard errors of the difference
+    np.testing.assert_array_equal(slopes == 0, ours == 0)
