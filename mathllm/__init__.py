@@ -8,6 +8,7 @@
 from . import (
     alignment,
     autodiff,
+    backpropagation,
     errors,
     exponentials,
     gradient_descent,
@@ -25,6 +26,7 @@ from . import softmax as _softmax
 from .alignment import *  # noqa: F403
 from .attention import *  # noqa: F403
 from .autodiff import *  # noqa: F403
+from .backpropagation import *  # noqa: F403
 from .cross_entropy import *  # noqa: F403
 from .errors import *  # noqa: F403
 from .exponentials import *  # noqa: F403
@@ -49,6 +51,7 @@ __all__ = [
     *probability.__all__,
     *_softmax.__all__,
     *_attention.__all__,
+    *backpropagation.__all__,
     *_cross_entropy.__all__,
     *gradients.__all__,
     *transformer.__all__,
