@@ -134,7 +134,7 @@ def test_nearest_does_not_change_the_table(animals):
 
 def test_padding_changes_nothing_in_a_pooled_sentence():
     sentence = rng.normal(size=(3, 4))
-    padded = np.concatenate([sentence, np.full((2, 4), 99.0)])
+    padded = np.concatenate([sentence, [[99.0] * 4, [np.nan] * 4]])
     np.testing.assert_allclose(ml.mean_pool(padded, [1, 1, 1, 0, 0]), ml.mean_pool(sentence))
 
 

@@ -62,7 +62,8 @@ def mean_pool(x, mask=None):
     def pullback(ds):
         return weights * ds[..., None, :], None
 
-    return np.sum(weights * x, axis=-2), pullback
+    real = np.where(mask[..., None] == 1, x, 0)  # what stands in the padding does not matter, not even NaN
+    return np.sum(weights * real, axis=-2), pullback
 
 
 def info_nce(queries, keys, temperature: float = 0.07):
