@@ -13,6 +13,7 @@ from . import (
     exponentials,
     gradient_descent,
     gradients,
+    inference,
     matrices,
     probability,
     similarity,
@@ -32,6 +33,7 @@ from .errors import *  # noqa: F403
 from .exponentials import *  # noqa: F403
 from .gradient_descent import *  # noqa: F403
 from .gradients import *  # noqa: F403
+from .inference import *  # noqa: F403
 from .matrices import *  # noqa: F403
 from .probability import *  # noqa: F403
 from .similarity import *  # noqa: F403
@@ -56,6 +58,7 @@ __all__ = [
     *gradients.__all__,
     *transformer.__all__,
     *training.__all__,
+    *inference.__all__,
     *gradient_descent.__all__,
     *alignment.__all__,
 ]

@@ -213,19 +213,21 @@ def test_padding_changes_nothing(name):
     np.testing.assert_allclose(model(params, padded, mask, **options)[:, :3], expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", CONFIGS)
+def test_padding_on_the_left_changes_nothing(name):
+    """A token's position is the number of tokens before it, padding not counted."""
+    model, params, options = model_of(name)
+    shifted, mask = np.concatenate([np.zeros((2, 3), int), TOKENS], axis=1), np.array([[0] * 3 + [1] * 5] * 2)
+    expected = model(params, TOKENS, **options)
+    np.testing.assert_allclose(model(params, shifted, mask, **options)[:, 3:], expected, atol=1e-10)
+
+
 def test_padding_of_the_source_changes_nothing():
     model, params, _ = model_of("translator")
     padded, mask = np.concatenate([TOKENS, np.zeros((2, 2), int)], axis=1), np.array([[1] * 5 + [0] * 2] * 2)
     np.testing.assert_allclose(
         model(params, TOKENS, source=padded, source_mask=mask), model(params, TOKENS, source=TOKENS), atol=1e-12
     )
-
-
-def test_rotary_models_do_not_know_where_a_text_begins():
-    """Only distances count, so left padding that is masked out shifts all positions and changes nothing."""
-    model, params, _ = model_of("llama")
-    shifted, mask = np.concatenate([np.zeros((2, 3), int), TOKENS], axis=1), np.array([[0] * 3 + [1] * 5] * 2)
-    np.testing.assert_allclose(model(params, shifted, mask)[:, 3:], model(params, TOKENS), atol=1e-10)
 
 
 def test_intermediates_are_recorded_under_their_names_and_change_nothing():
@@ -291,6 +293,7 @@ def test_the_same_seed_gives_the_same_model():
         (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [1, 2]), ml.ShapeError, r"\(B, T\).*\(2,\)"),
         (lambda: model_of("gpt2")[0](model_of("gpt2")[1], np.zeros((1, 17), int)), ml.ShapeError, "16 tokens, got 17"),
         (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [[11]]), ValueError, "0 to 10, got 11"),
+        (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [[1]], [[1, 1]]), ml.ShapeError, r"\(1, 1\), got \(1, 2\)"),
         (lambda: model_of("translator")[0](model_of("translator")[1], TOKENS), ValueError, "source=tokens"),
         (lambda: forward_flops(CONFIGS["translator"], 8), ValueError, "one sequence"),
         (lambda: layer_norm(np.ones(3), np.ones(2), np.ones(2)), ml.ShapeError, r"\(2,\) for \(3,\)"),

@@ -37,7 +37,7 @@ def merge_heads(x):
 
 def multi_head_attention(
     x, params, *, heads: int, kv_heads: int | None = None,
-    context=None, mask=None, bias=None, angles=None, pairing="half", record=None,
+    context=None, mask=None, bias=None, angles=None, pairing="half", record=None, cache=None,
 ):  # fmt: skip
     """Multi-head attention with learned projections.
 
@@ -49,6 +49,8 @@ def multi_head_attention(
     With `kv_heads` G < H, groups of H/G query heads share a key and value head (grouped-query attention; multi-query
     for G = 1), which makes the cache of keys and values H/G times smaller. `angles` rotates queries and keys (RoPE).
     `record(name, value)`, if given, is told "query", "key", "value" and "weights", each with a head axis.
+    `cache(key, value)`, if given, is handed the keys and values of x and returns them with those of all tokens before,
+    (..., G, S, K); `mask` and `bias` then are (..., T, S).
     Raises: ShapeError if the sizes do not fit.
     Source: 001, §7.2; 003, ch. X; Vaswani et al. 2017, §3.2.2; Ainslie et al. 2023.
 
@@ -66,6 +68,8 @@ def multi_head_attention(
     value = split_heads(_project(context, params, "value"), kv_heads)
     if angles is not None:
         query, key = (rotate(part, angles=angles, pairing=pairing) for part in (query, key))
+    if cache is not None:
+        key, value = cache(key, value)
     groups = heads // kv_heads
     if groups > 1:
         query = query.reshape(*query.shape[:-3], kv_heads, groups, *query.shape[-2:])  # (..., G, H/G, T, K)

@@ -40,7 +40,7 @@ class Transformer:
     def init(self, rng: np.random.Generator, dtype=np.float64) -> dict:
         """Fresh parameters: weights N(0, 0.02²), those that write into the residual stream smaller by √(2L).
 
-        Biases start at zero, gains at one.  Source: Radford et al. 2019, §2.3.
+        Biases start at zero, gains at one.  Source: Radford et al. 2018, §4.1 (0.02), and 2019, §2.3 (the √(2L)).
         """
         c = self.config
 
@@ -111,8 +111,9 @@ class Transformer:
     # ------------------------------------------------------------------------------------------------------ forward
 
     def __call__(
-        self, params, tokens, attention_mask=None, *, segments=None, source=None, source_mask=None, record=None
-    ):
+        self, params, tokens, attention_mask=None, *,
+        segments=None, source=None, source_mask=None, record=None, cache=None,
+    ):  # fmt: skip
         """Logits for every position.
 
         tokens: (B, T) int   attention_mask: (B, T), 1 for a token and 0 for padding   segments: (B, T) int
@@ -122,19 +123,30 @@ class Transformer:
         "blocks.0.attention.weights" (B, H, T, T), "blocks.0.attention.output", "blocks.0.feed_forward.output",
         "blocks.0.output", "final_norm", "logits". Without it nothing is kept.
 
+        `cache`, a `KVCache` of chapter 14, holds the keys and values of the tokens of earlier calls: tokens and
+        attention_mask are then those that come next, and the source need not be read again.
+
+        Padding may stand on either side: a token's position is the number of tokens before it that are no padding.
+
         Raises: ShapeError for tokens that are not (B, T), or longer than the context; ValueError for ids outside the
-        vocabulary.
+        vocabulary, and for a cache where the model looks ahead.
         """
         tokens = self._checked(tokens)
-        memory, memory_mask = None, None
-        if self.config.encoder_layers:
+        if cache is not None and not self.config.causal:
+            raise ValueError("an encoder looks at all tokens at once: only a causal model can use a cache")
+        if cache is not None and len(tokens) != cache.batch:
+            raise ShapeError(f"the cache is for {cache.batch} sequences, got tokens of shape {tokens.shape}")
+        memory, memory_mask = (None, None) if cache is None else cache.source
+        if self.config.encoder_layers and memory is None:
             if source is None:
                 raise ValueError("this model has an encoder: give it source=tokens of the text to read")
             memory, memory_mask = self._encode(params, self._checked(source), source_mask)
-        x = self._embed(params, tokens, segments)
+        x = self._embed(params, tokens, segments, self._positions(tokens, attention_mask, cache))
+        if cache is not None:
+            cache.source = memory, memory_mask
         keep = _Recorder(record)
         keep("embeddings", x)
-        x = self._blocks(params["blocks"], x, attention_mask, self.config.causal, keep, memory, memory_mask)
+        x = self._blocks(params["blocks"], x, attention_mask, self.config.causal, keep, memory, memory_mask, cache)
         if "final_norm" in params:
             x = self._norm(x, params["final_norm"])
         keep("final_norm", x)
@@ -160,42 +172,62 @@ class Transformer:
         tokens = np.asarray(tokens)
         if tokens.ndim != 2 or tokens.shape[1] == 0:
             raise ShapeError(f"the model needs tokens of shape (B, T) with T ≥ 1, got {tokens.shape}")
-        if self.config.positions == "learned" and tokens.shape[1] > self.config.context:
-            raise ShapeError(f"the model's context is {self.config.context} tokens, got {tokens.shape[1]}")
         return tokens
 
-    def _embed(self, params, tokens, segments):
+    def _positions(self, tokens, attention_mask, cache=None):
+        """Where each token stands in its text, (T,) or (B, T): the number of tokens before it that are no padding."""
+        past = 0 if cache is None else cache.counts[:, None]
+        here = np.arange(tokens.shape[1])
+        if attention_mask is not None:
+            here = np.maximum(np.cumsum(padding_mask(attention_mask)[:, 0, 0], axis=1) - 1, 0)
+            if here.shape != tokens.shape:
+                raise ShapeError(f"the model needs a mark for each token, {tokens.shape}, got {here.shape}")
+        positions = past + here
+        if self.config.positions == "learned" and positions.size and positions.max() >= self.config.context:
+            raise ShapeError(f"the model's context is {self.config.context} tokens, got {positions.max() + 1}")
+        return positions
+
+    def _embed(self, params, tokens, segments, positions):
         c = self.config
         x = embedding(params["embedding"], tokens)  # (B, T, D)
-        length = tokens.shape[1]
         if c.positions == "learned":
-            x = x + params["positions"][:length]
+            x = x + embedding(params["positions"], positions)
         elif c.positions == "sinusoidal":
-            x = x + sinusoidal_positions(length, c.width).astype(x.dtype)
+            length = positions.max(initial=0) + 1
+            x = x + sinusoidal_positions(length, c.width).astype(x.dtype)[positions]
         if c.segments:
             x = x + embedding(params["segments"], np.zeros_like(tokens) if segments is None else np.asarray(segments))
         return self._norm(x, params["embedding_norm"]) if c.embedding_norm else x
 
     def _encode(self, params, source, source_mask):
-        x = self._blocks(params["encoder"], self._embed(params, source, None), source_mask, False, _Recorder(None))
+        x = self._embed(params, source, None, self._positions(source, source_mask))
+        x = self._blocks(params["encoder"], x, source_mask, False, _Recorder(None))
         mask = None if source_mask is None else padding_mask(source_mask)
         return self._norm(x, params["encoder_norm"]), mask
 
-    def _blocks(self, blocks, x, attention_mask, causal, keep, memory=None, memory_mask=None):
+    def _blocks(self, blocks, x, attention_mask, causal, keep, memory=None, memory_mask=None, cache=None):
         c, length = self.config, x.shape[1]
-        mask = causal_mask(length) if causal else None
-        if attention_mask is not None:
-            seen = padding_mask(attention_mask)
-            mask = seen if mask is None else mask & seen
+        past, keys = 0, length
+        if cache is not None:
+            past = cache.length
+            mask = cache.advance(length, attention_mask)  # (B, 1, T, S) or (T, S): S keys, the last T of them new
+            keys = cache.visible
+        else:
+            mask = causal_mask(length) if causal else None
+            if attention_mask is not None:
+                seen = padding_mask(attention_mask)
+                mask = seen if mask is None else mask & seen
         options = {"heads": c.heads, "kv_heads": c.kv_heads, "mask": mask}
         if c.positions == "rotary":
             scaling = {"scaling": c.rope_scaling, "factor": c.rope_factor, "trained": c.context}
-            options |= {"angles": rotary_angles(np.arange(length), c.head_width, c.rope_base, **scaling)}
+            options |= {"angles": rotary_angles(np.arange(past, past + length), c.head_width, c.rope_base, **scaling)}
             options |= {"pairing": c.pairing}
         if c.positions == "alibi":
-            options |= {"bias": alibi_bias(c.heads, length)}
+            options |= {"bias": alibi_bias(c.heads, length, keys)}
         cross = {"heads": c.heads, "kv_heads": c.kv_heads, "mask": memory_mask, "context": memory}
         for number, block in enumerate(blocks):
+            if cache is not None:
+                options["cache"] = cache.layer(number)
             x = self._block(x, block, options, cross, keep.under(f"blocks.{number}."))
         return x
 

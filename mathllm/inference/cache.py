@@ -1,0 +1,201 @@
+"""What earlier tokens showed to attention does not change when a new one comes: keep it, and count what that costs."""
+
+import numpy as np
+
+from ..attention import causal_mask, padding_mask, sliding_window_mask
+from ..errors import ShapeError
+from ..transformer import Config, forward_flops
+
+
+class KVCache:
+    """The keys and values of all tokens so far, in arrays made beforehand; give it to the model as `cache`.
+
+        step t:  K ← [K; kₜ],   V ← [V; vₜ],   y = Attention(qₜ, K, V)               (14.9)
+
+    config: of the model   batch: B sequences   capacity: how many tokens will come, padding included; the context if
+    not given   window: if given, each token sees only the last `window` ones, itself included; older keys are forgotten
+    and the arrays hold twice the window, however many tokens come
+
+    `length` counts the tokens seen, `visible` the stored keys that the newest can see, `nbytes` the memory.
+    Raises: ValueError for sizes below 1.
+    Source: 001, §10.3; 004, the KV cache. The window: Jiang et al. 2023, §2.
+
+    >>> from mathllm.transformer import Transformer
+    >>> model = Transformer(Config(vocabulary=10, width=8, layers=2, heads=2))
+    >>> params, cache = model.init(np.random.default_rng(0)), KVCache(model.config, capacity=3)
+    >>> step_by_step = [model(params, [[token]], cache=cache)[0, 0] for token in (1, 2, 3)]
+    >>> np.allclose(step_by_step, model(params, [[1, 2, 3]])[0]), cache.length
+    (True, 3)
+    """
+
+    def __init__(
+        self, config: Config, batch: int = 1, capacity: int | None = None, dtype=np.float64, window: int | None = None
+    ):
+        capacity = config.context if capacity is None else capacity
+        if min(batch, capacity, window or 1) < 1 or window == 0:
+            raise ValueError(
+                f"KVCache needs a batch, capacity and window of at least 1, got {batch}, {capacity}, {window}"
+            )
+        self.window = window
+        capacity = capacity if window is None else 2 * window
+        shape = (config.layers, batch, config.kv_heads, capacity, config.head_width)
+        self.keys, self.values = np.zeros(shape, dtype), np.zeros(shape, dtype)  # (L, B, G, S, K)
+        self.marks = np.zeros((batch, capacity), bool)  # False for padding
+        self.counts = np.zeros(batch, np.int64)  # the tokens of each sequence that are no padding
+        self.length = 0
+        self.source = (None, None)  # what an encoder has read, and its mask
+        self._start = self._stop = self._new = 0  # the visible part of the arrays, and how much of it is new
+
+    @property
+    def batch(self) -> int:
+        """The number of sequences, B."""
+        return self.keys.shape[1]
+
+    @property
+    def capacity(self) -> int:
+        """The number of tokens that the arrays can hold."""
+        return self.keys.shape[3]
+
+    @property
+    def visible(self) -> int:
+        """The number of stored keys that the newest tokens can see, S."""
+        return self._stop - self._start
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the keys and values, in bytes."""
+        return self.keys.nbytes + self.values.nbytes
+
+    def advance(self, count: int, attention_mask=None) -> np.ndarray | None:
+        """Make room for `count` new tokens of each sequence; the model calls this once, before its layers.
+
+        attention_mask: (B, count), 1 for a token and 0 for padding   ->   who may see whom: (count, S), or
+        (B, 1, count, S) where there is padding, or None where everything may be seen
+
+        Raises: ShapeError for more tokens than there is room for, or a mask of another shape.
+        """
+        marks = np.ones((self.batch, count), bool)
+        if attention_mask is not None:
+            marks = padding_mask(attention_mask)[:, 0, 0]
+        if marks.shape != (self.batch, count):
+            raise ShapeError(f"the cache needs marks of shape {(self.batch, count)}, got {marks.shape}")
+        keep = self._stop if self.window is None else min(self._stop, self.window - 1)
+        if keep + count > self.capacity:
+            raise ShapeError(
+                f"the cache has room for {self.capacity - keep} more tokens, got {count}; give it a larger capacity"
+                + ("" if self.window is None else ", or the tokens in pieces no longer than the window")
+            )
+        if self._stop + count > self.capacity:  # only with a window: what can still be seen moves to the front
+            old = slice(self._stop - keep, self._stop)
+            for part in (self.keys, self.values):
+                part[..., :keep, :] = part[..., old, :].copy()
+            self.marks[:, :keep] = self.marks[:, old].copy()
+            self._stop = keep
+        self._start, self._new = self._stop - keep, count
+        self.marks[:, self._stop : self._stop + count] = marks
+        self._stop += count
+        self.length += count
+        self.counts = self.counts + marks.sum(axis=1)
+        return self._mask(count)
+
+    def _mask(self, count):
+        mask = None
+        if self.window is not None and count > 1:
+            mask = sliding_window_mask(count, self.window, self.visible)
+        elif count > 1:
+            mask = causal_mask(count, self.visible)
+        marks = self.marks[:, self._start : self._stop]
+        if marks.all():
+            return mask
+        seen = padding_mask(marks)  # (B, 1, 1, S)
+        return seen if mask is None else mask & seen
+
+    def layer(self, number: int):
+        """The function that stores the new keys and values of one layer, (B, G, T, K), and returns all visible ones."""
+
+        def extend(key, value):
+            if not isinstance(key, np.ndarray):
+                raise TypeError("a cache holds numbers and no gradients: train without one")
+            new, all_ = slice(self._stop - self._new, self._stop), slice(self._start, self._stop)
+            self.keys[number][..., new, :], self.values[number][..., new, :] = key, value
+            return self.keys[number][..., all_, :], self.values[number][..., all_, :]
+
+        return extend
+
+    def select(self, rows) -> None:
+        """Go on with these sequences, each of which may occur several times: what beam search asks for.
+
+        rows: (B',) indices of sequences
+        """
+        self.keys, self.values = self.keys[:, rows], self.values[:, rows]
+        self.marks, self.counts = self.marks[rows], self.counts[rows]
+        memory, mask = self.source
+        self.source = (None if memory is None else memory[rows], None if mask is None else mask[rows])
+
+    def crop(self, length: int) -> None:
+        """Forget all tokens from position `length` on: what speculative decoding asks for.
+
+        Raises: ValueError for a length beyond what is stored, and for a window, which has forgotten what would return.
+        """
+        if self.window is not None:
+            raise ValueError("a cache with a window cannot go back: it has forgotten what would become visible again")
+        if not 0 <= length <= self.length:
+            raise ValueError(f"the cache holds {self.length} tokens, it cannot be cropped to {length}")
+        self.counts = self.counts - self.marks[:, length : self.length].sum(axis=1)
+        self.length = self._stop = length
+
+
+def kv_cache_bytes(
+    *, layers: int, kv_heads: int, head_width: int, tokens: int, batch: int = 1, bytes_per_number: int = 2
+) -> int:
+    """The memory of the keys and values, in bytes.
+
+        2 · L · G · K · T · B · bytes      2 for keys and values, G = H unless shared (14.10)
+
+    A 70B model (80 layers, 64 heads of 128) needs 2.5 MiB for each token: 320 GiB for 131,072 tokens, and 40 GiB with
+    8 shared heads. 001 prints 320 GB without naming the length, 004 "10+ GB" for the same (erratum D1).
+    Raises: ValueError for negative sizes.
+    Source: 001, §10.3; 004, the KV cache.
+
+    >>> size = dict(layers=80, head_width=128, tokens=131072)
+    >>> [kv_cache_bytes(kv_heads=heads, **size) / 2**30 for heads in (64, 8)]
+    [320.0, 40.0]
+    """
+    factors = (layers, kv_heads, head_width, tokens, batch, bytes_per_number)
+    if min(factors) < 0:
+        raise ValueError(f"kv_cache_bytes() needs sizes that are not negative, got {factors}")
+    return 2 * layers * kv_heads * head_width * tokens * batch * bytes_per_number
+
+
+def keys_computed(steps: int, cached: bool) -> np.ndarray:
+    """How many tokens' keys and values each step of generation computes, in each layer.
+
+        without a cache 1, 2, …, T, together T(T+1)/2;      with one 1, 1, …, 1, together T (14.11)
+
+    steps: T   ->   (T,) int   Raises: ValueError for fewer than 0 steps.
+    Source: 004, the KV cache.
+
+    >>> keys_computed(3, cached=False), keys_computed(3, cached=True)
+    (array([1, 2, 3]), array([1, 1, 1]))
+    """
+    if steps < 0:
+        raise ValueError(f"keys_computed() needs a number of steps, got {steps}")
+    return np.ones(steps, int) if cached else np.arange(1, steps + 1)
+
+
+def step_flops(config: Config, length: int, cached: bool) -> float:
+    """Floating-point operations to generate one more token after `length` − 1 others.
+
+        without a cache O(TD² + T²D), all T tokens again;      with one O(D² + TD), a T-th of it (14.12)
+
+    001 names only the attention term, O(s²d) → O(sd), and 004 the other, O(Td²) → O(d²): both are right (D19).
+    Raises: ValueError for a length below 1.
+    Source: 001, §10.3; 004, the KV cache.
+
+    >>> config = Config(vocabulary=10, width=8, layers=2, heads=2)
+    >>> step_flops(config, 100, cached=False) / step_flops(config, 100, cached=True)
+    100.0
+    """
+    if length < 1:
+        raise ValueError(f"step_flops() needs a length of at least 1, got {length}")
+    return forward_flops(config, length) / (length if cached else 1)

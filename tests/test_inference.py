@@ -1,0 +1,757 @@
+"""Chapter 14: choosing tokens, keeping keys and values, beams, guesses checked, and a watermark."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import mathllm as ml
+from mathllm import reference
+from mathllm.attention import sliding_window_mask
+from mathllm.inference import (
+    KVCache,
+    accept_drafts,
+    acceptance_probability,
+    apply_temperature,
+    beam_search,
+    detect_watermark,
+    generate,
+    greedy,
+    green_list,
+    keep_min_p,
+    keep_top_k,
+    keep_top_p,
+    keys_computed,
+    kv_cache_bytes,
+    left_pad,
+    nucleus_as_printed,
+    penalize_repetition,
+    reshape_logits,
+    residual_distribution,
+    sample_token,
+    sequence_score,
+    speculative_generate,
+    step_flops,
+    watermark_logits,
+)
+from mathllm.transformer import Config, Transformer, gpt2_config, llama_config, mixtral_config
+from mathllm.transformer import model as model_module
+
+EXACT = 1e-12  # the same sums in another order, in float64
+SIZES = {"vocabulary": 11, "width": 8, "layers": 2, "heads": 4, "hidden": 12, "context": 24}
+CONFIGS = {
+    "gpt2": gpt2_config(**SIZES),
+    "llama": llama_config(**SIZES),
+    "llama, grouped and tied": llama_config(**SIZES, kv_heads=2, tied=True, pairing="adjacent"),
+    "llama, multi-query": llama_config(**SIZES, kv_heads=1),
+    "llama, stretched": llama_config(**SIZES, rope_scaling="yarn", rope_factor=4.0),
+    "mixtral": mixtral_config(**SIZES | {"kv_heads": 2, "experts": 4}),
+    "alibi, post-norm": Config(**SIZES, positions="alibi", norm_order="post", activation="relu"),
+    "alibi, grouped": Config(**SIZES, positions="alibi", kv_heads=2),
+    "sinusoidal": Config(**SIZES, positions="sinusoidal"),
+    "no positions": Config(**SIZES, positions="none"),
+    "translator": Config(**SIZES, encoder_layers=2, norm="rms", bias=False),
+}
+TOKENS = np.random.default_rng(14).integers(0, 11, size=(2, 6))
+finite = st.floats(-1e4, 1e4, allow_subnormal=False)
+batches = hnp.arrays(np.float64, hnp.array_shapes(min_dims=1, max_dims=3, max_side=5), elements=finite)
+
+
+def model_of(name, seed=0):
+    """A model with weights large enough that every part of it matters."""
+    noise = np.random.default_rng(seed)
+
+    def bigger(tree):
+        if isinstance(tree, dict):
+            return {key: bigger(value) for key, value in tree.items()}
+        return (
+            [bigger(value) for value in tree] if isinstance(tree, list) else tree + 0.3 * noise.normal(size=tree.shape)
+        )
+
+    model = Transformer(CONFIGS[name] if isinstance(name, str) else name)
+    options = {"source": TOKENS[:, ::-1]} if model.config.encoder_layers else {}
+    return model, bigger(model.init(noise)), options
+
+
+# ------------------------------------------------------------------------------------------------ the documents' values
+
+
+def kept(p, keep, *amount):
+    return int(np.isfinite(keep(np.log(p), *amount)).sum())
+
+
+def kept_if_more(p, mass):
+    """The prose of 004, a set that exceeds p: the formula with the next float above p."""
+    ranked = np.cumsum(np.sort(p)[::-1])
+    return int(np.argmax(ranked > mass)) + 1
+
+
+def norm_and_probability_agree(short, long, scores, probs):
+    ours = [sequence_score(np.log(s)) for s in (short, long)]
+    np.testing.assert_allclose(ours, scores)
+    np.testing.assert_allclose([np.exp(sequence_score(np.log(s), 0)) for s in (short, long)], probs)
+    return (ours[0] > ours[1]) == (probs[0] > probs[1])
+
+
+def accepted_settings():
+    """The ranges 001 recommends, if the filters take every corner of them."""
+    ranges = reference.row("foundations.temp.typical").expected
+    for temperature, p in itertools.product(*ranges):
+        assert np.isfinite(reshape_logits([2.0, 1.0, 0.5], temperature=temperature, top_p=p)).any()
+    return ranges
+
+
+def largest_ratio(max_ratio, needed):
+    assert math.isclose(max_ratio, 0.195 / 0.145)
+    ratio = np.divide(*ml.softmax([1.0, 0.5]))  # whatever other logits there are
+    np.testing.assert_allclose(ratio, needed)
+    return ratio <= max_ratio
+
+
+def full_cache(L, s, bytes, d=None, h=None, d_k=None):
+    heads, width = (h, d_k) if h else (d // 128, 128)
+    return kv_cache_bytes(layers=L, kv_heads=heads, head_width=width, tokens=s, bytes_per_number=bytes)
+
+
+ROWS = {
+    "foundations.mqa.cache_factor": lambda h: np.divide(
+        *(kv_cache_bytes(layers=1, kv_heads=g, head_width=1, tokens=1) for g in (h, 1))
+    ),
+    "foundations.temp.typical": accepted_settings,
+    "foundations.topp.mass_as_printed": lambda P, p: nucleus_as_printed(P, p).sum(),
+    "foundations.topp.empty": lambda P, p: np.count_nonzero(nucleus_as_printed(P, p)),
+    "foundations.topp.right": lambda P, p: [kept(P, keep_top_p, mass) for mass in p],
+    "foundations.topk.renorm": lambda P, k: ml.softmax(keep_top_k(np.log(P), k))[:k],
+    "foundations.beam.norm_vs_prob": norm_and_probability_agree,
+    "foundations.kv.70b": lambda **sizes: full_cache(**sizes) / 2**30,
+    "foundations.kv.70b_gqa": lambda L, kv_heads, head_dim, s, bytes: (
+        full_cache(L, s, bytes, h=kv_heads, d_k=head_dim) / 2**30
+    ),
+    "foundations.kv.per_token": lambda **sizes: full_cache(s=1, **sizes),
+    "part2.temp.T1": lambda z, T: ml.softmax(apply_temperature(z, T)),
+    "part2.temp.T1_total": lambda p: sum(p),
+    "part2.temp.T05": lambda z, T: ml.softmax(apply_temperature(z, T)),
+    "part2.temp.T05_total": lambda p: sum(p),
+    "part2.temp.T2": lambda z, T: ml.softmax(apply_temperature(z, T)),
+    "part2.temp.T2_total": lambda p: sum(p),
+    "part2.temp.logits_05": lambda z: apply_temperature(z, 0.5),
+    "part2.temp.logits_2": lambda z: apply_temperature(z, 2),
+    "part2.temp.ratio_test": largest_ratio,
+    "part2.topp.ge": lambda P, p: kept(P, keep_top_p, p),
+    "part2.topp.gt": lambda P, p: kept_if_more(P, p),
+    "part2.kv.70b128k": lambda L, h, d_k, T, bytes: full_cache(L, T, bytes, h=h, d_k=d_k) / 2**30,
+    "part2.kv.naive_total": lambda T: [keys_computed(T, cached).sum() for cached in (False, True)],
+    "part2.kv.step_list": lambda steps: [keys_computed(steps, cached) for cached in (False, True)],
+}
+
+
+def test_every_value_of_the_chapter_is_recomputed():
+    assert ROWS.keys() == {row.id for row in reference.rows("14") if row.kind != "text"}
+
+
+@pytest.mark.parametrize("id", ROWS)
+def test_document_values(id, capsys):
+    row = reference.row(id)
+    reference.check(id, ROWS[id](**({} if row.basis == "setting" else row.inputs)))
+    assert ("✓" in capsys.readouterr().out) == row.agrees
+
+
+# ------------------------------------------------------------------------------------------------------------- filters
+
+
+@given(batches, st.floats(0.01, 100))
+def test_temperature_divides_the_logits(z, temperature):
+    np.testing.assert_allclose(apply_temperature(z, temperature), z / temperature)
+
+
+def test_small_temperatures_approach_the_greedy_choice_without_overflow():
+    p = ml.softmax(apply_temperature([1e308, 1.0, -1e308], 1e-3))
+    np.testing.assert_array_equal(p, [1, 0, 0])
+
+
+@given(batches, st.integers(1, 6))
+def test_top_k_keeps_the_k_largest_as_they_were(z, k):
+    kept = keep_top_k(z, k)
+    for row, out in zip(z.reshape(-1, z.shape[-1]), kept.reshape(-1, z.shape[-1]), strict=True):
+        threshold = np.sort(row)[::-1][min(k, len(row)) - 1]
+        np.testing.assert_array_equal(out, np.where(row >= threshold, row, -np.inf))
+
+
+@given(hnp.arrays(np.float64, st.integers(1, 8), elements=st.floats(-5, 5)), st.floats(0.01, 1))
+def test_the_nucleus_reaches_p_and_no_smaller_set_does(z, p):
+    inside = np.isfinite(keep_top_p(z, p))
+    probabilities = ml.softmax(z)
+    assert probabilities[inside].sum() >= p - 1e-7
+    assert np.sort(probabilities)[::-1][: inside.sum() - 1].sum() < p + 1e-7
+    assert inside.all() or probabilities[inside].min() >= probabilities[~inside].max()
+
+
+def test_a_nucleus_of_everything_keeps_the_tail_below_rounding():
+    assert np.isfinite(keep_top_p([0.0, -600.0], 1.0)).all()
+
+
+def test_the_nucleus_of_equal_tokens_takes_the_first_of_them():
+    np.testing.assert_array_equal(np.isfinite(keep_top_p(np.zeros((2, 4)), 0.5)), [[True, True, False, False]] * 2)
+
+
+@given(batches, st.floats(0.001, 1))
+def test_min_p_keeps_what_is_p_times_as_probable_as_the_best(z, p):
+    inside = np.isfinite(keep_min_p(z, p))
+    np.testing.assert_array_equal(inside, z - z.max(axis=-1, keepdims=True) >= np.log(p))
+
+
+def test_repetition_penalty_divides_positive_and_multiplies_negative_logits_once_per_token():
+    logits = np.array([[3.0, -3.0, 1.0], [3.0, -3.0, 1.0]])
+    out = penalize_repetition(logits, [[0, 0, 1], [2, 2, 0]], 1.5, attention_mask=[[1, 1, 1], [0, 1, 1]])
+    np.testing.assert_allclose(out, [[2.0, -4.5, 1.0], [2.0, -3.0, 1 / 1.5]])
+
+
+def test_padding_is_no_repetition():
+    out = penalize_repetition([[3.0, 2.0]], [[0, 1]], 2.0, attention_mask=[[0, 1]])
+    np.testing.assert_array_equal(out, [[3.0, 1.0]])
+
+
+FILTERS = {
+    "temperature": lambda z: apply_temperature(z, 0.7),
+    "top k": lambda z: keep_top_k(z, 2),
+    "top p": lambda z: keep_top_p(z, 0.9),
+    "min p": lambda z: keep_min_p(z, 0.1),
+    "repetition": lambda z: penalize_repetition(z, np.zeros((len(z), 1), int), 1.3),
+    "watermark": lambda z: watermark_logits(z, np.zeros((len(z), 1), int)),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_filters_keep_dtype_shape_and_input(name, dtype):
+    z = np.array([[1e4, -1e4, 0], [1, 2, -np.inf]], dtype)
+    z.flags.writeable = False
+    out = FILTERS[name](z)
+    assert out.dtype == dtype
+    assert out.shape == z.shape
+    assert not np.isnan(out).any()
+    assert np.isfinite(out.max(axis=-1)).all()
+    assert FILTERS[name](np.zeros((0, 3), dtype)).shape == (0, 3)
+    assert np.isfinite(FILTERS["top p"](np.zeros((1, 1), dtype))).all()
+
+
+def test_sampling_draws_with_the_probabilities_of_the_softmax():
+    logits = np.tile([2.0, 1.0, 0.5], (20_000, 1))
+    share = np.bincount(sample_token(logits, np.random.default_rng(0)), minlength=3) / len(logits)
+    np.testing.assert_allclose(share, ml.softmax([2.0, 1.0, 0.5]), atol=0.015)  # four standard errors of 20,000 draws
+
+
+# --------------------------------------------------------------------------------------------------------------- cache
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("pieces", [[1] * 6, [6], [3, 1, 2]])
+def test_logits_with_a_cache_are_those_without(name, pieces):
+    model, params, options = model_of(name)
+    cache, found = KVCache(model.config, batch=2, capacity=6), []
+    for start, piece in zip(np.cumsum([0, *pieces]), pieces, strict=False):
+        found.append(model(params, TOKENS[:, start : start + piece], cache=cache, **options))
+        options = {}  # the source is read once
+    reference_logits = model(params, TOKENS, **model_of(name)[2])
+    np.testing.assert_allclose(np.concatenate(found, axis=1), reference_logits, rtol=0, atol=EXACT)
+    assert cache.length == cache.visible == 6
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("cached", [False, True])
+def test_padding_on_the_left_changes_nothing(name, cached):
+    model, params, options = model_of(name)
+    padded, mask = left_pad([TOKENS[0], TOKENS[1, :3]])
+    cache = KVCache(model.config, batch=2, capacity=7) if cached else None
+    logits = model(params, padded, mask, cache=cache, **options)
+    alone = [{name: value[row : row + 1] for name, value in options.items()} for row in (0, 1)]
+    np.testing.assert_allclose(logits[:1], model(params, TOKENS[:1], **alone[0]), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(logits[1:, 3:], model(params, TOKENS[1:, :3], **alone[1]), rtol=0, atol=1e-10)
+    if cached:  # and one more token, whose position goes on from three and not from six
+        after = model(params, [[5], [5]], cache=cache)[1]
+        longer = np.append(TOKENS[1, :3], 5)[None]
+        np.testing.assert_allclose(after, model(params, longer, **alone[1])[0, -1:], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", [name for name in CONFIGS if name != "translator"])
+def test_a_cache_with_a_window_is_attention_with_a_sliding_window(name, monkeypatch):
+    model, params, _ = model_of(name)
+    tokens = np.random.default_rng(0).integers(0, 11, size=(2, 20))
+    cache = KVCache(model.config, batch=2, window=4)
+    pieces = [4, 1, 1, 1, 3, 2, 1, 1, 1, 1, 1, 1, 1, 1]
+    found = [
+        model(params, tokens[:, start : start + piece], cache=cache)
+        for start, piece in zip(np.cumsum([0, *pieces]), pieces, strict=False)
+    ]
+    monkeypatch.setattr(model_module, "causal_mask", lambda length: sliding_window_mask(length, 4))
+    np.testing.assert_allclose(np.concatenate(found, axis=1), model(params, tokens), rtol=0, atol=1e-10)
+    assert (cache.length, cache.visible, cache.capacity) == (20, 4, 8)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama, grouped and tied"])
+def test_a_cropped_cache_has_forgotten(name):
+    model, params, _ = model_of(name)
+    cache = KVCache(model.config, batch=2, capacity=8)
+    model(params, TOKENS[:, :3], cache=cache)
+    model(params, TOKENS[:, 1:4], cache=cache)
+    cache.crop(3)
+    after = model(params, TOKENS[:, 3:], cache=cache)
+    np.testing.assert_allclose(after, model(params, TOKENS)[:, 3:], rtol=0, atol=EXACT)
+
+
+def test_selected_sequences_go_on_in_their_new_places():
+    model, params, options = model_of("translator")
+    cache = KVCache(model.config, batch=2, capacity=6)
+    model(params, TOKENS[:, :5], cache=cache, **options)
+    cache.select([1, 1, 0])
+    after = model(params, TOKENS[[1, 1, 0], 5:], cache=cache)
+    np.testing.assert_allclose(after, model(params, TOKENS, **options)[[1, 1, 0], 5:], rtol=0, atol=EXACT)
+
+
+def test_a_cache_takes_the_memory_that_the_calculator_says():
+    config = CONFIGS["llama, grouped and tied"]
+    sizes = {"layers": 2, "kv_heads": 2, "head_width": 2, "tokens": 9, "batch": 3, "bytes_per_number": 4}
+    assert KVCache(config, batch=3, capacity=9, dtype=np.float32).nbytes == kv_cache_bytes(**sizes)
+
+
+def test_the_model_computes_as_many_keys_as_the_count_says():
+    model, params, _ = model_of("gpt2")
+    cache, with_cache, without = KVCache(model.config, capacity=6), [], []
+    for step in range(6):
+        record = {}
+        model(params, TOKENS[:1, : step + 1], record=record)
+        without.append(record["blocks.0.attention.output"].shape[1])
+        record = {}
+        model(params, TOKENS[:1, step : step + 1], record=record, cache=cache)
+        with_cache.append(record["blocks.0.attention.output"].shape[1])
+        assert record["blocks.1.attention.key"].shape[2] == step + 1  # all keys are at hand
+    np.testing.assert_array_equal(without, keys_computed(6, cached=False))
+    np.testing.assert_array_equal(with_cache, keys_computed(6, cached=True))
+
+
+def test_a_step_costs_the_square_of_the_length_without_a_cache_and_the_length_with_one():
+    config = gpt2_config()
+    cost = {cached: [step_flops(config, length, cached) for length in (10**6, 2 * 10**6)] for cached in (False, True)}
+    assert 3.8 < np.divide(*cost[False][::-1]) < 4
+    assert 1.9 < np.divide(*cost[True][::-1]) < 2
+
+
+def test_a_cache_keeps_float32():
+    model = Transformer(CONFIGS["llama"])
+    params = model.init(np.random.default_rng(0), np.float32)
+    cache = KVCache(model.config, capacity=4, dtype=np.float32)
+    assert model(params, [[1, 2]], cache=cache).dtype == np.float32
+
+
+def test_a_refused_call_leaves_the_cache_as_it_was():
+    model, params, _ = model_of("llama")
+    cache = KVCache(model.config, capacity=4)
+    model(params, [[1, 2]], cache=cache)
+    for tokens in ([[11]], [[1, 2, 3]], [[1], [2]]):
+        with pytest.raises(ValueError, match=r"got 11|room for 2|for 1 seq"):
+            model(params, tokens, cache=cache)
+    np.testing.assert_allclose(model(params, [[3]], cache=cache)[0], model(params, [[1, 2, 3]])[0, 2:], atol=EXACT)
+
+
+# ---------------------------------------------------------------------------------------------------------------- beam
+
+
+def random_tables(seed, size=3):
+    """ln P(next | all so far), drawn once for every beginning."""
+    noise, tables = np.random.default_rng(seed), {}
+
+    def after(sequences, parents):
+        for sequence in map(tuple, sequences.tolist()):
+            if sequence not in tables:
+                tables[sequence] = ml.log_softmax(noise.normal(0, 2, size))
+        return np.array([tables[tuple(sequence)] for sequence in sequences.tolist()])
+
+    return after
+
+
+def all_sequences(after, length, size=3, end=None):
+    """Every continuation up to `length`, with its log-probability: those that end, and those cut off."""
+    open_, closed = {(): 0.0}, {}
+    for _ in range(length):
+        steps = {s: after(np.array([s], int).reshape(1, -1), None)[0] for s in open_}
+        longer = {(*s, t): open_[s] + steps[s][t] for s in open_ for t in range(size)}
+        closed |= {s: total for s, total in longer.items() if s[-1] == end}
+        open_ = {s: total for s, total in longer.items() if s[-1] != end}
+    return open_ | closed
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 2.0])
+def test_beams_enough_for_all_sequences_find_the_best(seed, alpha):
+    after = random_tables(seed)
+    best = beam_search(after, num_beams=81, max_new_tokens=4, length_penalty=alpha, eos_token_id=0)[0]
+    scores = {s: total / len(s) ** alpha for s, total in all_sequences(after, 4, end=0).items()}
+    assert best.tokens == max(scores, key=scores.get)
+    assert math.isclose(best.score, max(scores.values()))
+
+
+def test_few_beams_miss_the_best_sequence_sometimes_and_more_never_beat_it():
+    missed = 0
+    for seed in range(20):
+        after = random_tables(seed)
+        most = max(all_sequences(after, 4).values())
+        for beams in (1, 2):
+            found = beam_search(after, num_beams=beams, max_new_tokens=4, length_penalty=0)[0]
+            assert found.log_probability <= most + EXACT
+            missed += found.log_probability < most - EXACT
+    assert missed > 0
+
+
+def test_hypotheses_come_best_first_with_the_score_of_their_tokens():
+    after = random_tables(1)
+    everything = all_sequences(after, 3, end=0)
+    found = beam_search(after, num_beams=4, max_new_tokens=3, eos_token_id=0)
+    assert len(found) == 4
+    assert [h.score for h in found] == sorted((h.score for h in found), reverse=True)
+    for hypothesis in found:
+        assert math.isclose(hypothesis.log_probability, everything[hypothesis.tokens])
+        assert math.isclose(hypothesis.score, hypothesis.log_probability / len(hypothesis.tokens))
+
+
+# ---------------------------------------------------------------------------------------------------------- generation
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("choice", ["greedy", "sampling", "beams", "penalty"])
+def test_generation_is_the_same_with_and_without_a_cache(name, choice):
+    model, params, options = model_of(name)
+    padded, mask = left_pad([TOKENS[0, :4], TOKENS[1, :2]])
+    texts = []
+    for use_cache in (True, False):
+        extra = {
+            "greedy": {},
+            "sampling": {"rng": np.random.default_rng(3), "temperature": 0.8, "top_p": 0.9},
+            "beams": {"num_beams": 3},
+            "penalty": {"repetition_penalty": 1.5},
+        }[choice]
+        texts.append(
+            generate(
+                model, params, padded, attention_mask=mask, max_new_tokens=8, use_cache=use_cache, **extra, **options
+            )
+        )
+    assert texts[0].shape == (2, 12)
+    np.testing.assert_array_equal(*texts)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("extra", [{}, {"num_beams": 3, "length_penalty": 0.5}, {"repetition_penalty": 1.3}])
+def test_prompts_of_different_lengths_go_on_together_as_they_would_alone(name, extra):
+    model, params, options = model_of(name)
+    prompts = [TOKENS[0, :5], TOKENS[1, :2]]
+    padded, mask = left_pad(prompts)
+    together = generate(
+        model, params, padded, attention_mask=mask, max_new_tokens=6, eos_token_id=3, pad_token_id=0, **extra, **options
+    )
+    for row, prompt in enumerate(prompts):
+        own = {key: value[row : row + 1] for key, value in options.items()}
+        alone = generate(model, params, prompt[None], max_new_tokens=6, eos_token_id=3, **extra, **own)[
+            0, len(prompt) :
+        ]
+        new = together[row, 5:]
+        np.testing.assert_array_equal(new[: len(alone)], alone)
+        assert not new[len(alone) :].any()
+
+
+def test_greedy_generation_appends_the_argmax_each_time():
+    model, params, _ = model_of("gpt2")
+    text = TOKENS[:1, :2]
+    for _ in range(5):
+        text = np.append(text, [greedy(model(params, text)[:, -1])], axis=1)
+    np.testing.assert_array_equal(generate(model, params, TOKENS[:1, :2], max_new_tokens=5), text)
+    np.testing.assert_array_equal(generate(model, params, TOKENS[:1, :2], max_new_tokens=0), TOKENS[:1, :2])
+
+
+def test_a_row_that_has_ended_is_padded_and_all_ended_rows_stop():
+    model, params, _ = model_of("gpt2")
+    free = generate(model, params, TOKENS[:, :3], max_new_tokens=10)[:, 3:]
+    end = int(free[0, 2])
+    text = generate(model, params, TOKENS[:, :3], max_new_tokens=10, eos_token_id=end, pad_token_id=0)[:, 3:]
+    for row, unbounded in zip(text, free, strict=True):
+        stops = np.flatnonzero(unbounded == end)
+        stop = stops[0] + 1 if stops.size else len(unbounded)
+        np.testing.assert_array_equal(row[:stop], unbounded[: min(stop, len(row))])
+        assert not row[stop:].any()
+    one = generate(model, params, TOKENS[:1, :3], max_new_tokens=10, eos_token_id=[end, 99])
+    assert one[0, -1] == end
+    assert one.shape[1] == 3 + np.flatnonzero(free[0] == end)[0] + 1
+
+
+def test_the_streamer_hears_every_token_in_order():
+    model, params, _ = model_of("llama")
+    heard = []
+    text = generate(model, params, TOKENS, max_new_tokens=4, rng=np.random.default_rng(0), streamer=heard.append)
+    np.testing.assert_array_equal(np.stack(heard, axis=1), text[:, 6:])
+
+
+def test_the_same_generator_gives_the_same_text_and_top_k_of_one_is_greedy():
+    model, params, _ = model_of("llama")
+    draw = lambda seed, **o: generate(model, params, TOKENS, rng=np.random.default_rng(seed), **o)  # noqa: E731
+    np.testing.assert_array_equal(draw(1), draw(1))
+    assert not np.array_equal(draw(1), draw(2))
+    np.testing.assert_array_equal(draw(1, top_k=1), generate(model, params, TOKENS))
+    np.testing.assert_array_equal(draw(1, min_p=1.0), generate(model, params, TOKENS))
+
+
+def test_one_beam_of_generate_is_greedy_and_more_beams_are_no_less_probable():
+    model, params, _ = model_of("llama")
+
+    def log_probability(text):
+        return -model.loss(params, text, np.where(np.arange(text.shape[1]) < 3, -100, text)) * (text.shape[1] - 3)
+
+    greedy_text = generate(model, params, TOKENS[:1, :3], max_new_tokens=3)
+    everything = generate(model, params, TOKENS[:1, :3], max_new_tokens=3, num_beams=11**2)
+    assert log_probability(everything) >= log_probability(greedy_text) - EXACT
+    best = max(
+        (np.append(TOKENS[:1, :3], [new], axis=1) for new in itertools.product(range(11), repeat=2)),
+        key=log_probability,
+    )
+    np.testing.assert_array_equal(generate(model, params, TOKENS[:1, :3], max_new_tokens=2, num_beams=11**2), best)
+
+
+def test_generation_with_a_window_reads_long_prompts_in_pieces():
+    model, params, _ = model_of("llama")
+    prompt = np.random.default_rng(0).integers(0, 11, (1, 23))
+    wide = generate(model, params, prompt, max_new_tokens=5, window=40)
+    np.testing.assert_array_equal(wide, generate(model, params, prompt, max_new_tokens=5))
+    text = generate(model, params, prompt, max_new_tokens=5, window=3)
+    # a token two layers up sees five positions back: what lies before has no influence
+    np.testing.assert_array_equal(
+        text[:, 23:], generate(model, params, prompt[:, -5:], max_new_tokens=5, window=3)[:, 5:]
+    )
+
+
+def test_inputs_of_generate_are_left_alone():
+    model, params, _ = model_of("gpt2")
+    tokens, mask = left_pad([[1, 2, 3], [4]])
+    tokens.flags.writeable = mask.flags.writeable = False
+    assert generate(model, params, tokens, attention_mask=mask, max_new_tokens=2).shape == (2, 5)
+    assert generate(model, params, np.zeros((0, 3), int)).shape == (0, 3)
+
+
+# --------------------------------------------------------------------------------------------------------- speculation
+
+DISTRIBUTIONS = hnp.arrays(np.float64, (2, 4), elements=st.floats(0, 1)).filter(lambda x: (x.sum(axis=1) > 0.1).all())
+
+
+@given(DISTRIBUTIONS)
+def test_accepting_or_drawing_again_gives_the_target(weights):
+    p, q = weights / weights.sum(axis=1, keepdims=True)
+    accepted = q * acceptance_probability(p, q)
+    np.testing.assert_allclose(accepted + (1 - accepted.sum()) * residual_distribution(p, q), p, atol=EXACT)
+    np.testing.assert_allclose(accepted, np.minimum(p, q), atol=EXACT)
+
+
+def test_the_law_of_whole_continuations_is_that_of_the_target():
+    """Every way the algorithm can go, with its probability, summed up by what comes out: exactly ∏ p."""
+    tables = [random_tables(1), random_tables(2)]
+
+    def target(text, after=tables[0]):
+        return np.exp(after(np.array([text], int).reshape(1, -1), None)[0])
+
+    def draft(text):
+        return target(text, tables[1])
+
+    def continuations(text, length, drafts):
+        """Yields (tokens, probability) of one run that goes on until `length`."""
+        if len(text) >= length:
+            yield text, 1.0
+            return
+        guesses = min(drafts, length - len(text) - 1)
+        for guess in itertools.product(range(3), repeat=guesses):
+            proposed = np.prod([draft(text + guess[:i])[guess[i]] for i in range(guesses)])
+            passed = 1.0
+            for place in range(guesses + 1):
+                before = text + guess[:place]
+                p = target(before)
+                rejected = 1.0
+                if place < guesses:
+                    accept = acceptance_probability(p, draft(before))[guess[place]]
+                    rejected, p = 1 - accept, residual_distribution(p, draft(before))
+                for token in range(3):
+                    for rest, chance in continuations((*before, token), length, drafts):
+                        yield rest, proposed * passed * rejected * p[token] * chance
+                passed *= 1 - rejected
+
+    law = {}
+    for text, chance in continuations((), 3, drafts=2):
+        law[text] = law.get(text, 0) + chance
+    for text in itertools.product(range(3), repeat=3):
+        exact = np.prod([target(text[:i])[text[i]] for i in range(3)])
+        assert math.isclose(law[text], exact, rel_tol=1e-10)
+
+
+def test_accepted_drafts_follow_the_target_in_the_function_itself():
+    chance = np.random.default_rng(0)
+    draft, target = np.array([[0.7, 0.2, 0.1]]), np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
+    counts, draws = np.zeros(3), 20_000
+    for guess in ml.sample(draft[0], chance, size=draws):
+        counts[accept_drafts([guess], draft, target, chance)[0][0]] += 1
+    chi_square = np.sum((counts - draws * target[0]) ** 2 / (draws * target[0]))
+    assert chi_square < 13.8  # 2 degrees of freedom: exceeded once in a thousand seeds
+
+
+def test_speculative_texts_have_the_distribution_of_the_large_model():
+    sizes = {"vocabulary": 3, "width": 4, "layers": 1, "heads": 1, "context": 8}
+    (model, params, _), (small, small_params, _) = model_of(gpt2_config(**sizes), 1), model_of(gpt2_config(**sizes), 2)
+    chance, draws, counts = np.random.default_rng(5), 1500, np.zeros((3, 3, 3))
+    for _ in range(draws):
+        result = speculative_generate(
+            model, params, small, small_params, [[0]], max_new_tokens=3, num_drafts=2, temperature=1.5, rng=chance
+        )
+        counts[tuple(result.tokens[0, 1:])] += 1
+    texts = np.array([(0, *text) for text in itertools.product(range(3), repeat=3)])
+    p = ml.softmax(model(params, texts)[:, :3] / 1.5)
+    expected = draws * np.prod(np.take_along_axis(p, texts[:, 1:, None], axis=2)[..., 0], axis=1)
+    chi_square = np.sum((counts.ravel() - expected) ** 2 / expected)
+    assert expected.min() > 5  # otherwise the statistic has another distribution
+    assert chi_square < 54  # 26 degrees of freedom: exceeded once in a thousand seeds
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama, grouped and tied", "alibi, post-norm"])
+@pytest.mark.parametrize("drafts", [1, 4])
+def test_greedy_speculation_gives_the_greedy_text(name, drafts):
+    model, params, _ = model_of(name)
+    close = {"embedding": params["embedding"] + 0.1 * np.random.default_rng(1).normal(size=params["embedding"].shape)}
+    expected = generate(model, params, TOKENS[:1, :3], max_new_tokens=15)
+    for draft in (params | close, model_of(name, seed=9)[1]):
+        heard = []
+        result = speculative_generate(
+            model, params, model, draft, TOKENS[:1, :3], max_new_tokens=15, num_drafts=drafts, streamer=heard.append
+        )
+        np.testing.assert_array_equal(result.tokens, expected)
+        assert heard == expected[0, 3:].tolist()
+        assert result.readings + result.accepted == 15  # each reading adds one token of the large model's own
+        assert result.accepted <= result.drafted
+
+
+def test_speculation_stops_at_the_end_token():
+    model, params, _ = model_of("gpt2")
+    expected = generate(model, params, TOKENS[:1, :3], max_new_tokens=15)
+    end = int(expected[0, 6])
+    result = speculative_generate(model, params, model, params, TOKENS[:1, :3], max_new_tokens=15, eos_token_id=end)
+    np.testing.assert_array_equal(
+        result.tokens, generate(model, params, TOKENS[:1, :3], max_new_tokens=15, eos_token_id=end)
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------- watermark
+
+
+def test_a_green_list_has_its_share_and_depends_on_token_and_key():
+    lists = np.array([[green_list(token, 40, fraction=0.25, key=key) for token in range(5)] for key in range(3)])
+    assert (lists.sum(axis=-1) == 10).all()
+    assert len({tuple(one) for one in lists.reshape(-1, 40)}) == 15
+
+
+def test_a_marked_text_is_found_and_an_unmarked_one_is_not():
+    model = Transformer(Config(**SIZES | {"vocabulary": 60, "context": 256}))
+    params = model.init(np.random.default_rng(0))
+    text = lambda processor: generate(  # noqa: E731
+        model, params, [[0]], max_new_tokens=150, rng=np.random.default_rng(1), logits_processor=processor
+    )[0]
+    marked = text(lambda tokens, logits: watermark_logits(logits, tokens, strength=2.0, key=42))
+    assert detect_watermark(marked, 60, key=42).p_value < 1e-6
+    assert detect_watermark(marked, 60, key=43).p_value > 0.01
+    assert detect_watermark(text(None), 60, key=42).p_value > 0.01
+
+
+def test_p_values_of_unmarked_texts_are_spread_evenly():
+    chance = np.random.default_rng(0)
+    p = np.array([detect_watermark(chance.integers(0, 50, 200), 50, fraction=0.4).p_value for _ in range(150)])
+    for level in (0.25, 0.5, 0.75):
+        assert abs(np.mean(p < level) - level) < 0.15  # three and a half standard errors of 150 texts
+
+
+def test_repetition_is_no_watermark():
+    once = detect_watermark([1, 2, 3, 1], 20)
+    assert detect_watermark([1, 2, 3] * 50 + [1], 20) == once
+    assert once.counted == 3
+
+
+# --------------------------------------------------------------------------------------------------------- in words
+
+
+def small():
+    return model_of("gpt2")[:2]
+
+
+TABLE = random_tables(0)
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: apply_temperature([1.0], 0), ValueError, "greedy"),
+        (lambda: apply_temperature([1.0], -1), ValueError, "positive.*-1"),
+        (lambda: greedy([1.0, np.nan]), ValueError, "NaN"),
+        (lambda: greedy([]), ml.ShapeError, "at least one logit"),
+        (lambda: sample_token([np.inf, 0.0], RNG), ValueError, r"\+∞"),
+        (lambda: sample_token([-np.inf, -np.inf], RNG), ValueError, "all are masked"),
+        (lambda: keep_min_p([-np.inf, -np.inf], 0.5), ValueError, "no token is left"),
+        (lambda: keep_top_k([1.0], 0), ValueError, "at least 1, got 0"),
+        (lambda: keep_top_p([1.0], 0), ValueError, "0 < p ≤ 1, got 0"),
+        (lambda: keep_min_p([1.0], 1.5), ValueError, "got 1.5"),
+        (lambda: penalize_repetition([[1.0]], [[0]], 0), ValueError, "positive"),
+        (lambda: penalize_repetition([[1.0]], [[1]], 2), ValueError, "from 0 to 0"),
+        (lambda: penalize_repetition([1.0], [[0]], 2), ml.ShapeError, r"\(B, V\)"),
+        (lambda: nucleus_as_printed([0.5, 0.6], 0.9), ValueError, "sums to 1"),
+        (lambda: KVCache(CONFIGS["gpt2"], batch=0), ValueError, "at least 1, got 0"),
+        (lambda: KVCache(CONFIGS["gpt2"], window=0), ValueError, "at least 1"),
+        (lambda: KVCache(CONFIGS["gpt2"], capacity=3).crop(1), ValueError, "holds 0 tokens"),
+        (lambda: KVCache(CONFIGS["gpt2"], window=3).crop(0), ValueError, "cannot go back"),
+        (lambda: KVCache(CONFIGS["gpt2"], window=3).advance(7), ml.ShapeError, "room for 6.*pieces"),
+        (lambda: KVCache(CONFIGS["gpt2"]).advance(2, [[1, 1, 1]]), ml.ShapeError, r"\(1, 2\), got \(1, 3\)"),
+        (lambda: kv_cache_bytes(layers=-1, kv_heads=1, head_width=1, tokens=1), ValueError, "not negative"),
+        (lambda: keys_computed(-1, True), ValueError, "got -1"),
+        (lambda: step_flops(CONFIGS["gpt2"], 0, True), ValueError, "at least 1"),
+        (lambda: sequence_score([]), ml.ShapeError, "one sequence"),
+        (lambda: beam_search(TABLE, num_beams=0, max_new_tokens=1), ValueError, "got 0 and 1"),
+        (lambda: left_pad([]), ValueError, "at least one prompt"),
+        (lambda: left_pad([[1], []]), ValueError, "in each at least one"),
+        (lambda: generate(*small(), TOKENS, temperature=0), ValueError, "greedy decoding.*leave out"),
+        (lambda: generate(*small(), TOKENS, temperature=0.0, rng=RNG), ValueError, "greedy decoding"),
+        (lambda: generate(*small(), TOKENS, top_p=0.9), ValueError, "give rng="),
+        (lambda: generate(*small(), TOKENS, num_beams=2, rng=RNG), ValueError, "draws nothing"),
+        (lambda: generate(*small(), TOKENS, num_beams=0), ValueError, "at least 1, got 0"),
+        (lambda: generate(*small(), TOKENS, max_new_tokens=-1), ValueError, "got -1"),
+        (lambda: generate(*small(), TOKENS, max_new_tokens=20), ml.ShapeError, "24 tokens.*need 25"),
+        (lambda: generate(*small(), [1, 2]), ml.ShapeError, "left_pad"),
+        (lambda: generate(*small(), [[1, 2]], attention_mask=[[1, 0]]), ValueError, "on the left"),
+        (lambda: generate(*small(), [[1, 2]], attention_mask=[[1]]), ml.ShapeError, "for each token"),
+        (lambda: generate(*small(), [[1]], window=3, use_cache=False), ValueError, "use_cache=True"),
+        (lambda: speculative_generate(*small(), *small(), TOKENS), ml.ShapeError, "one prompt"),
+        (lambda: speculative_generate(*small(), *small(), [[1]], num_drafts=0), ValueError, "0 drafts"),
+        (lambda: speculative_generate(*small(), *small(), [[1]], temperature=0), ValueError, "greedy"),
+        (lambda: accept_drafts([1], [[0.5, 0.5]], [[0.5, 0.5]], RNG), ml.ShapeError, r"\(2, V\)"),
+        (lambda: green_list(0, 10, fraction=1.0), ValueError, "10 green of 10"),
+        (lambda: green_list(-1, 10), ValueError, "at least 0"),
+        (lambda: watermark_logits([[1.0, 2.0]], [[]]), ml.ShapeError, r"\(B, T\)"),
+        (lambda: detect_watermark([1], 10), ml.ShapeError, "two tokens"),
+        (lambda: detect_watermark([1, 10], 10), ValueError, "from 0 to 9"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_in_words(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_a_cache_is_refused_where_it_would_be_wrong():
+    encoder = Transformer(Config(**SIZES, causal=False))
+    params = encoder.init(np.random.default_rng(0))
+    with pytest.raises(ValueError, match="only a causal model"):
+        encoder(params, [[1]], cache=KVCache(encoder.config))
+    model, params = small()
+    with pytest.raises(TypeError, match="no gradients"):
+        ml.grad(lambda p: model.loss(p, [[1, 2]], [[1, 2]], cache=KVCache(model.config)))(params)
+    with pytest.raises(ml.ShapeError, match="24 tokens, got 25"):
+        model(params, np.zeros((1, 25), int), cache=KVCache(model.config, capacity=30))
