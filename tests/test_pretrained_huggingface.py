@@ -1,0 +1,459 @@
+"""Weights under their Hugging Face names: there and back unchanged, and nothing left out in silence."""
+
+import json
+
+import numpy as np
+import pytest
+
+from mathllm.errors import ShapeError
+from mathllm.pretrained import safetensors
+from mathllm.pretrained.gguf import GGUF
+from mathllm.pretrained.huggingface import (
+    from_hf,
+    gguf_to_hf,
+    load_pretrained,
+    save_pretrained,
+    to_hf,
+    to_hf_config,
+)
+from mathllm.training import train_tokenizer
+from mathllm.transformer import (
+    Config,
+    Transformer,
+    bert_config,
+    count_parameters,
+    gpt2_config,
+    llama_config,
+    mixtral_config,
+)
+
+SIZES = {"vocabulary": 11, "width": 8, "layers": 2, "heads": 4, "context": 6}
+CONFIGS = {
+    "gpt2": gpt2_config(**SIZES),
+    "gpt2 untied, ReLU": gpt2_config(**SIZES, tied=False, hidden=10, activation="relu"),
+    "llama": llama_config(**SIZES, hidden=12),
+    "llama grouped, tied": llama_config(**SIZES, hidden=12, kv_heads=2, tied=True, rope_base=1e5, norm_epsilon=1e-5),
+    "llama one key head": llama_config(
+        **SIZES, hidden=12, kv_heads=1, head_width=6, rope_scaling="linear", rope_factor=2.0
+    ),
+    "mixtral": mixtral_config(**SIZES, hidden=12, kv_heads=2, experts=3),
+    "bert": bert_config(**SIZES, hidden=12),
+    "bert without head": bert_config(**SIZES, hidden=12, head_transform=False, segments=1),
+    "bert untied": bert_config(**SIZES, hidden=12, tied=False),
+}
+KINDS = {name: name.split()[0] for name in CONFIGS}
+
+
+def some(config, dtype=np.float64, seed=0):
+    """Parameters in which no two numbers are alike, so that a wrong place cannot hide."""
+    rng = np.random.default_rng(seed)
+
+    def fresh(tree):
+        if isinstance(tree, dict):
+            return {name: fresh(part) for name, part in tree.items()}
+        if isinstance(tree, list):
+            return [fresh(part) for part in tree]
+        return rng.normal(size=tree.shape).astype(dtype)
+
+    return fresh(Transformer(config).init(rng))
+
+
+def assert_same(a, b):
+    assert type(a) is type(b) or isinstance(a, np.ndarray)
+    if isinstance(a, dict):
+        assert set(a) == set(b)
+        [assert_same(a[name], b[name]) for name in a]
+    elif isinstance(a, list):
+        assert len(a) == len(b)
+        [assert_same(x, y) for x, y in zip(a, b, strict=True)]
+    else:
+        assert a.dtype == b.dtype
+        assert np.array_equal(a, b)
+
+
+# There and back
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_parameters_come_back_unchanged(name, dtype):
+    config = CONFIGS[name]
+    params = some(config, dtype)
+    again, back = from_hf(to_hf_config(config), to_hf(config, params))
+    assert again == config
+    assert_same(back, params)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_tensors_come_back_unchanged(name):
+    config = CONFIGS[name]
+    tensors = to_hf(config, some(config))
+    assert_same(to_hf(*from_hf(to_hf_config(config), tensors)), tensors)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_no_number_is_lost_or_doubled(name):
+    config = CONFIGS[name]
+    params = some(config)
+    tensors = to_hf(config, params)
+    assert sum(t.size for t in tensors.values()) == count_parameters(params)
+    everything = np.concatenate([t.ravel() for t in tensors.values()])
+    assert len(np.unique(everything)) == count_parameters(params)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_table_of_sizes_survives_json(name):
+    table = to_hf_config(CONFIGS[name])
+    assert table["model_type"] == KINDS[name]
+    assert json.loads(json.dumps(table)) == table
+
+
+def test_what_goes_in_is_not_changed():
+    config = CONFIGS["gpt2"]
+    params = some(config)
+    tensors = to_hf(config, params)
+    for array in tensors.values():
+        array.flags.writeable = False
+    from_hf(to_hf_config(config), tensors)
+    assert_same(params, some(config))
+
+
+# Their names and shapes (of the published checkpoints)
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "ours"),
+    [
+        ("gpt2", "transformer.h.1.mlp.c_fc.weight", lambda p: p["blocks"][1]["feed_forward"]["up"]),
+        ("gpt2 untied, ReLU", "lm_head.weight", lambda p: p["unembedding"].T),
+        ("llama", "model.layers.1.self_attn.q_proj.weight", lambda p: p["blocks"][1]["attention"]["query"].T),
+        ("llama", "model.layers.0.mlp.down_proj.weight", lambda p: p["blocks"][0]["feed_forward"]["down"].T),
+        (
+            "mixtral",
+            "model.layers.1.block_sparse_moe.experts.2.w3.weight",
+            lambda p: p["blocks"][1]["feed_forward"]["experts"][2]["up"].T,
+        ),
+        ("bert", "bert.encoder.layer.0.output.LayerNorm.bias", lambda p: p["blocks"][0]["feed_forward_norm"]["bias"]),
+        ("bert", "cls.predictions.bias", lambda p: p["head"]["bias"]),
+        ("bert without head", "embeddings.token_type_embeddings.weight", lambda p: p["segments"]),
+    ],
+)
+def test_a_tensor_of_the_checkpoint_is_the_parameter_it_should_be(name, tensor, ours):
+    params = some(CONFIGS[name])
+    assert np.array_equal(to_hf(CONFIGS[name], params)[tensor], ours(params))
+
+
+def test_gpt2_keeps_query_key_and_value_side_by_side():
+    params = some(CONFIGS["gpt2"])
+    attention = params["blocks"][0]["attention"]
+    joined = to_hf(CONFIGS["gpt2"], params)["transformer.h.0.attn.c_attn.weight"]
+    assert joined.shape == (8, 24)
+    assert np.array_equal(joined[:, 8:16], attention["key"])
+    bias = to_hf(CONFIGS["gpt2"], params)["transformer.h.0.attn.c_attn.bias"]
+    assert np.array_equal(bias[16:], attention["value_bias"])
+
+
+def test_large_matrices_are_views_not_copies():
+    config = CONFIGS["llama"]
+    tensors = to_hf(config, some(config))
+    _config, params = from_hf(to_hf_config(config), tensors)
+    assert np.shares_memory(params["blocks"][0]["feed_forward"]["up"], tensors["model.layers.0.mlp.up_proj.weight"])
+
+
+@pytest.mark.parametrize(
+    ("name", "body"), [("gpt2", "transformer."), ("llama grouped, tied", "model."), ("bert", "bert.")]
+)
+def test_names_may_lack_the_prefix_of_the_body(name, body):
+    config = CONFIGS[name]
+    params = some(config)
+    tensors = {key.removeprefix(body): array for key, array in to_hf(config, params).items()}
+    assert_same(from_hf(to_hf_config(config), tensors)[1], params)
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"),
+    [
+        ("gpt2", "h.0.attn.bias"),
+        ("gpt2", "transformer.h.1.attn.masked_bias"),
+        ("llama", "model.layers.0.self_attn.rotary_emb.inv_freq"),
+        ("bert", "bert.pooler.dense.weight"),
+        ("bert", "cls.seq_relationship.bias"),
+        ("bert without head", "embeddings.position_ids"),
+    ],
+)
+def test_what_no_logit_depends_on_is_passed_over(name, extra):
+    config = CONFIGS[name]
+    params = some(config)
+    assert_same(from_hf(to_hf_config(config), to_hf(config, params) | {extra: np.ones(3)})[1], params)
+
+
+def test_a_repeated_tied_tensor_has_to_be_equal():
+    config = CONFIGS["gpt2"]
+    params = some(config)
+    tensors = to_hf(config, params) | {"lm_head.weight": params["embedding"]}
+    assert_same(from_hf(to_hf_config(config), tensors)[1], params)
+    with pytest.raises(ValueError, match=r"lm_head\.weight to equal transformer\.wte\.weight"):
+        from_hf(to_hf_config(config), tensors | {"lm_head.weight": params["embedding"] + 1})
+
+
+def test_a_tied_tensor_may_stand_under_its_second_name_alone():
+    config = CONFIGS["bert"]
+    params = some(config)
+    tensors = to_hf(config, params)
+    tensors["cls.predictions.decoder.bias"] = tensors.pop("cls.predictions.bias")
+    assert_same(from_hf(to_hf_config(config), tensors)[1], params)
+
+
+# Refusals
+
+
+def gpt2_tensors():
+    return to_hf(CONFIGS["gpt2"], some(CONFIGS["gpt2"]))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda t: t.pop("transformer.ln_f.bias"), ValueError, r"misses transformer\.ln_f\.bias"),
+        (lambda t: t.update({"transformer.h.2.ln_1.weight": 1}), ValueError, r"not expect transformer\.h\.2\.ln_1"),
+        (
+            lambda t: t.update({"transformer.ln_g.bias": t.pop("transformer.ln_f.bias")}),
+            ValueError,
+            r"misses .* did you mean transformer\.ln_g\.bias",
+        ),
+        (
+            lambda t: t.update({"transformer.wpe.weight": np.ones((5, 8))}),
+            ShapeError,
+            r"transformer\.wpe\.weight of shape \(6, 8\), got \(5, 8\)",
+        ),
+        (lambda t: t.update({"wpe.weight": np.ones((6, 8))}), ValueError, "got a tensor twice"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused_by_name(change, error, message):
+    tensors = gpt2_tensors()
+    change(tensors)
+    with pytest.raises(error, match=message):
+        from_hf(to_hf_config(CONFIGS["gpt2"]), tensors)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_tensor_is_needed(name):
+    config = CONFIGS[name]
+    tensors = to_hf(config, some(config))
+    for missing in tensors:
+        with pytest.raises(ValueError, match="misses"):
+            from_hf(to_hf_config(config), {key: t for key, t in tensors.items() if key != missing})
+
+
+@pytest.mark.parametrize("left", [".transform.dense.weight", ".transform.LayerNorm.bias", ".bias"])
+def test_a_head_of_bert_is_there_whole_or_not_at_all(left):
+    config = CONFIGS["bert"]
+    tensors = to_hf(config, some(config))
+    tensors = {k: t for k, t in tensors.items() if not k.startswith("cls.") or k == f"cls.predictions{left}"}
+    with pytest.raises(ValueError, match="misses"):
+        from_hf(to_hf_config(config), tensors)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("gpt2", {"model_type": "gpt_neo"}, "model types gpt2, llama, mixtral, bert; got 'gpt_neo'"),
+        ("gpt2", {"model_type": None}, "got None"),
+        ("gpt2", {"n_layer": None}, "needs 'n_layer' in the configuration of a gpt2"),
+        ("gpt2", {"n_head": 3}, "a width of 8 into 3 heads"),
+        ("gpt2", {"activation_function": "tanh"}, "activation 'tanh'"),
+        ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx=True"),
+        ("gpt2", {"add_cross_attention": True}, "add_cross_attention=True"),
+        ("llama", {"attention_bias": True}, "attention_bias=True; it knows False"),
+        ("llama", {"mlp_bias": True}, "mlp_bias=True"),
+        ("llama", {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "rotary positions .*llama3"),
+        ("llama", {"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "rotary positions .*dynamic"),
+        ("llama", {"rope_scaling": {"type": "linear"}}, "rotary positions"),
+        ("llama", {"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "rotary positions"),
+        ("mixtral", {"sliding_window": 4}, "sliding_window of 4 tokens"),
+        ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type='relative_key'"),
+        ("bert", {"is_decoder": True}, "is_decoder=True"),
+    ],
+)
+def test_settings_that_our_model_does_not_have_are_refused(name, settings, message):
+    config = CONFIGS[name]
+    with pytest.raises(ValueError, match=message):
+        from_hf(to_hf_config(config) | settings, to_hf(config, some(config)))
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "field", "value"),
+    [
+        ("llama", {"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}, "rope_base", 5e5),
+        ("llama", {"rope_scaling": {"type": "linear", "factor": 4.0}}, "rope_factor", 4.0),
+        ("llama", {"num_key_value_heads": None}, "kv_heads", 4),
+        ("llama", {"head_dim": None}, "head_width", 2),
+        ("llama", {"rms_norm_eps": None}, "norm_epsilon", 1e-6),
+        ("mixtral", {"rope_theta": None}, "rope_base", 1e6),
+        ("mixtral", {"sliding_window": 6}, "context", 6),
+        ("gpt2", {"activation_function": "gelu_pytorch_tanh"}, "activation", "gelu_tanh"),
+        ("bert", {"layer_norm_eps": None}, "norm_epsilon", 1e-12),
+    ],
+)
+def test_settings_in_their_several_spellings_are_read(name, settings, field, value):
+    config = CONFIGS[name]
+    found, _params = from_hf(to_hf_config(config) | settings, to_hf(config, some(config)))
+    assert getattr(found, field) == value
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (llama_config(**SIZES, pairing="adjacent"), r"llama .* cannot express pairing='adjacent' \(it has 'half'\)"),
+        (llama_config(**SIZES, bias=True), "bias=True"),
+        (llama_config(**SIZES, rope_scaling="yarn", rope_factor=2.0), "rope_scaling='yarn'"),
+        (gpt2_config(**SIZES, positions="alibi"), "gpt2 .* positions='alibi'"),
+        (gpt2_config(**SIZES, norm_order="post"), "norm_order='post'"),
+        (gpt2_config(**SIZES, head_width=4), "cannot express head_width=4"),
+        (bert_config(**SIZES, embedding_norm=False), "bert .* embedding_norm=False"),
+        (Config(**SIZES, encoder_layers=2), "encoder_layers=2"),
+    ],
+)
+def test_a_model_of_another_kind_is_refused_with_the_fields_that_differ(config, message):
+    with pytest.raises(ValueError, match=message):
+        to_hf_config(config)
+
+
+def test_parameters_that_do_not_fit_the_configuration_are_refused_by_name():
+    config = CONFIGS["llama"]
+    params = some(config)
+    with pytest.raises(ValueError, match=r"misses unembedding and does not expect extra\.gain"):
+        to_hf(config, {k: v for k, v in params.items() if k != "unembedding"} | {"extra": {"gain": 1}})
+    with pytest.raises(ShapeError, match=r"embedding of shape \(11, 8\), got \(3,\)"):
+        to_hf(config, params | {"embedding": np.ones(3)})
+
+
+# Folders
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_saved_model_comes_back(tmp_path, name):
+    config = CONFIGS[name]
+    params = some(config, np.float32)
+    save_pretrained(tmp_path / "new", config, params)
+    again, back = load_pretrained(tmp_path / "new")
+    assert again == config
+    assert_same(back, params)
+
+
+def test_a_saved_model_brings_its_tokenizer_and_the_token_that_ends_a_text(tmp_path):
+    tokenizer = train_tokenizer("low lower lowest " * 9, 262)
+    config = gpt2_config(**SIZES | {"vocabulary": len(tokenizer)})
+    save_pretrained(tmp_path, config, some(config), tokenizer)
+    assert json.loads((tmp_path / "config.json").read_text())["eos_token_id"] == tokenizer.encode("<|endoftext|>")[0]
+    assert type(tokenizer).load(tmp_path / "tokenizer.json").encode("lowest") == tokenizer.encode("lowest")
+    assert json.loads((tmp_path / "tokenizer_config.json").read_text())["eos_token"] == "<|endoftext|>"
+
+
+def test_a_checkpoint_in_several_files_is_read_through_its_index(tmp_path):
+    config = CONFIGS["llama"]
+    params = some(config)
+    tensors = to_hf(config, params)
+    (tmp_path / "config.json").write_text(json.dumps(to_hf_config(config)))
+    files = {name: f"model-{i % 2}.safetensors" for i, name in enumerate(tensors)}
+    for file in set(files.values()):
+        safetensors.save(tmp_path / file, {name: tensors[name] for name in tensors if files[name] == file})
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": files}))
+    assert_same(load_pretrained(tmp_path)[1], params)
+
+
+# LLaMA in GGUF
+
+
+class FakeGGUF(dict):
+    """What `gguf_to_hf` asks of a file: tensors by name, metadata, shapes."""
+
+    path = "model.gguf"
+    metadata: dict
+    tensors = property(lambda self: {name: array for name, array in self.items()})
+
+
+def as_gguf(config, params):
+    """The model as llama.cpp would store it: its names, and rows of query and key that turn together side by side."""
+    parts = {
+        "attn_norm": ("attention_norm", "gain"), "attn_q": ("attention", "query"), "attn_k": ("attention", "key"),
+        "attn_v": ("attention", "value"), "attn_output": ("attention", "output"),
+        "ffn_norm": ("feed_forward_norm", "gain"), "ffn_gate": ("feed_forward", "gate"),
+        "ffn_up": ("feed_forward", "up"), "ffn_down": ("feed_forward", "down"),
+    }  # fmt: skip
+    file = FakeGGUF({"token_embd.weight": params["embedding"], "output_norm.weight": params["final_norm"]["gain"]})
+    if not config.tied:
+        file["output.weight"] = params["unembedding"].T
+    for l, block in enumerate(params["blocks"]):
+        for name, (group, leaf) in parts.items():
+            array = block[group][leaf].T
+            if name in ("attn_q", "attn_k"):
+                half = config.head_width // 2
+                order = [
+                    head * 2 * half + i + side * half
+                    for head in range(len(array) // (2 * half))
+                    for i in range(half)
+                    for side in (0, 1)
+                ]
+                array = array[order]
+            file[f"blk.{l}.{name}.weight"] = array
+    file.metadata = {
+        "general.architecture": "llama", "llama.block_count": config.layers, "llama.context_length": config.context,
+        "llama.embedding_length": config.width, "llama.feed_forward_length": config.hidden,
+        "llama.attention.head_count": config.heads, "llama.attention.head_count_kv": config.kv_heads,
+        "llama.attention.layer_norm_rms_epsilon": float(np.float32(config.norm_epsilon)),
+        "llama.rope.freq_base": config.rope_base, "llama.attention.key_length": config.head_width,
+    }  # fmt: skip
+    return file
+
+
+@pytest.mark.parametrize("name", ["llama", "llama grouped, tied"])
+def test_a_llama_in_gguf_is_the_model_it_was(name):
+    config = CONFIGS[name]
+    params = some(config)
+    again, back = from_hf(*gguf_to_hf(as_gguf(config, params)))
+    assert again == config
+    assert_same(back, params)
+
+
+def test_neighbours_in_gguf_turn_as_halves_do_here():
+    """The rows as they stand in GGUF, with adjacent pairs, give the logits of the rows put back, with halves."""
+    config = CONFIGS["llama grouped, tied"]
+    params = some(config)
+    file = as_gguf(config, params)
+    stored = some(config)
+    for l, block in enumerate(stored["blocks"]):
+        block["attention"] |= {"query": file[f"blk.{l}.attn_q.weight"].T, "key": file[f"blk.{l}.attn_k.weight"].T}
+    adjacent = Transformer(llama_config(**vars(config) | {"pairing": "adjacent"}))
+    tokens = np.array([[1, 4, 9, 2]])
+    np.testing.assert_allclose(adjacent(stored, tokens), Transformer(config)(params, tokens), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"general.architecture": "phi3"}, "reads the architecture llama; model.gguf holds 'phi3'"),
+        ({"llama.rope.scaling.type": "yarn"}, "scaled rotary positions"),
+        ({"llama.block_count": None}, r"needs llama\.block_count"),
+    ],
+)
+def test_another_architecture_in_gguf_is_refused(metadata, message):
+    file = as_gguf(CONFIGS["llama"], some(CONFIGS["llama"]))
+    file.metadata = {key: value for key, value in (file.metadata | metadata).items() if value is not None}
+    with pytest.raises(ValueError, match=message):
+        gguf_to_hf(file)
+
+
+def test_an_unknown_tensor_in_gguf_is_refused_by_name():
+    file = as_gguf(CONFIGS["llama"], some(CONFIGS["llama"]))
+    file["blk.0.attn_q_norm.weight"] = np.ones(2)
+    with pytest.raises(ValueError, match=r"not expect model\.blk\.0\.attn_q_norm\.weight"):
+        from_hf(*gguf_to_hf(file))
+
+
+def test_the_fake_file_offers_what_a_real_one_offers(needs):
+    real = GGUF(next(needs("smollm2").glob("*.gguf")))
+    fake = as_gguf(CONFIGS["llama grouped, tied"], some(CONFIGS["llama grouped, tied"]))
+    two_layers = {name for name in real if not name.startswith("blk.") or int(name.split(".")[1]) < 2}
+    assert set(fake) == two_layers
+    assert set(fake.metadata) - {"llama.attention.key_length"} <= set(real.metadata)
