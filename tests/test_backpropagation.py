@@ -313,6 +313,7 @@ def test_extreme_logits_give_finite_losses_and_gradients(dtype):
         (lambda: ml.deep_network(np.random.default_rng(0), 0, 2), "at least one layer"),
         (lambda: ml.bump_network(np.sin, 0, 1, 0), "at least one piece"),
         (lambda: ml.hat_network(np.sin, 1, 1, 3), "interval"),
+        (lambda: ml.sawtooth_network(0), "at least one folding"),
         (lambda: ml.perturbation_passes(0), "at least one parameter"),
         (lambda: ml.perturbation_gradient(np.sum, np.zeros(2), h=-1), "positive step"),
         (lambda: ml.perturbation_gradient(lambda w: math.inf, np.zeros(2)), "finite"),
@@ -367,6 +368,13 @@ def test_orthogonal_weights_stretch_nothing(n, m, seed):
     W = ml.initial_weights(np.random.default_rng(seed), n, m, scheme="orthogonal", scale=1.5)
     assert W.shape == (n, m)
     np.testing.assert_allclose(ml.singular_values(W), 1.5, rtol=1e-9)
+
+
+def test_orthogonal_weights_are_drawn_from_all_turns_and_mirrors_alike():
+    rng = np.random.default_rng(0)
+    signs = [ml.initial_weights(rng, 1, 1, scheme="orthogonal").item() for _ in range(400)]
+    assert set(np.round(signs, 9)) == {-1, 1}
+    assert abs(np.mean(signs)) < 0.2  # four standard errors
 
 
 @pytest.mark.parametrize(
@@ -508,6 +516,24 @@ def test_straight_pieces_meet_the_curve_at_every_bend(n, slope):
     np.testing.assert_allclose(network, curve(x), rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("depth", [1, 2, 5, 8])
+def test_teeth_double_with_every_layer_and_a_flat_network_needs_a_unit_for_each_side(depth):
+    deep = ml.sawtooth_network(depth)
+    flat = ml.hat_network(lambda x: ml.mlp_forward(x[:, None], deep)[:, 0], 0, 1, 2**depth)
+    x = np.linspace(0, 1, 4 * 2**depth + 1)[:, None]
+    y = ml.mlp_forward(x, deep)[:, 0]
+    np.testing.assert_allclose(ml.mlp_forward(x, flat)[:, 0], y, atol=1e-9)
+    assert np.sum(np.abs(np.diff(y, 2)) > 1e-9) == 2**depth - 1  # a bend between every two sides
+    assert len(flat[0]["bias"]) == 2**depth
+    assert sum(len(layer["bias"]) for layer in deep[:-1]) == 2 * depth
+
+
+def test_a_constant_is_a_curve_too():
+    for network, activation in [(ml.bump_network, ml.sigmoid), (ml.hat_network, ml.relu)]:
+        y = ml.mlp_forward([[0.2], [0.9]], network(lambda x: 3.0, 0, 1, 4), activation=activation)
+        np.testing.assert_allclose(y, 3, rtol=1e-9)
+
+
 def test_a_bar_stands_where_it_should_and_is_flat_elsewhere():
     layers = ml.bump_network(lambda x: np.where((x > 1) & (x < 2), 5.0, 0.0), 0, 3, 3)
     y = ml.mlp_forward([[0.5], [1.5], [2.5]], layers, activation=ml.sigmoid)
@@ -541,6 +567,10 @@ def test_many_seeds_do_not_learn_xor():
     wrong = np.abs(run.predictions - np.ravel(ml.XOR_TARGETS)).max(axis=1) > 0.25
     assert wrong.sum() == 72
     assert not wrong[42]
+    inputs = np.array(ml.XOR_INPUTS) @ run.params["W1"] + run.params["b1"]  # (200, 4, 4)
+    dead = np.array([ml.dead_units(z).sum() for z in inputs])
+    assert np.all(wrong[dead > 2])  # with one unit there is no XOR
+    assert np.sum(dead[wrong] >= 2) == 60
 
 
 # ------------------------------------------------------------------------------------------ listings and common bugs

@@ -13,13 +13,13 @@ of an error on a long way back.
     xor.py             the network that learns exclusive or
     value.py           reverse mode for single numbers, in fifty lines
     perturbation.py    the gradient by trying, and what it costs
-    approximation.py   any curve from bumps
+    approximation.py   any curve from bumps; teeth from folds
     depth.py           vanishing and exploding gradients, residual connections
     listings.py        the listing of document 001, printed and mended
     bugs.py            six common bugs, broken and mended
 """
 
-from .approximation import approximation_error, bump_network, hat_network
+from .approximation import approximation_error, bump_network, hat_network, sawtooth_network
 from .bugs import (
     COMMON_BUGS,
     CommonBug,
@@ -117,6 +117,7 @@ __all__ = [
     "perturbation_gradient",
     "perturbation_passes",
     "residual",
+    "sawtooth_network",
     "softmax_over_keys",
     "softmax_over_queries",
     "spectral_radius",
