@@ -41,11 +41,11 @@ def listing_backward_as_printed(loss_grad, activations, pre_activations, layers)
     Symptom: b − η·db broadcasts (m, 1) against (m,) to an (m, m) matrix, without a word; b −= η·db raises.
     Source: 001, §4.4.
 
-    >>> layers = [(np.eye(2), np.zeros((2, 1)))]
-    >>> (_, db), = listing_backward_as_printed(np.ones((2, 3)), *listing_forward_as_printed(np.ones((2, 3)), layers), layers)
+    >>> x, layers = np.ones((2, 3)), [(np.eye(2), np.zeros((2, 1)))]
+    >>> [(_, db)] = listing_backward_as_printed(x, *listing_forward_as_printed(x, layers), layers)
     >>> db.shape, (layers[0][1] - 0.1 * db).shape
     ((2,), (2, 2))
-    """  # noqa: E501
+    """
     return _backward(loss_grad, activations, pre_activations, layers, keepdims=False)
 
 
@@ -71,8 +71,8 @@ def listing_backward(loss_grad, activations, pre_activations, layers) -> list[tu
 
     Source: 001, §4.4, with erratum C2.
 
-    >>> layers = [(np.eye(2), np.zeros((2, 1)))]
-    >>> (_, db), = listing_backward(np.ones((2, 3)), *listing_forward(np.ones((2, 3)), layers), layers)
+    >>> x, layers = np.ones((2, 3)), [(np.eye(2), np.zeros((2, 1)))]
+    >>> [(_, db)] = listing_backward(x, *listing_forward(x, layers), layers)
     >>> db.shape
     (2, 1)
     """
