@@ -9,6 +9,10 @@ afterwards how sure one can be of its result.
     text_filters.py   pages worth reading, and their language
     deduplication.py  MinHash, and bands that find the pages that say the same
     batching.py       windows of the token stream, and the token after each
+    loop.py           the loop: steps, progress, validation, an end in words when the loss is no number
+    checkpoints.py    files that are whole at any moment
+    data_parallel.py  worker threads that divide a batch
+    sources.py        made-up languages of which the lowest loss is known
     calculators.py    memory, operations, the Chinchilla law
     precision.py      16-bit numbers, loss scaling, master weights
     parallelism.py    data, tensor and pipeline parallelism, ZeRO
@@ -33,6 +37,8 @@ from .calculators import (
     training_seconds,
     training_steps,
 )
+from .checkpoints import load_checkpoint, save_checkpoint
+from .data_parallel import parallel_value_and_grad, target_count
 from .deduplication import (
     band_probability,
     candidate_pairs,
@@ -43,6 +49,15 @@ from .deduplication import (
     shingles,
 )
 from .evaluation import Interval, bits_per_byte, bootstrap_interval, held_out_perplexity, perplexity_interval
+from .loop import (
+    TrainingProgress,
+    TrainingState,
+    TrainingStopped,
+    mean_loss,
+    progress_bar,
+    train,
+    training_state,
+)
 from .parallelism import (
     Reduced,
     Task,
@@ -69,6 +84,7 @@ from .precision import (
     round_to,
     update_loss_scale,
 )
+from .sources import entropy_rate, markov_source, sample_source
 from .text_filters import (
     QUALITY_RULES,
     LanguageGuess,
@@ -102,6 +118,9 @@ __all__ = [
     "Task",
     "Tokenizer",
     "TrainingMemory",
+    "TrainingProgress",
+    "TrainingState",
+    "TrainingStopped",
     "apply_merges",
     "approximate_parameters",
     "band_probability",
@@ -113,6 +132,7 @@ __all__ = [
     "data_parallel_gradient",
     "deduplicate",
     "devices_needed",
+    "entropy_rate",
     "epoch_batches",
     "estimated_similarity",
     "fit_scaling_law",
@@ -121,17 +141,22 @@ __all__ = [
     "held_out_perplexity",
     "jaccard_similarity",
     "learn_merges",
+    "load_checkpoint",
+    "markov_source",
+    "mean_loss",
     "merge_ranks",
     "minhash_signature",
     "mixed_precision_gradient",
     "next_token_pairs",
     "optimal_exponents",
     "pair_counts",
+    "parallel_value_and_grad",
     "perplexity_interval",
     "pipeline_bubble",
     "pipeline_gradient",
     "pipeline_schedule",
     "pre_tokenize",
+    "progress_bar",
     "quality_problems",
     "quality_score",
     "quality_signals",
@@ -139,15 +164,20 @@ __all__ = [
     "ring_all_reduce",
     "round_to",
     "row_parallel",
+    "sample_source",
+    "save_checkpoint",
     "scaling_loss",
     "shingles",
+    "target_count",
     "tensor_parallel_network",
     "token_stream",
+    "train",
     "train_language_model",
     "train_tokenizer",
     "training_flops",
     "training_memory",
     "training_seconds",
+    "training_state",
     "training_steps",
     "update_loss_scale",
     "validation_batches",

@@ -1,0 +1,116 @@
+"""How does a run of weeks survive a power cut? It is written down now and then, so that no moment lacks a whole copy.
+
+A checkpoint is one file. It is first written beside its place, forced onto the disk, and then renamed: a rename is done
+at once or not at all, so the name always stands for a file that is whole, the old one or the new one.
+"""
+
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+_FORMAT = 1
+
+
+def save_checkpoint(path, state) -> Path:
+    """Write nested dicts, lists and tuples of arrays and plain values to one file, all of it or nothing.
+
+    path: of the file, in a folder that exists   state: for instance a TrainingState   ->   the path
+
+    The file is NumPy's .npz: every array under its place ("state/params/blocks/0/attention/query"), and under "json"
+    the structure with the plain values (steps done, state of the random numbers). Killed at any moment, the program
+    leaves the checkpoint that was there before, or the new one, and perhaps a `.partial` file that the next call
+    overwrites.
+    Nothing in the file is executed when it is read.
+    Raises: TypeError for values that the file cannot hold.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_checkpoint(Path(folder) / "run.npz", {"weight": np.ones(2), "step": 7})
+    ...     load_checkpoint(path)
+    {'weight': array([1., 1.]), 'step': 7}
+    """
+    path = Path(path)
+    arrays = {}
+    structure = _describe(state, "state", arrays)
+    text = json.dumps({"format": _FORMAT, "structure": structure})
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("wb") as file:
+        np.savez(file, json=np.array(text), **arrays)
+        file.flush()
+        os.fsync(file.fileno())  # on the disk before the name points at it
+    os.replace(partial, path)
+    _sync_folder(path.parent)
+    return path
+
+
+def load_checkpoint(path, structure: Callable | None = None):
+    """What `save_checkpoint` wrote: the same structure, dtypes and bits.
+
+    path: of the file   structure: what to make of the fields of a named tuple, which is stored as a dictionary, for
+    instance TrainingState   ->   the state
+
+    Raises: FileNotFoundError; ValueError for a file that is damaged or no checkpoint.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load_checkpoint(save_checkpoint(Path(folder) / "run.npz", [np.float32(0.1), (1, None)]))
+    [np.float32(0.1), (1, None)]
+    """
+    from zipfile import BadZipFile  # here and not above: `import mathllm` stays quick
+
+    content = Path(path).read_bytes()
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            description = json.loads(str(arrays["json"]))
+            if description["format"] != _FORMAT:
+                raise ValueError(f"its format is {description['format']}, not {_FORMAT}")
+            state = _rebuild(description["structure"], arrays)
+    except (ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+        raise ValueError(f"{path} is damaged or no checkpoint of mathllm ({error})") from error
+    return state if structure is None else structure(**state)
+
+
+def _describe(tree, place, arrays):
+    """The structure as JSON can hold it; the arrays are put aside under their places."""
+    if isinstance(tree, tuple) and hasattr(tree, "_asdict"):
+        tree = tree._asdict()
+    if isinstance(tree, dict):
+        if wrong := [key for key in tree if not isinstance(key, str)]:
+            raise TypeError(f"save_checkpoint() needs words as keys, got {wrong[0]!r} at {place}")
+        return {"dict": {key: _describe(branch, f"{place}/{key}", arrays) for key, branch in tree.items()}}
+    if isinstance(tree, list | tuple):
+        kind = "tuple" if isinstance(tree, tuple) else "list"
+        return {kind: [_describe(branch, f"{place}/{i}", arrays) for i, branch in enumerate(tree)]}
+    if isinstance(tree, np.ndarray | np.generic) and tree.dtype.kind in "biufcUS":
+        while place in arrays:  # {"a/b": …, "a": {"b": …}}
+            place += "'"
+        arrays[place] = np.asarray(tree)
+        return {"array" if isinstance(tree, np.ndarray) else "scalar": place}
+    if tree is None or isinstance(tree, bool | int | float | str):
+        return tree
+    raise TypeError(f"save_checkpoint() cannot write {type(tree).__name__} at {place}")
+
+
+def _rebuild(description, arrays):
+    if not isinstance(description, dict):
+        return description
+    ((kind, content),) = description.items()
+    if kind == "dict":
+        return {key: _rebuild(branch, arrays) for key, branch in content.items()}
+    if kind in ("list", "tuple"):
+        return {"list": list, "tuple": tuple}[kind](_rebuild(branch, arrays) for branch in content)
+    return {"array": lambda a: a, "scalar": lambda a: a[()]}[kind](arrays[content])
+
+
+def _sync_folder(folder):
+    """The rename itself onto the disk, where the system allows it (Windows does it by itself)."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,83 @@
+"""Can one know how low a loss can get? For text nobody does; for a source made by ourselves it is a number.
+
+A Markov source of order k draws each symbol from a table that asks for the last k symbols only. Its entropy rate is the
+lowest loss that any model can reach on it, so a training loop that arrives there has nothing left to learn.
+"""
+
+import numpy as np
+
+from ..cross_entropy import entropy
+from ..errors import ShapeError
+from ..matrices import stationary_distribution
+from ..probability import sample_markov_chain
+
+
+def markov_source(vocabulary: int, order: int, rng: np.random.Generator, *, concentration: float = 0.3) -> np.ndarray:
+    """A random source: for every context of k symbols a distribution of the next one.
+
+        p(· | x₁ … x_k) ~ Dirichlet(α, …, α)                                        (13.32)
+
+    vocabulary: V   order: k ≥ 0   concentration: α; small values give contexts that know what follows
+    ->   (V, …, V) with k + 1 axes, a distribution along the last one
+
+    Raises: ValueError for a vocabulary below 1, a negative order or an α that is not positive.
+
+    >>> markov_source(4, 2, np.random.default_rng(0)).shape
+    (4, 4, 4)
+    """
+    if vocabulary < 1 or order < 0 or not concentration > 0:
+        raise ValueError(
+            "markov_source() needs a vocabulary of at least 1, an order of at least 0 and a positive concentration, "
+            f"got {vocabulary}, {order} and {concentration}"
+        )
+    return rng.dirichlet(np.full(vocabulary, concentration), size=(vocabulary,) * order)
+
+
+def sample_source(source, length: int, rng: np.random.Generator) -> np.ndarray:
+    """Text of a Markov source, from the middle of a long one: its contexts have their stationary frequencies.
+
+    source: (V, …, V), as from markov_source()   length: n ≥ 0   ->   symbols: (n,) int
+
+    Raises: as entropy_rate(); ValueError for a negative length.
+
+    >>> alternating = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> sample_source(alternating, 5, np.random.default_rng(0))
+    array([0, 1, 0, 1, 0])
+    """
+    _, chain, frequencies = _chain("sample_source", source)
+    start = int(rng.choice(len(frequencies), p=frequencies))
+    return sample_markov_chain(chain, length, rng, start) % np.shape(source)[-1]
+
+
+def entropy_rate(source) -> float:
+    """How uncertain the next symbol is to one who knows the source and the last symbols: the lowest loss there is.
+
+        H = Σ_c π(c) H(p(· | c)),      π: how often the context c occurs            (13.33)
+
+    source: (V, …, V) with k + 1 axes, a distribution along the last one   ->   nats per symbol
+
+    The contexts are the states of a Markov chain: after x₁ … x_k comes x₂ … x_{k+1}; π is its stationary distribution.
+    Raises: ShapeError for axes of different lengths; ValueError if a row is no distribution, or if π is not unique.
+    Source: Shannon 1948, §7; Cover & Thomas 2006, theorem 4.2.4.
+
+    >>> round(entropy_rate([[0.5, 0.5], [0.5, 0.5]]), 4), entropy_rate([[0.0, 1.0], [1.0, 0.0]])  # a coin, a clock
+    (0.6931, 0.0)
+    """
+    rows, _, frequencies = _chain("entropy_rate", source)
+    return float(frequencies @ entropy(rows))
+
+
+def _chain(name, source):
+    """The table by context, (V^k, V), the chain of contexts, (V^k, V^k), and how often each occurs, (V^k,)."""
+    source = np.asarray(source, float)
+    V = source.shape[-1] if source.ndim else 0
+    if V == 0 or set(source.shape) != {V}:
+        raise ShapeError(f"{name}() needs a table (V, …, V) of next-symbol distributions, got shape {source.shape}")
+    rows = source.reshape(-1, V)  # (V^k, V)
+    if source.ndim == 1:
+        rows = np.repeat(rows, V, axis=0)  # order 0: the last symbol is the state, and does not matter
+    states = len(rows)
+    chain = np.zeros((states, states))
+    following = (np.arange(states)[:, None] * V + np.arange(V)) % states  # forget the oldest, append the newest
+    np.put_along_axis(chain, following, rows, axis=1)
+    return rows, chain, stationary_distribution(chain)

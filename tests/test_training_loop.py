@@ -1,0 +1,693 @@
+"""Chapter 13, the loop: what it computes, how it stops, how it goes on, and where it ends."""
+
+import copy
+import io
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+import threadpoolctl
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import mathllm as ml
+from mathllm import data
+
+
+def line(params, batch):
+    """The squared error of a straight line."""
+    x, y = batch
+    return ((x * params["slope"] + params["offset"] - y) ** 2).mean()
+
+
+def points(rng):
+    x = rng.uniform(-1, 1, 16)
+    return x, 3 * x - 1 + 0.1 * rng.standard_normal(16)
+
+
+def fresh(seed=0, dtype=np.float64, **options):
+    params = {"slope": np.zeros(1, dtype), "offset": np.zeros(1, dtype)}
+    return ml.training_state(params, np.random.default_rng(seed), **options)
+
+
+def losses(history):
+    return [now.loss for now in history]
+
+
+def equal(a, b):
+    """The same structure, the same dtypes, the same bits."""
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(equal, a, b))
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    return type(a) is type(b) and (a == b or a != a)
+
+
+@pytest.fixture(scope="module")
+def character_model():
+    """A small transformer over five symbols, its loss, and a stream of symbols."""
+    model = ml.Transformer(ml.Config(vocabulary=5, width=16, layers=1, heads=2, context=8))
+    stream = np.random.default_rng(3).integers(5, size=400)
+
+    def loss(params, batch):
+        return ml.cross_entropy(model(params, batch.inputs), batch.targets)
+
+    return model, loss, stream
+
+
+# ---------------------------------------------------------------------------------------------------------------- steps
+
+
+def test_the_loop_is_the_four_lines_it_claims_to_be():
+    state, history = ml.train(fresh(), line, points, 20, learning_rate=0.1, max_norm=1.0, weight_decay=0.1)
+    rng, params = np.random.default_rng(0), fresh().params
+    memory, expected = ml.adamw_init(params), []
+    for _ in range(20):
+        value, gradient = ml.value_and_grad(line)(params, points(rng))
+        gradient, length = ml.clip_gradient(gradient, 1.0)
+        params, memory = ml.adamw_step(params, gradient, memory, learning_rate=0.1, weight_decay=0.1)
+        expected.append((value, length))
+    assert [(now.loss, now.gradient_norm) for now in history] == expected
+    assert equal(state.params, params)
+    assert equal(state.optimizer, memory)
+    assert state.step == 20
+
+
+OPTIMIZERS = {
+    "sgd": (ml.sgd_init, ml.sgd_step, {}),
+    "momentum": (ml.momentum_init, ml.momentum_step, {"beta": 0.8}),
+    "rmsprop": (ml.rmsprop_init, ml.rmsprop_step, {}),
+    "adam": (ml.adam_init, ml.adam_step, {"l2": 1e-4}),
+    "adamw": (ml.adamw_init, ml.adamw_step, {"beta2": 0.95}),
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_every_optimiser_finds_the_line_in_the_dtype_it_was_given(optimizer, dtype):
+    init, step, options = OPTIMIZERS[optimizer]
+    state, _ = ml.train(fresh(dtype=dtype, init=init), line, points, 400, learning_rate=0.03, step=step, **options)
+    assert state.params["slope"].dtype == dtype
+    np.testing.assert_allclose([state.params["slope"][0], state.params["offset"][0]], [3, -1], atol=0.1)  # noise 0.1
+
+
+def test_the_schedule_is_followed_step_by_step():
+    def schedule(t):
+        return ml.warmup_cosine(t, peak=0.1, total=30, warmup=10, floor=0.01)
+
+    seen = []
+
+    def recording(*args, learning_rate):
+        seen.append(learning_rate)
+        return ml.sgd_step(*args, learning_rate=learning_rate)
+
+    start = fresh(init=ml.sgd_init)
+    state, first = ml.train(start, line, points, 12, learning_rate=schedule, step=recording)
+    _, second = ml.train(state, line, points, 30, learning_rate=schedule, step=recording)
+    assert seen == [schedule(t) for t in range(1, 31)]
+    assert [now.learning_rate for now in first + second] == seen
+    assert [now.step for now in first + second] == [*range(1, 31)]
+
+
+def test_nothing_that_is_handed_over_is_changed():
+    rng = np.random.default_rng(0)
+    state = ml.training_state(fresh().params, rng)
+    for leaf in ml.tree_leaves(state.params) + ml.tree_leaves(state.optimizer["mean"]):
+        leaf.setflags(write=False)
+    before = copy.deepcopy(state)
+    ml.train(state, line, points, 5, learning_rate=0.1)
+    assert equal(tuple(state), tuple(before))
+    assert rng.random() == np.random.default_rng(0).random()
+
+
+def test_a_finished_run_has_nothing_left_to_do():
+    state, _ = ml.train(fresh(), line, points, 5, learning_rate=0.1)
+    again, history = ml.train(state, line, points, 5, learning_rate=0.1)
+    assert (again, history) == (state, [])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"steps": -1}, "steps ≥ 0"),
+        ({"validate_every": 0}, "validate_every"),
+        ({"save_every": 0}, "save_every"),
+        ({"workers": 0}, "at least one worker"),
+    ],
+)
+def test_settings_that_cannot_be_meant_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        ml.train(fresh(), line, points, **{"steps": 3, "learning_rate": 0.1} | options)
+
+
+# ----------------------------------------------------------------------------------------------------------- validation
+
+
+def test_the_validation_loss_is_measured_every_n_steps_and_at_the_end():
+    held_out = [points(np.random.default_rng(9))]
+    snapshots = {}
+
+    def keep(params, gradient, state, **options):
+        params, state = ml.adamw_step(params, gradient, state, **options)
+        snapshots[state["step"]] = params
+        return params, state
+
+    settings = {"learning_rate": 0.1, "step": keep, "validation": iter(held_out), "validate_every": 3}
+    _, history = ml.train(fresh(), line, points, 8, **settings)
+    measured = [None, None, *[float(line(snapshots[t], held_out[0])) for t in (3, 3, 3, 6, 6, 8)]]
+    assert [now.validation_loss for now in history] == measured
+
+
+def test_the_mean_loss_weighs_batches_by_the_targets_that_count(character_model):
+    model, loss, stream = character_model
+    params = model.init(np.random.default_rng(0))
+    whole = ml.mean_loss(loss, params, ml.validation_batches(stream, 1000, 8))
+    pieces = list(ml.validation_batches(stream, 3, 8))
+    assert {ml.target_count(batch) for batch in pieces} == {24, 15}  # 399 targets, the last batch has 15 of them
+    assert ml.mean_loss(loss, params, pieces) == pytest.approx(whole, rel=1e-12)  # another order of additions
+
+
+def test_a_mean_over_nothing_is_refused():
+    with pytest.raises(ValueError, match="at least one target"):
+        ml.mean_loss(line, fresh().params, [])
+
+
+# ------------------------------------------------------------------------------------------------------------- progress
+
+
+def test_progress_is_told_after_every_step_and_nothing_is_printed(capfd):
+    told = []
+
+    def batches(rng):
+        time.sleep(0.002)
+        return points(rng)
+
+    _, history = ml.train(fresh(), line, batches, 10, learning_rate=0.1, progress=told.append)
+    assert told == history
+    assert all(0 < now.tokens_per_second < 16 / 0.002 for now in told)  # 16 points in each batch
+    assert all(now.seconds_left >= 0.002 * (10 - now.step) for now in told)
+    assert told[-1].seconds_left == 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_progress_bar_shows_loss_speed_and_time_left():
+    screen = io.StringIO()
+    with ml.progress_bar(file=screen) as progress:
+        progress(ml.TrainingProgress(25, 100, 2.34567, 0.1, None, 2.5, 12345.6, 75.0))
+        time.sleep(0.15)  # it is redrawn ten times a second
+        progress(ml.TrainingProgress(50, 100, 2.0, 0.1, None, None, 12345.6, 50.0))
+        progress(ml.TrainingProgress(100, 100, 1.5, 0.1, None, 1.75, 12345.6, 0.0))
+    *_, half, last = screen.getvalue().split("\r")
+    assert half.startswith(" 50%|")
+    assert "| step 50 of 100, loss 2.0000, 12,346 tokens/s, 0:50 left" in half
+    assert last.startswith("100%|")
+    assert last.endswith("| step 100 of 100, loss 1.5000, validation 1.7500, 12,346 tokens/s, 0:00 left\n")
+
+
+def test_the_progress_bar_is_silent_where_there_is_no_terminal(capfd):
+    with ml.progress_bar() as progress:
+        ml.train(fresh(), line, points, 5, learning_rate=0.1, progress=progress)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_progress_bar_says_what_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with pytest.raises(ImportError, match=r"mathllm\[train\]"), ml.progress_bar():
+        pass
+
+
+# -------------------------------------------------------------------------------------------------- an end in bad times
+
+
+@ml.primitive
+def vertical(x):
+    """A value like any other, with an infinite slope."""
+    return x * 0.0, lambda dy: dy * np.inf
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda value, params: value * np.nan, "the loss is nan"),
+        (lambda value, params: value * np.inf, "the loss is inf"),
+        (lambda value, params: value + vertical(params["slope"]).sum(), "the gradient is not finite"),
+        (lambda value, params: value + ml.log_softmax(params["slope"] * np.nan).sum(), "got NaN among the logits"),
+    ],
+)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_loss_that_is_no_number_ends_the_run_and_names_the_step(tmp_path, spoil, message, workers):
+    path = tmp_path / "run.npz"
+
+    def batches(rng):
+        x, y = points(rng)
+        batches.drawn += 1
+        return x, y, np.full(16, batches.drawn)
+
+    def loss(params, batch):
+        x, y, number = batch
+        value = line(params, (x, y))
+        return spoil(value, params) if number[0] == 8 else value
+
+    batches.drawn = 0
+    settings = {"learning_rate": 0.1, "checkpoint": path, "save_every": 3, "workers": workers}
+    with pytest.raises(ml.TrainingStopped, match=f"step 8 of 20: .*{message}.* that of step 6, .*run.npz"):
+        ml.train(fresh(), loss, batches, 20, **settings)
+    good = ml.load_checkpoint(path, ml.TrainingState)
+    expected, _ = ml.train(fresh(), line, points, 6, learning_rate=0.1, workers=workers)
+    assert equal(tuple(good), tuple(expected))
+
+
+def test_without_a_checkpoint_the_message_still_names_the_step_and_a_remedy():
+    with pytest.raises(ml.TrainingStopped, match=r"step 1 of 3: the loss is nan \(a smaller learning rate"):
+        ml.train(fresh(), lambda params, batch: line(params, batch) * np.nan, points, 3, learning_rate=0.1)
+
+
+def test_a_descent_that_runs_away_is_stopped_without_a_warning_and_its_last_checkpoint_is_good(tmp_path):
+    path = tmp_path / "run.npz"
+    start = fresh(init=ml.sgd_init)
+    settings = {"learning_rate": 1e40, "step": ml.sgd_step, "checkpoint": path, "save_every": 1}
+    with pytest.raises(ml.TrainingStopped, match="checkpoint is that of step"):
+        ml.train(start, line, points, 100, **settings)
+    good = ml.load_checkpoint(path, ml.TrainingState)
+    assert np.isfinite(line(good.params, points(np.random.default_rng(5))))
+
+
+def test_a_last_step_into_nowhere_is_not_saved(tmp_path):
+    path = tmp_path / "run.npz"
+    settings = {"step": ml.sgd_step, "checkpoint": path, "learning_rate": lambda t: 1e200 if t == 7 else 0.1}
+    with pytest.raises(ml.TrainingStopped, match=r"step 7 of 7: the loss after the step is inf; .* that of step 5"):
+        ml.train(fresh(init=ml.sgd_init), line, points, 7, save_every=5, **settings)
+    assert ml.load_checkpoint(path, ml.TrainingState).step == 5
+
+
+def test_a_run_that_goes_on_and_fails_at_once_names_the_checkpoint_it_came_from(tmp_path):
+    path = tmp_path / "run.npz"
+    ml.train(fresh(), line, points, 7, learning_rate=0.1, checkpoint=path)
+    state = ml.load_checkpoint(path, ml.TrainingState)
+    with pytest.raises(ml.TrainingStopped, match=r"step 9 of 20: .* that of step 7"):
+        ml.train(state, line, points, 20, learning_rate=lambda t: 1e200, checkpoint=path)
+
+
+def test_a_validation_loss_that_is_no_number_ends_the_run_too():
+    held_out = [(np.array([np.nan]), np.array([1.0]))]
+    with pytest.raises(ml.TrainingStopped, match="step 2 of 4: the validation loss is nan"):
+        ml.train(fresh(), line, points, 4, learning_rate=0.1, validation=held_out, validate_every=2)
+
+
+def test_a_mistake_of_the_program_is_told_as_it_is():
+    with pytest.raises(ml.ShapeError, match="got 1 and 16"):
+        ml.train(fresh(), lambda params, batch: ml.dot(params["slope"], batch[0]), points, 3, learning_rate=0.1)
+
+
+# ---------------------------------------------------------------------------------------------------------- checkpoints
+
+ARRAYS = hnp.arrays(
+    st.sampled_from([np.float16, np.float32, np.float64, np.int64, np.uint8, np.bool_]),
+    hnp.array_shapes(min_dims=0, max_dims=3, min_side=0),
+)
+VALUES = st.none() | st.booleans() | st.integers(-(2**130), 2**130) | st.floats() | st.text()
+TREES = st.recursive(
+    ARRAYS | VALUES | st.floats(width=32).map(np.float32),
+    lambda t: st.lists(t) | st.lists(t).map(tuple) | st.dictionaries(st.text(), t),
+    max_leaves=8,
+)
+
+
+@given(tree=TREES)
+def test_a_checkpoint_gives_back_every_bit(tmp_path_factory, tree):
+    path = tmp_path_factory.getbasetemp() / "tree.npz"
+    assert equal(ml.load_checkpoint(ml.save_checkpoint(path, tree)), tree)
+
+
+def test_arrays_that_would_have_one_name_stay_apart(tmp_path):
+    tree = {"a/b": np.zeros(1), "a": {"b": np.ones(1)}, "file": np.full(1, 2.0), "json": np.full(1, 3.0)}
+    assert equal(ml.load_checkpoint(ml.save_checkpoint(tmp_path / "x.npz", tree)), tree)
+
+
+def test_a_checkpoint_is_an_ordinary_npz_file(tmp_path):
+    path = ml.save_checkpoint(tmp_path / "run.npz", fresh())
+    with np.load(path, allow_pickle=False) as arrays:
+        assert {"json", "state/params/slope", "state/optimizer/mean/slope"} <= {*arrays.files}
+
+
+def test_a_checkpoint_refuses_what_it_could_not_give_back(tmp_path):
+    for wrong in ({1: 2}, {"f": print}, np.array([None]), {"z": 1j}):
+        with pytest.raises(TypeError, match="save_checkpoint"):
+            ml.save_checkpoint(tmp_path / "run.npz", wrong)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
+def test_a_cut_file_is_refused_in_words(tmp_path, share):
+    path = ml.save_checkpoint(tmp_path / "run.npz", fresh())
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ValueError, match=r"run\.npz is damaged or no checkpoint"):
+        ml.load_checkpoint(path)
+
+
+def test_a_flipped_bit_is_found(tmp_path):
+    path = ml.save_checkpoint(tmp_path / "run.npz", {"weight": np.zeros(1000)})
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="damaged"):
+        ml.load_checkpoint(path)
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    np.savez(tmp_path / "other.npz", weight=np.ones(2))
+    with pytest.raises(ValueError, match="no checkpoint"):
+        ml.load_checkpoint(tmp_path / "other.npz")
+    with pytest.raises(FileNotFoundError):
+        ml.load_checkpoint(tmp_path / "absent.npz")
+
+
+def test_a_full_disk_leaves_the_checkpoint_that_was_there(tmp_path, monkeypatch):
+    path = ml.save_checkpoint(tmp_path / "run.npz", {"step": 1})
+
+    def full(file, **arrays):
+        file.write(b"PK")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="No space left"):
+        ml.save_checkpoint(path, {"step": 2})
+    assert ml.load_checkpoint(path) == {"step": 1}
+
+
+CHILD = """
+    import sys, time
+    import numpy as np
+    from numpy.lib import format
+    import mathllm as ml
+    from mathllm.training import checkpoints
+    from test_training_loop import fresh, line, points
+
+    def hang(*args, **options):
+        print("writing", flush=True)
+        time.sleep(60)
+
+    def before_step_10(now):
+        if now.step == 10:
+            {fault}
+
+    settings = dict(learning_rate=0.1, checkpoint=sys.argv[1], save_every=5, progress=before_step_10)
+    ml.train(fresh(), line, points, 20, **settings)
+"""
+FAULTS = {
+    "among the arrays": "checkpoints.np.savez = lambda file, **a: (file.write(b'PK' * 999), file.flush(), hang())",
+    "before it is on the disk": "checkpoints.os.fsync = hang",
+    "before it has its name": "checkpoints.os.replace = hang",
+}
+
+
+def child(source, *args):
+    command = [sys.executable, "-c", textwrap.dedent(source), *map(str, args)]
+    folder = str(__file__).rpartition("test_training_loop.py")[0]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder)
+
+
+@pytest.mark.parametrize("moment", FAULTS)
+def test_a_run_killed_while_it_writes_goes_on_as_if_nothing_had_happened(tmp_path, moment):
+    path = tmp_path / "run.npz"
+    with child(CHILD.format(fault=FAULTS[moment]), path) as process:
+        assert process.stdout.readline() == "writing\n"
+        process.kill()
+    assert {file.name for file in tmp_path.iterdir()} == {"run.npz", "run.npz.partial"}
+
+    state = ml.load_checkpoint(path, ml.TrainingState)
+    assert state.step == 5
+    finished, history = ml.train(state, line, points, 20, learning_rate=0.1, checkpoint=path, save_every=5)
+    undisturbed, expected = ml.train(fresh(), line, points, 20, learning_rate=0.1)
+    assert losses(history) == losses(expected[5:])
+    assert equal(tuple(finished), tuple(undisturbed))
+    assert equal(tuple(ml.load_checkpoint(path, ml.TrainingState)), tuple(undisturbed))
+    assert [file.name for file in tmp_path.iterdir()] == ["run.npz"]  # what was left over is cleared away
+
+
+def test_killed_at_any_moment_a_large_checkpoint_is_whole(tmp_path):
+    path = tmp_path / "run.npz"
+    partial = tmp_path / "run.npz.partial"
+    source = """
+        import itertools, sys
+        import numpy as np
+        import mathllm as ml
+        for step in itertools.count(1):
+            ml.save_checkpoint(sys.argv[1], {"step": step, "weight": np.full(1_000_000, float(step))})
+    """
+    caught = 0
+    for size in (0, 2_000_000, 6_000_000):
+        with child(source, path) as process:
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline and not caught_writing(partial, size, path):
+                pass
+            process.kill()
+        caught += partial.exists()
+        state = ml.load_checkpoint(path)
+        assert np.all(state["weight"] == state["step"])
+    assert caught  # at least one of them died in the middle
+
+
+def caught_writing(partial, size, path):
+    try:
+        return path.exists() and partial.stat().st_size > size
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_resumed_run_has_the_same_losses_to_the_last_bit(tmp_path, character_model, bits, workers):
+    model, loss, stream = character_model
+
+    def batches(rng):
+        return ml.random_batch(stream, 4, 8, rng)
+
+    settings = {"learning_rate": lambda t: 1e-2 / t, "max_norm": 0.5, "workers": workers}
+    rng = np.random.Generator(bits(7))
+    rng.standard_normal(3)  # somewhere in the middle of its numbers
+    start = ml.training_state(model.init(np.random.default_rng(0), np.float32), rng)
+    whole, expected = ml.train(start, loss, batches, 9, **settings)
+    path = tmp_path / "run.npz"
+    _, first = ml.train(start, loss, batches, 4, checkpoint=path, **settings)
+    state = ml.load_checkpoint(path, ml.TrainingState)
+    finished, second = ml.train(state, loss, batches, 9, **settings)
+    assert losses(first + second) == losses(expected)
+    assert equal(tuple(finished), tuple(whole))
+
+
+def test_a_state_of_no_known_generator_is_refused():
+    state = fresh()._replace(rng={"bit_generator": "seed"})
+    with pytest.raises(ValueError, match="no known generator: 'seed'"):
+        ml.train(state, line, points, 1, learning_rate=0.1)
+
+
+# ----------------------------------------------------------------------------------------------------- data parallelism
+
+
+@given(rows=st.integers(1, 9), workers=st.integers(1, 5), seed=st.integers(0, 99))
+def test_workers_agree_with_one_worker_whatever_is_ignored(character_model, rows, workers, seed):
+    model, loss, _ = character_model
+    rng = np.random.default_rng(seed)
+    targets = rng.integers(5, size=(rows, 8))
+    targets[rng.random((rows, 8)) < 0.6] = ml.IGNORED
+    targets[rng.random(rows) < 0.3] = ml.IGNORED  # whole rows, and so perhaps whole shares
+    targets[0, 0] = 1
+    batch = ml.Batch(rng.integers(5, size=(rows, 8)), targets)
+    params = model.init(rng)
+    value, gradient = ml.value_and_grad(loss)(params, batch)
+    with ml.parallel_value_and_grad(loss, workers) as divided:
+        ours, slopes = divided(params, batch)
+    assert ours == pytest.approx(value, rel=1e-13)  # float64, another order of additions
+    for slope, expected in zip(ml.tree_leaves(slopes), ml.tree_leaves(gradient), strict=True):
+        np.testing.assert_allclose(slope, expected, rtol=1e-9, atol=1e-15)
+
+
+def test_workers_keep_float32(character_model):
+    model, loss, stream = character_model
+    params = model.init(np.random.default_rng(0), np.float32)
+    batch = ml.random_batch(stream, 5, 8, np.random.default_rng(1))
+    value, gradient = ml.value_and_grad(loss)(params, batch)
+    with ml.parallel_value_and_grad(loss, 2) as divided:
+        ours, slopes = divided(params, batch)
+    assert ours.dtype == np.float32
+    assert ours == pytest.approx(value, rel=1e-6)  # a few units in the last of float32's seven digits
+    for slope, expected in zip(ml.tree_leaves(slopes), ml.tree_leaves(gradient), strict=True):
+        assert slope.dtype == np.float32
+        np.testing.assert_allclose(slope, expected, rtol=1e-4, atol=1e-7)
+
+
+def test_the_shares_are_computed_at_the_same_time_by_threads_of_their_own():
+    together = threading.Barrier(3, timeout=30)  # passes only if three threads wait at once
+
+    def loss(params, batch):
+        together.wait()
+        return line(params, batch)
+
+    with ml.parallel_value_and_grad(loss, 3) as divided:
+        value, _ = divided(fresh().params, points(np.random.default_rng(0)))
+    assert value == pytest.approx(line(fresh().params, points(np.random.default_rng(0))), rel=1e-12)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("worker")]
+
+
+def test_batches_may_be_arrays_tuples_and_dictionaries():
+    x, y = points(np.random.default_rng(0))
+    value, _ = ml.value_and_grad(line)(fresh().params, (x, y))
+    for batch, loss in [
+        ({"x": x, "y": y}, lambda p, b: line(p, (b["x"], b["y"]))),
+        ([x, (y, None, 0.5)], lambda p, b: line(p, (b[0], b[1][0] + 0.5 - b[1][2]))),
+        (np.stack([x, y], axis=1), lambda p, b: line(p, b.T)),
+    ]:
+        with ml.parallel_value_and_grad(loss, 3) as divided:
+            assert divided(fresh().params, batch)[0] == pytest.approx(value, rel=1e-12)
+
+
+def test_rows_that_do_not_match_are_refused():
+    with ml.parallel_value_and_grad(line, 2) as divided, pytest.raises(ml.ShapeError, match="got 2 and 3"):
+        divided(fresh().params, (np.ones(2), np.ones(3)))
+
+
+def test_workers_have_one_blas_thread_each_and_give_the_others_back():
+    def threads():
+        return [library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"]
+
+    inside = []
+
+    def loss(params, batch):
+        inside.extend(threads())
+        return line(params, batch)
+
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        before = threads()
+        with ml.parallel_value_and_grad(loss, 2) as divided:
+            divided(fresh().params, points(np.random.default_rng(0)))
+        assert threads() == before
+    assert set(inside) == {1}
+
+
+def test_without_threadpoolctl_the_result_is_the_same(monkeypatch):
+    batch = points(np.random.default_rng(0))
+    with ml.parallel_value_and_grad(line, 2) as divided:
+        expected = divided(fresh().params, batch)
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    with ml.parallel_value_and_grad(line, 2) as divided:
+        assert equal(divided(fresh().params, batch), expected)
+
+
+def test_a_run_with_two_workers_follows_that_with_one(character_model):
+    model, loss, stream = character_model
+    start = ml.training_state(model.init(np.random.default_rng(0)), np.random.default_rng(1))
+    runs = [
+        ml.train(start, loss, lambda rng: ml.random_batch(stream, 5, 8, rng), 20, learning_rate=1e-2, workers=workers)
+        for workers in (1, 2)
+    ]
+    np.testing.assert_allclose(losses(runs[1][1]), losses(runs[0][1]), rtol=1e-8)  # float64, and 20 steps
+
+
+# -------------------------------------------------------------------------------------- loss -> entropy rate, and names
+
+
+def test_the_entropy_rate_is_the_growth_of_the_entropy_of_blocks():
+    source = ml.markov_source(3, 2, np.random.default_rng(4))
+    chain = np.zeros((9, 9))
+    for a, b, c in np.ndindex(3, 3, 3):
+        chain[3 * a + b, 3 * b + c] = source[a, b, c]
+    pairs = np.linalg.matrix_power(chain, 5000)[0].reshape(3, 3)  # p(a, b) after a long time
+    triples = pairs[..., None] * source
+    growth = ml.entropy(triples.ravel()) - ml.entropy(pairs.ravel())
+    assert ml.entropy_rate(source) == pytest.approx(growth, rel=1e-10)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_text_of_a_source_surprises_one_who_knows_it_by_the_entropy_rate(order):
+    rng = np.random.default_rng(order)
+    source = ml.markov_source(3, order, rng)
+    text = ml.sample_source(source, 20_000, rng)
+    contexts = [text[i : len(text) - order + i] for i in range(order + 1)]
+    surprise = -np.log(source[tuple(contexts)])
+    # Four standard errors of a mean of 20,000, doubled because neighbours are not independent.
+    assert surprise.mean() == pytest.approx(ml.entropy_rate(source), abs=8 * surprise.std() / np.sqrt(20_000))
+
+
+def test_a_source_of_unequal_axes_or_no_distribution_is_refused():
+    with pytest.raises(ml.ShapeError, match="got shape"):
+        ml.entropy_rate(np.full((2, 3), 1 / 3))
+    with pytest.raises(ValueError, match="distribution"):
+        ml.entropy_rate(np.ones((2, 2)))
+    with pytest.raises(ValueError, match="concentration"):
+        ml.markov_source(3, 2, np.random.default_rng(0), concentration=0)
+
+
+def test_a_transformer_trained_on_a_source_of_order_two_reaches_its_entropy_rate():
+    """The loss ends within 0.02 nats of what no model can go below; guessing by frequency would be 0.5 above."""
+    rng = np.random.default_rng(2)
+    source = ml.markov_source(4, 2, rng)
+    train, held_out = ml.sample_source(source, 40_000, rng), ml.sample_source(source, 20_000, rng)
+    length = 16
+    model = ml.Transformer(ml.Config(vocabulary=4, width=48, layers=1, heads=2, context=length))
+
+    def informed(batch):
+        """The first position of a window sees one symbol only: it does not count."""
+        targets = np.where(np.arange(length) == 0, ml.IGNORED, batch.targets)
+        return ml.Batch(batch.inputs, targets)
+
+    def loss(params, batch):
+        return ml.cross_entropy(model(params, batch.inputs), batch.targets)
+
+    _, history = ml.train(
+        ml.training_state(model.init(rng, np.float32), rng),
+        loss,
+        lambda rng: informed(ml.random_batch(train, 32, length, rng)),
+        300,
+        learning_rate=lambda t: ml.warmup_cosine(t, peak=1e-2, total=300, warmup=20),
+        max_norm=1.0,
+        validation=map(informed, ml.validation_batches(held_out, 64, length)),
+        workers=2,
+    )
+    rate = ml.entropy_rate(source)
+    frequencies = ml.entropy(np.bincount(held_out) / len(held_out))
+    assert history[0].loss > frequencies - 0.1 > rate + 0.4  # there was something to learn
+    assert history[-1].validation_loss == pytest.approx(rate, abs=0.02)
+    surprise = -np.log(source[held_out[:-2], held_out[1:-1], held_out[2:]])  # of one who knows the source
+    counted = np.arange(1, len(held_out) - 1) % length != 0
+    known = surprise[counted].mean()  # on this very text
+    assert known - 0.002 < history[-1].validation_loss < known + 0.02
+
+
+@pytest.mark.slow
+def test_a_character_model_of_names_lowers_its_validation_loss(needs):
+    needs("names")
+    rng = np.random.default_rng(0)
+    names = list(rng.permutation(data.names()))
+    letters = ml.Vocabulary("".join(names) + "\n")
+    train, held_out = ("\n".join(part) + "\n" for part in (names[500:], names[:500]))
+    sizes = {"vocabulary": len(letters), "width": 48, "layers": 2, "heads": 4, "hidden": 128, "context": 32}
+    model = ml.Transformer(ml.llama_config(**sizes))
+
+    def loss(params, batch):
+        return ml.cross_entropy(model(params, batch.inputs), batch.targets)
+
+    stream = letters.encode(train)
+    _, history = ml.train(
+        ml.training_state(model.init(rng, np.float32), rng),
+        loss,
+        lambda rng: ml.random_batch(stream, 32, 32, rng),
+        200,
+        learning_rate=lambda t: ml.warmup_cosine(t, peak=1e-2, total=200, warmup=20, floor=1e-3),
+        max_norm=1.0,
+        validation=ml.validation_batches(letters.encode(held_out), 32, 32),
+        validate_every=50,
+        workers=2,
+    )
+    validation = [now.validation_loss for now in history[49::50]]
+    frequencies = ml.entropy(np.bincount(stream) / len(stream))
+    assert validation == sorted(validation, reverse=True)
+    assert validation[-1] < frequencies - 0.5  # nats per character
