@@ -1,0 +1,117 @@
+"""WordPiece cuts words as BERT was trained to see them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mathllm.pretrained.wordpiece import WordPiece, basic_tokens
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+
+
+@pytest.fixture(scope="module")
+def small():
+    return WordPiece([*SPECIAL, "un", "##aff", "##able", "able", "##a", "a", "##b", ",", "runn", "##ing", "run"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Hello,  World!", ["hello", ",", "world", "!"]),
+        ("naïve CAFÉ Ångström", ["naive", "cafe", "angstrom"]),
+        ("it's $5.00+tax^2", ["it", "'", "s", "$", "5", ".", "00", "+", "tax", "^", "2"]),
+        ("tab\tline\nno\u00a0break\u2003wide", ["tab", "line", "no", "break", "wide"]),
+        ("so\u00adft zero\u200bwidth nu\0ll bro\ufffdken", ["soft", "zerowidth", "null", "broken"]),
+        ("東京 is Tōkyō", ["東", "京", "is", "tokyo"]),
+        ("¿qué? — «sí»…", ["¿", "que", "?", "—", "«", "si", "»", "…"]),
+        ("İstanbul ΑΣ ß", ["istanbul", "ας".replace("ς", "σ"), "ß"]),
+        ("", []),
+        (" \n ", []),
+    ],
+)
+def test_text_becomes_plain_words_and_punctuation(text, words):
+    assert basic_tokens(text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("unaffable", ["un", "##aff", "##able"]),
+        ("Able running", ["able", "runn", "##ing"]),  # the longest piece first, though "run" is there
+        ("unaffablex, a", ["[UNK]", ",", "a"]),  # one letter that fits nowhere, and the word is lost
+        ("aab", ["a", "##a", "##b"]),
+        ("a" * 100, ["a"] + ["##a"] * 99),
+        ("a" * 101, ["[UNK]"]),
+        ("[CLS]", ["[UNK]"] * 3),
+    ],
+)
+def test_words_are_cut_into_the_longest_pieces_from_the_left(small, text, pieces):
+    assert small.tokens(text) == pieces
+
+
+def test_a_text_stands_between_two_special_tokens(small):
+    assert small.encode("unaffable, a") == [2, 4, 5, 6, 11, 9, 3]
+    assert small.encode("") == [2, 3]
+
+
+def test_what_is_too_long_is_cut_at_its_end(small):
+    assert small.encode("a a a a a", longest=4) == [2, 9, 9, 3]
+    assert small.encode("a", longest=2) == [2, 3]
+    with pytest.raises(ValueError, match="room for"):
+        small.encode("a", longest=1)
+
+
+def test_ids_become_readable_text(small):
+    assert small.decode([2, 4, 5, 6, 11, 9, 3, 0]) == "unaffable , a"
+    with pytest.raises(ValueError, match="ids from 0 to 14, got 15"):
+        small.decode([15])
+    with pytest.raises(ValueError, match="got -1"):
+        small.decode([-1])
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "message"),
+    [(["[PAD]", "[UNK]", "[CLS]"], r"lacks \[SEP\]"), ([*SPECIAL, "a", "a"], "has a token twice")],
+)
+def test_a_vocabulary_that_cannot_work_is_refused(vocabulary, message):
+    with pytest.raises(ValueError, match=message):
+        WordPiece(vocabulary)
+
+
+def test_a_vocabulary_is_read_one_token_a_line(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL, "é\u2028e", "a"]) + "\n", encoding="utf-8")
+    tokenizer = WordPiece.load(tmp_path / "vocab.txt")
+    assert len(tokenizer) == 6
+    assert tokenizer.vocabulary["a"] == 5
+
+
+@given(st.text())
+def test_any_text_can_be_encoded_and_cutting_is_stable(text):
+    tokenizer = WordPiece([*SPECIAL, *"abcdefgh", *("##" + c for c in "abcdefgh"), "##ab", "cd", ",", "."])
+    ids = tokenizer.encode(text)
+    assert ids[0] == 2
+    assert ids[-1] == 3
+    assert all(0 <= i < len(tokenizer) for i in ids)
+    pieces = tokenizer.tokens(text)
+    assert "".join(pieces).count("[UNK]") == ids.count(1)
+    if 1 not in ids:  # then nothing of the words is lost
+        assert "".join(piece.removeprefix("##") for piece in pieces) == "".join(basic_tokens(text))
+
+
+# MiniLM's vocabulary (ids from the tokenizer published with the model)
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("hello world", [101, 7592, 2088, 102]),
+        ("carburetor", None),
+    ],
+)
+def test_real_vocabulary(needs, text, ids):
+    tokenizer = WordPiece.load(needs("minilm") / "model" / "vocab.txt")
+    assert len(tokenizer) == 30522
+    if ids is None:
+        assert len(tokenizer.tokens(text)) > 1
+    else:
+        assert tokenizer.encode(text) == ids
