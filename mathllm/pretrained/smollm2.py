@@ -1,0 +1,134 @@
+"""SmolLM2-135M-Instruct: a language model that answers, small enough for any machine.
+
+Its file holds weights of five bits; they become 538 MB of float32 in about a second. It is a LLaMA: 30 layers of
+width 576, 9 query heads that share 3 key and value heads, and one table for embedding and unembedding.
+"""
+
+import functools
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from .. import data
+from ..errors import MissingDataError
+from ..training import Tokenizer
+from ..transformer import Transformer
+from .gguf import GGUF
+from .huggingface import from_hf, gguf_to_hf
+
+__all__ = ["SmolLM2", "chat_prompt", "chat_template", "load", "load_tokenizer"]
+
+_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+_SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+_CONTROL, _UNUSED = 3, 5  # types of tokens in GGUF: special ones, and places that are free
+
+
+class SmolLM2(NamedTuple):
+    """The model, its parameters (float32, not to be written) and its tokenizer."""
+
+    model: Transformer
+    params: dict
+    tokenizer: Tokenizer
+
+
+def load() -> SmolLM2:
+    """SmolLM2-135M-Instruct: `model, params, tokenizer = load()`. A second call gives the same objects.
+
+    Raises: MissingDataError if the package is absent or damaged.
+    Source: Ben Allal et al. 2025, SmolLM2.
+
+    >>> if data.available("smollm2"):
+    ...     load().model.config.kv_heads
+    3
+    """
+    return _load(data.path("smollm2"))
+
+
+def load_tokenizer() -> Tokenizer:
+    """Its tokenizer alone, without reading the weights: byte-level BPE, every digit a token.
+
+    17 special tokens, among them <|im_start|> and <|im_end|>, between which each message of a chat stands.
+    Raises: MissingDataError.
+
+    >>> if data.available("smollm2"):
+    ...     load_tokenizer().tokens("<|im_start|>In 1990, tokenizers")
+    ['<|im_start|>', 'In', ' ', '1', '9', '9', '0', ',', ' token', 'izers']
+    """
+    return _tokenizer(data.path("smollm2"))
+
+
+def chat_template() -> str:
+    """The template (in the language Jinja) that turns a chat into one text, as the file has it.
+
+    Raises: MissingDataError.
+
+    >>> if data.available("smollm2"):
+    ...     chat_template()[:31]
+    '{% for message in messages %}{%'
+    """
+    return _open(data.path("smollm2")).metadata["tokenizer.chat_template"]
+
+
+def chat_prompt(messages, *, answer: bool = True) -> str:
+    r"""A chat as one text, as `chat_template` says: each message between <|im_start|> and <|im_end|>.
+
+    messages: {"role": "system", "user" or "assistant", "content": text} each   answer: whether the text ends where the
+    assistant is to begin. Without a system message of yours the model's own comes first.
+
+    Raises: ValueError for a message without role or content.
+    Source: the chat template in the model's file.
+
+    >>> print(chat_prompt([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello!"}]))
+    <|im_start|>system
+    Be brief.<|im_end|>
+    <|im_start|>user
+    Hello!<|im_end|>
+    <|im_start|>assistant
+    <BLANKLINE>
+    """
+    messages = list(messages)
+    for message in messages:
+        if not {"role", "content"} <= set(message):
+            raise ValueError(f"chat_prompt() needs messages with a role and a content, got {message!r}")
+    if messages and messages[0]["role"] != "system":
+        messages.insert(0, {"role": "system", "content": _SYSTEM})
+    text = "".join([f"<|im_start|>{m['role']}\n{m['content']}<|im_end|>\n" for m in messages])
+    return text + "<|im_start|>assistant\n" * answer
+
+
+@functools.cache
+def _open(place: Path) -> GGUF:
+    try:
+        return GGUF(place / _FILE)
+    except ValueError as error:
+        raise MissingDataError(f"smollm2 is damaged: {error}; `make data` fetches it again") from error
+
+
+@functools.cache
+def _load(place: Path) -> SmolLM2:
+    file = _open(place)
+    with ThreadPoolExecutor(2) as pool:  # NumPy lets two threads dequantise at a time
+        arrays = dict(zip(file, pool.map(file.__getitem__, file), strict=True))
+    config, params = from_hf(*gguf_to_hf(file, arrays))
+    _lock(params)
+    return SmolLM2(Transformer(config), params, _tokenizer(place))
+
+
+@functools.cache
+def _tokenizer(place: Path) -> Tokenizer:
+    metadata = _open(place).metadata
+    tokens, kinds = metadata["tokenizer.ggml.tokens"], metadata["tokenizer.ggml.token_type"]
+    vocabulary = {token: i for i, (token, kind) in enumerate(zip(tokens, kinds, strict=True)) if kind != _UNUSED}
+    special = {token: i for i, (token, kind) in enumerate(zip(tokens, kinds, strict=True)) if kind == _CONTROL}
+    merges = [tuple(merge.split(" ")) for merge in metadata["tokenizer.ggml.merges"]]
+    unknown = metadata["tokenizer.ggml.unknown_token_id"]
+    return Tokenizer.from_strings(vocabulary, merges, special, single_digits=True, unknown=unknown)
+
+
+def _lock(tree):
+    """Nobody shall change weights that a later call of `load` gives to somebody else."""
+    for value in tree.values() if isinstance(tree, dict) else tree:
+        if isinstance(value, dict | list):
+            _lock(value)
+        else:
+            value.flags.writeable = False

@@ -1,0 +1,168 @@
+"""SmolLM2 speaks as it does under transformers, its tokenizer cuts as published, and loading it is cheap."""
+
+import subprocess
+import sys
+import textwrap
+
+import jinja2
+import numpy as np
+import pytest
+
+from mathllm import data
+from mathllm.errors import MissingDataError
+from mathllm.pretrained import smollm2
+from mathllm.pretrained.huggingface import from_hf, to_hf, to_hf_config
+from mathllm.softmax import softmax
+
+PROMPT = "The capital of France is"
+
+# Computed once from the same file with transformers 5.23, gguf and torch 2.13 in float32.
+PEER_IDS = [504, 3575, 282, 4649, 314]
+PEER_LOGITS = {7042: 17.3713, 260: 14.8886, 4528: 13.245, 2250: 13.0095, 1315: 12.9515}
+PEER_GREEDY = [7042, 30, 198, 198, 504, 2988, 314, 42, 216, 34, 32, 33]
+
+
+@pytest.fixture(scope="module")
+def logits():
+    """Those of the prompt, computed once; a test asks `needs` before it asks for them."""
+    cache = []
+
+    def compute():
+        if not cache:
+            model, params, tokenizer = smollm2.load()
+            cache.append(model(params, [tokenizer.encode(PROMPT)])[0])
+        return cache[0]
+
+    return compute
+
+
+def test_the_model_is_a_llama_of_30_layers(needs):
+    needs("smollm2")
+    model, params, tokenizer = smollm2.load()
+    c = model.config
+    assert (c.layers, c.width, c.heads, c.kv_heads, c.head_width, c.hidden) == (30, 576, 9, 3, 64, 1536)
+    assert (c.rope_base, c.norm_epsilon, c.context, c.tied, c.pairing) == (100000.0, 1e-5, 8192, True, "half")
+    assert len(tokenizer) == len(params["embedding"]) == 49152
+    assert params["blocks"][29]["feed_forward"]["down"].dtype == np.float32
+
+
+def test_loading_twice_gives_the_same_weights_which_cannot_be_written(needs):
+    needs("smollm2")
+    assert smollm2.load() is smollm2.load()
+    with pytest.raises(ValueError, match="read-only"):
+        smollm2.load().params["blocks"][3]["attention"]["query"][0, 0] = 1
+
+
+def test_the_capital_of_france_is_paris(needs, logits):
+    needs("smollm2")
+    tokenizer = smollm2.load().tokenizer
+    probabilities = softmax(logits()[-1].astype(float))
+    assert tokenizer.decode([np.argmax(probabilities)]) == " Paris"
+    assert probabilities.max() == pytest.approx(0.7725, abs=2e-4)
+
+
+def test_logits_are_those_of_transformers(needs, logits):
+    needs("smollm2")
+    found = logits()[-1]
+    # float32 through 30 layers, added up in another order
+    np.testing.assert_allclose(found[list(PEER_LOGITS)], list(PEER_LOGITS.values()), atol=2e-4)
+
+
+@pytest.mark.slow
+def test_the_most_likely_continuation_is_that_of_transformers(needs):
+    needs("smollm2")
+    model, params, tokenizer = smollm2.load()
+    ids = tokenizer.encode(PROMPT)
+    for _ in PEER_GREEDY:
+        ids.append(int(np.argmax(model(params, [ids])[0, -1])))
+    assert ids[len(PEER_IDS) :] == PEER_GREEDY
+
+
+def test_the_weights_have_hugging_face_names_and_come_back(needs):
+    needs("smollm2")
+    model, params, _tokenizer = smollm2.load()
+    tensors = to_hf(model.config, params)
+    assert tensors["model.layers.29.self_attn.k_proj.weight"].shape == (192, 576)
+    config, back = from_hf(to_hf_config(model.config), tensors)
+    assert config == model.config
+    assert np.array_equal(back["blocks"][7]["attention"]["key"], params["blocks"][7]["attention"]["key"])
+
+
+# The tokenizer
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        (PROMPT, PEER_IDS),
+        (
+            "It's 2026: naïve 🎉 tokenizers\n\n  indent",
+            [1589, 506, 216, 34, 32, 34, 38, 42, 15486, 46494, 15107, 232, 227, 9624, 7927, 8866, 20409],
+        ),
+        ("1/3 of 12345", [33, 31, 35, 282, 216, 33, 34, 35, 36, 37]),
+    ],
+)
+def test_a_text_is_cut_as_published(needs, text, ids):
+    needs("smollm2")
+    tokenizer = smollm2.load_tokenizer()
+    assert tokenizer.encode(text) == ids
+    assert tokenizer.decode(ids) == text
+
+
+def test_special_tokens_are_one_token_each(needs):
+    needs("smollm2")
+    tokenizer = smollm2.load_tokenizer()
+    assert tokenizer.encode("<|im_start|>user<|im_end|>")[::2] == [1, 2]
+    assert tokenizer.special_tokens["<|endoftext|>"] == 0
+    assert len(tokenizer.special_tokens) == 17
+
+
+def test_a_byte_that_the_vocabulary_lacks_becomes_the_unknown_token(needs):
+    needs("smollm2")
+    assert 0 in smollm2.load_tokenizer().encode("end\x04of")
+
+
+# Chats
+
+SYSTEM = {"role": "system", "content": "Answer in verse.\n"}
+USER = {"role": "user", "content": "What is 2 + 2?"}
+REPLY = {"role": "assistant", "content": "4"}
+
+
+@pytest.mark.parametrize("messages", [[], [USER], [SYSTEM, USER], [USER, REPLY, USER], [USER, SYSTEM]])
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_chat_reads_as_the_template_of_the_file_says(needs, messages, answer):
+    needs("smollm2")
+    template = jinja2.Environment().from_string(smollm2.chat_template())
+    expected = template.render(messages=messages, add_generation_prompt=answer)
+    before = [dict(message) for message in messages]
+    assert smollm2.chat_prompt(messages, answer=answer) == expected
+    assert messages == before
+
+
+def test_a_message_without_content_is_refused():
+    with pytest.raises(ValueError, match=r"role and a content, got \{'role': 'user'\}"):
+        smollm2.chat_prompt([{"role": "user"}])
+
+
+# The file
+
+
+def test_loading_needs_less_than_1_gb(needs):
+    needs("smollm2")
+    program = textwrap.dedent("""
+        import resource
+        from mathllm.pretrained import smollm2
+        smollm2.load()
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 1e9
+
+
+def test_a_damaged_file_is_a_clear_error(monkeypatch, tmp_path):
+    (tmp_path / "SmolLM2-135M-Instruct.Q4_1.gguf").write_bytes(b"GGUF")
+    monkeypatch.setattr(data, "path", lambda name: tmp_path)
+    for function in (smollm2.load, smollm2.load_tokenizer, smollm2.chat_template):
+        with pytest.raises(MissingDataError, match=r"smollm2 is damaged: .*its header ends"):
+            function()
