@@ -2,11 +2,15 @@
 
 import copy
 import io
+import os
+import re
 import subprocess
 import sys
+import termios
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -60,6 +64,12 @@ def character_model():
         return ml.cross_entropy(model(params, batch.inputs), batch.targets)
 
     return model, loss, stream
+
+
+def child(source, *args, **streams):
+    """A Python of its own that may import from this file."""
+    command = [sys.executable, "-c", textwrap.dedent(source), *map(str, args)]
+    return subprocess.Popen(command, text=True, cwd=Path(__file__).parent, **{"stdout": subprocess.PIPE} | streams)
 
 
 # ---------------------------------------------------------------------------------------------------------------- steps
@@ -215,6 +225,24 @@ def test_the_progress_bar_is_silent_where_there_is_no_terminal(capfd):
     with ml.progress_bar() as progress:
         ml.train(fresh(), line, points, 5, learning_rate=0.1, progress=progress)
     assert capfd.readouterr() == ("", "")
+
+
+def test_the_progress_bar_appears_by_itself_in_a_terminal():
+    source = """
+        import mathllm as ml
+        from test_training_loop import fresh, line, points
+        with ml.progress_bar() as progress:
+            ml.train(fresh(), line, points, 3, learning_rate=0.1, progress=progress)
+    """
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (24, 100))
+    with child(source, stderr=theirs) as process:
+        printed, _ = process.communicate(timeout=60)
+    os.close(theirs)
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert printed == ""
+    assert re.search(r"\r100%\|█+\| step 3 of 3, loss \d\.\d{4}, [\d,]+ tokens/s, 0:00 left\s*$", shown)
 
 
 def test_the_progress_bar_says_what_it_needs(monkeypatch):
@@ -407,12 +435,6 @@ FAULTS = {
     "before it is on the disk": "checkpoints.os.fsync = hang",
     "before it has its name": "checkpoints.os.replace = hang",
 }
-
-
-def child(source, *args):
-    command = [sys.executable, "-c", textwrap.dedent(source), *map(str, args)]
-    folder = str(__file__).rpartition("test_training_loop.py")[0]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder)
 
 
 @pytest.mark.parametrize("moment", FAULTS)

@@ -232,7 +232,8 @@ def progress_bar(file=None) -> Iterator[Callable]:
     except ImportError:
         raise ImportError("progress_bar() needs tqdm: pip install 'mathllm[train]'") from None
     silent = None if file is None else False  # None asks whether it is a terminal
-    bar = tqdm(total=0, file=file or sys.stderr, disable=silent, bar_format="{percentage:3.0f}%|{bar}| {desc}")
+    layout = "{percentage:3.0f}%|{bar}| {desc}"
+    bar = tqdm(total=0, file=file or sys.stderr, disable=silent, bar_format=layout, miniters=1)
 
     def show(now: TrainingProgress):
         bar.total = now.steps
