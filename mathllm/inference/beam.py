@@ -48,9 +48,9 @@ def beam_search(
     sequences: (K, t) int, the continuations so far   parents: (K,) int, which sequence of the last call each continues
     (a cache has to follow)   ->   up to `num_beams` hypotheses, best score first
 
-    A sequence that ends with `eos_token_id` waits, until no running one can overtake `num_beams` finished ones at its
-    present length. A beginning that is dropped never returns, so the best sequence can be missed: this is a heuristic,
-    exact only with as many beams as there are sequences (erratum B9).
+    A sequence that ends with `eos_token_id` waits; the search ends when `num_beams` have ended and none that still runs
+    has a better score at its present length, as in transformers. A beginning that is dropped never returns, so the best
+    sequence can be missed: this is a heuristic, exact only with as many beams as there are sequences (erratum B9).
     Raises: ValueError for no beam, or a negative number of tokens.
     Source: 001, §10.2.4; Wu et al. 2016, §7.
 
@@ -75,7 +75,7 @@ def beam_search(
         sequences = np.array([tokens for tokens, _ in beams], int).reshape(len(beams), length - 1)
         steps = np.asarray(next_log_probabilities(sequences, np.array(parents)), float)
         totals = steps + np.array([total for _, total in beams])[:, None]  # (K, V)
-        ranked = np.argsort(-totals, axis=None, kind="stable")[: num_beams * (1 + max(len(ends), 1))]
+        ranked = _largest(totals.ravel(), num_beams * (1 + max(len(ends), 1)))  # enough, however many of them end
         running, parents = [], []
         for rank, place in enumerate(ranked):
             beam, token = divmod(int(place), totals.shape[1])
@@ -90,7 +90,13 @@ def beam_search(
                 finished.append(scored(tokens, total))
         finished = sorted(finished, key=lambda h: -h.score)[:num_beams]
         beams = running
-        attainable = totals.max() / length**length_penalty
-        if not beams or (len(finished) == num_beams and finished[-1].score >= attainable):
+        if not beams or (len(finished) == num_beams and finished[-1].score >= scored(*beams[0]).score):
             return finished
     return sorted(finished + [scored(*beam) for beam in beams], key=lambda h: -h.score)[:num_beams]
+
+
+def _largest(x, count):
+    """Where the largest numbers stand, in falling order, equal ones from left to right; only they are sorted."""
+    count = min(count, len(x))
+    candidates = np.flatnonzero(x >= np.partition(x, -count)[-count])
+    return candidates[np.argsort(-x[candidates], kind="stable")][:count]
