@@ -1,1 +1,11 @@
-"""Real model files, read with NumPy: what the chapters call on when the small examples are done."""
+"""Real model files, read with NumPy: what the chapters call on when the small examples are done.
+
+    glove.py        word vectors
+    minilm.py       a sentence encoder
+    smollm2.py      a language model that chats
+
+    gguf.py         the file format of llama.cpp, quantised
+    safetensors.py  the file format of the Hugging Face hub
+    huggingface.py  its names for weights and settings, and ours
+    wordpiece.py    BERT's tokenizer
+"""
