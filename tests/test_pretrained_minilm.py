@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import mathllm as ml
 from mathllm import data
 from mathllm.errors import MissingDataError
 from mathllm.pretrained import minilm
@@ -105,3 +106,20 @@ def test_a_damaged_file_is_a_clear_error(monkeypatch, tmp_path, needs):
     monkeypatch.setattr(data, "path", lambda name: tmp_path)
     with pytest.raises(MissingDataError, match=r"minilm is damaged: .*not a whole safetensors file"):
         minilm.load()
+
+
+def test_the_vector_of_a_word_depends_on_its_sentence(needs):
+    needs("minilm")
+    banks = []
+    for sentence in ("We sat on the bank of the river.", "He swam to the river bank.", "The bank raised its interest."):
+        tokens, vectors = minilm.token_vectors(sentence)
+        assert vectors.shape == (len(tokens), 384)
+        banks.append(vectors[tokens.index("bank")])
+    cosines = ml.cosine_similarity_matrix(np.array(banks), np.array(banks))
+    assert cosines[0, 1] > cosines[0, 2] + 0.1
+
+
+def test_the_mean_of_the_token_vectors_is_the_vector_of_the_sentence(needs):
+    needs("minilm")
+    _, vectors = minilm.token_vectors(SENTENCES[0])
+    np.testing.assert_allclose(ml.normalize(vectors.mean(axis=0)), minilm.embed(SENTENCES[0]), atol=2e-6)

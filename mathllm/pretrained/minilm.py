@@ -22,7 +22,7 @@ from . import safetensors
 from .huggingface import from_hf
 from .wordpiece import WordPiece
 
-__all__ = ["LONGEST", "MiniLM", "embed", "load"]
+__all__ = ["LONGEST", "MiniLM", "embed", "load", "token_vectors"]
 
 LONGEST = 256
 """Tokens of a sentence that are read; the model was trained on no longer ones."""
@@ -69,12 +69,9 @@ def embed(sentences: str | Iterable[str], *, batch: int = 32) -> np.ndarray:
         return embed([sentences], batch=batch)[0]
     if batch < 1:
         raise ValueError(f"embed() needs a batch of at least 1, got {batch}")
-    model, params, tokenizer = load()
-    # A sentence encoder predicts no words: with the identity as unembedding the model returns its last vectors.
-    encoder = Transformer(dataclasses.replace(model.config, tied=False))
-    params = params | {"unembedding": np.eye(model.config.width, dtype=np.float32)}
+    tokenizer = load().tokenizer
     ids = [tokenizer.encode(sentence, longest=LONGEST) for sentence in sentences]
-    vectors = np.zeros((len(ids), model.config.width), np.float32)
+    vectors = np.zeros((len(ids), load().model.config.width), np.float32)
     by_length = sorted(range(len(ids)), key=lambda i: len(ids[i]))
     for start in range(0, len(ids), batch):
         rows = by_length[start : start + batch]
@@ -82,8 +79,35 @@ def embed(sentences: str | Iterable[str], *, batch: int = 32) -> np.ndarray:
         tokens, mask = np.zeros((2, len(rows), longest), int)  # [PAD] is 0
         for row, i in enumerate(rows):
             tokens[row, : len(ids[i])], mask[row, : len(ids[i])] = ids[i], 1
-        vectors[rows] = normalize(mean_pool(encoder(params, tokens, mask), mask))
+        vectors[rows] = normalize(mean_pool(_last_vectors(tokens, mask), mask))
     return vectors
+
+
+def token_vectors(sentence: str) -> tuple[list[str], np.ndarray]:
+    """One vector for each token of a sentence, computed from the whole of it: contextual embeddings.
+
+    sentence: a text   ->   its T tokens, [CLS] and [SEP] at the ends, and x_L: (T, 384) float32
+
+    Raises: MissingDataError.
+    Source: 004, static against contextual embeddings; Devlin et al. 2019, §3.
+
+    >>> if data.available("minilm"):
+    ...     tokens, vectors = token_vectors("by the bank")
+    ...     print(tokens, vectors.shape)
+    ['[CLS]', 'by', 'the', 'bank', '[SEP]'] (5, 384)
+    """
+    tokenizer = load().tokenizer
+    ids = np.array([tokenizer.encode(sentence, longest=LONGEST)])
+    tokens = ["[CLS]", *tokenizer.tokens(sentence)[: LONGEST - 2], "[SEP]"]
+    return tokens, _last_vectors(ids, np.ones_like(ids))[0]
+
+
+def _last_vectors(tokens, mask):
+    """The vectors of the last layer, (B, T, 384)."""
+    model, params, _ = load()
+    # A sentence encoder predicts no words: with the identity as unembedding the model returns its last vectors.
+    encoder = Transformer(dataclasses.replace(model.config, tied=False))
+    return encoder(params | {"unembedding": np.eye(model.config.width, dtype=np.float32)}, tokens, mask)
 
 
 @functools.cache
