@@ -443,7 +443,9 @@ def test_generation_is_the_same_with_and_without_a_cache(name, choice):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-@pytest.mark.parametrize("extra", [{}, {"num_beams": 3, "length_penalty": 0.5}, {"repetition_penalty": 1.3}])
+@pytest.mark.parametrize(
+    "extra", [{}, {"num_beams": 3, "length_penalty": 0.5}, {"repetition_penalty": 1.3}, {"window": 3}, {"window": 1}]
+)
 def test_prompts_of_different_lengths_go_on_together_as_they_would_alone(name, extra):
     model, params, options = model_of(name)
     prompts = [TOKENS[0, :5], TOKENS[1, :2]]
