@@ -226,6 +226,7 @@ def gpt2_tensors():
             ShapeError,
             r"transformer\.wpe\.weight of shape \(6, 8\), got \(5, 8\)",
         ),
+        (lambda t: t.update({"transformer.wpe.weight": np.ones((8, 6))}), ShapeError, r"got \(8, 6\)"),
         (lambda t: t.update({"wpe.weight": np.ones((6, 8))}), ValueError, "got a tensor twice"),
     ],
 )
@@ -407,9 +408,11 @@ def as_gguf(config, params):
     return file
 
 
-@pytest.mark.parametrize("name", ["llama", "llama grouped, tied"])
-def test_a_llama_in_gguf_is_the_model_it_was(name):
-    config = CONFIGS[name]
+WIDE_HEADS = llama_config(**SIZES | {"width": 24}, hidden=12, kv_heads=2, tied=True)  # three pairs in each head
+
+
+@pytest.mark.parametrize("config", [WIDE_HEADS, CONFIGS["llama"], CONFIGS["llama grouped, tied"]])
+def test_a_llama_in_gguf_is_the_model_it_was(config):
     params = some(config)
     again, back = from_hf(*gguf_to_hf(as_gguf(config, params)))
     assert again == config
@@ -418,7 +421,7 @@ def test_a_llama_in_gguf_is_the_model_it_was(name):
 
 def test_neighbours_in_gguf_turn_as_halves_do_here():
     """The rows as they stand in GGUF, with adjacent pairs, give the logits of the rows put back, with halves."""
-    config = CONFIGS["llama grouped, tied"]
+    config = WIDE_HEADS
     params = some(config)
     file = as_gguf(config, params)
     stored = some(config)

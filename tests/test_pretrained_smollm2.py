@@ -99,6 +99,8 @@ def test_the_weights_have_hugging_face_names_and_come_back(needs):
             "It's 2026: naïve 🎉 tokenizers\n\n  indent",
             [1589, 506, 216, 34, 32, 34, 38, 42, 15486, 46494, 15107, 232, 227, 9624, 7927, 8866, 20409],
         ),
+        ("5\n\n6", [37, 1116, 38]),  # digits stand apart before spaces are counted
+        ("a ½ cup", [81, 216, 16738, 7118]),
         ("1/3 of 12345", [33, 31, 35, 282, 216, 33, 34, 35, 36, 37]),
     ],
 )

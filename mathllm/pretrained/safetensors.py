@@ -90,7 +90,7 @@ def save(path, tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str] | 
             stream.write(len(text).to_bytes(8, "little") + text)
             for name in header:
                 if name != "__metadata__":
-                    little = arrays[name].astype(_NUMPY[header[name]["dtype"]], order="C", copy=False)
+                    little = arrays[name].astype(_NUMPY[header[name]["dtype"]], copy=False)
                     stream.write(little.reshape(-1).view(np.uint8).data)
             stream.flush()
             os.fsync(stream.fileno())
