@@ -36,7 +36,7 @@ test: setup $(DATA) lint check-source  ## prove everything: code, exercises, not
 quick: setup $(DATA) lint check-source  ## the same without the notebooks and the site (under two minutes)
 	@$(PYTEST) -m "not slow" --ignore tests/notebooks --ignore tests/site
 
-parity: setup  ## compare values and gradients with PyTorch and transformers (fetches them; one minute)
+parity: setup $(DATA)  ## compare with PyTorch, transformers and tokenizers (fetches them; two minutes)
 	@sh tools/set_up_parity.sh
 	@.venv-parity/bin/python -m pytest -q tests/parity
 

@@ -63,12 +63,13 @@ def text(side="right"):
     return tokens, marks.astype(np.int64), np.where(marks, tokens, -100)
 
 
-def compared(agree, what, peer, tokens, marks, labels, within, segments=None):
-    """Logits at every token, loss, and the gradient of every parameter."""
+def compared(agree, what, peer, tokens, marks, labels, within, segments=None, told=None):
+    """Logits at every token, loss, and the gradient of every parameter. `told`: what the peer alone is told."""
     model = fresh(peer)
     ours, params = ml.Transformer(peer.our_config), peer.params(named(model))
     assert sum(leaf.size for leaf in tree_leaves(params)) == sum(p.numel() for p in model.parameters())
-    theirs = {"attention_mask": marks, "labels": labels} | ({} if segments is None else {"token_type_ids": segments})
+    theirs = {"attention_mask": marks, "labels": labels} | (told or {})
+    theirs |= {} if segments is None else {"token_type_ids": segments}
     answer = model(torch.tensor(tokens), **{name: torch.tensor(value) for name, value in theirs.items()})
     seen = marks.astype(bool)
     logits = ours(params, tokens, marks, segments=segments)
@@ -100,10 +101,12 @@ def test_logits_loss_and_all_gradients_are_those_of_transformers(agree, casts, w
     compared(agree, title(what, casts), peer, *text(), allowed(peer, casts))
 
 
-@pytest.mark.parametrize("what", ["LLaMA, grouped-query", "Mixtral"])
-def test_padding_on_the_left_changes_nothing_where_positions_are_distances(agree, casts, what):
-    peer = MODELS[what]()
-    compared(agree, title(f"{what}, padded left", casts), peer, *text("left"), allowed(peer, casts))
+@pytest.mark.parametrize("what", ["GPT-2", "LLaMA, grouped-query", "Mixtral", "BERT"])
+def test_positions_are_counted_from_the_first_token_behind_the_padding(agree, casts, what):
+    """transformers is told so by position_ids, as its generate() does; left alone it counts the padding, too."""
+    peer, (tokens, marks, labels) = MODELS[what](), text("left")
+    told = {"position_ids": np.maximum(marks.cumsum(axis=1) - 1, 0)}
+    compared(agree, title(f"{what}, padded left", casts), peer, tokens, marks, labels, allowed(peer, casts), told=told)
 
 
 def test_bert_fills_in_masked_tokens_of_two_segments(agree):
