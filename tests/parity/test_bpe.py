@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from mathllm import data
 from mathllm.training import Tokenizer, gpt2_tokenizer, pre_tokenize, train_tokenizer
 from mathllm.training.tokenizer import _hide, _show
 
@@ -112,10 +111,8 @@ def test_text_is_cut_where_the_pattern_of_gpt2_cuts_it(text):
     assert pre_tokenize(text) == pieces
 
 
-def test_the_vocabulary_of_gpt2_gives_every_text_the_same_ids_as_the_library():
-    if not data.available("gpt2-tokenizer"):
-        return
-    place = data.path("gpt2-tokenizer") / "data"
+def test_the_vocabulary_of_gpt2_gives_every_text_the_same_ids_as_the_library(needs):
+    place = needs("gpt2-tokenizer") / "data"
     peer = tokenizers.ByteLevelBPETokenizer(str(place / "encoder.json"), str(place / "vocab.bpe"))
     ours = gpt2_tokenizer()
     for text in [invented_text(3), *SENTENCES]:
