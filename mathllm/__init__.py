@@ -43,7 +43,7 @@ from .transformer import *  # noqa: F403
 from .vectors import *  # noqa: F403
 
 __version__ = "0.1.0"
-__all__ = [
+__all__ = [  # in reading order
     *errors.__all__,
     *autodiff.__all__,
     *vectors.__all__,
@@ -52,13 +52,13 @@ __all__ = [
     *exponentials.__all__,
     *probability.__all__,
     *_softmax.__all__,
-    *_attention.__all__,
-    *backpropagation.__all__,
     *_cross_entropy.__all__,
     *gradients.__all__,
+    *gradient_descent.__all__,
+    *_attention.__all__,
+    *backpropagation.__all__,
     *transformer.__all__,
     *training.__all__,
     *inference.__all__,
-    *gradient_descent.__all__,
     *alignment.__all__,
 ]

@@ -197,77 +197,92 @@ def transformer_map(lit="embedding"):
     ValueError: the map has no part 'atention'; did you mean attention?
     """
     lit = _lit_parts(lit)
-    import matplotlib
-    from matplotlib.figure import Figure
-    from matplotlib.patches import FancyBboxPatch
-
-    paper = matplotlib.rcParams["figure.facecolor"]
-    tone = _THEMES["light" if _is_light(paper) else "dark"]
-    fig = Figure(figsize=(6.6, 2.75), facecolor=tone["paper"], layout="none")
-    axes = fig.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(-0.05, 9.35), ylim=(-0.12, 3.8))
-    axes.axis("off")
-
-    def line(*points, colour=None, width=1.3, style="-", arrow=True):
-        x, y = zip(*points, strict=True)
-        colour = colour or tone["line"]
-        axes.plot(x[:-1] if arrow else x, y[:-1] if arrow else y, style, color=colour, linewidth=width, zorder=1)
-        if arrow:
-            look = {"arrowstyle": "-|>,head_width=0.22,head_length=0.4", "color": colour, "linewidth": width}
-            look |= {"shrinkA": 0, "shrinkB": 0, "linestyle": style}
-            axes.annotate("", xy=points[-1], xytext=points[-2], arrowprops=look, zorder=1)
-
-    def note(x, y, text, **options):
-        axes.text(x, y, text, **{"fontsize": 7.5, "color": tone["line"], "ha": "center", "va": "center"} | options)
-
-    # The L blocks, and the residual stream that runs through them.
-    block = FancyBboxPatch((4.05, 1.88), 5.0, 1.75, boxstyle="round,pad=0,rounding_size=0.15", zorder=0)
-    block.set(facecolor=tone["paper"], edgecolor=tone["line"], linewidth=1, linestyle=(0, (4, 3)))
-    axes.add_patch(block)
-    note(4.2, 2.07, "× L", fontsize=10, color=tone["ink"], ha="left")
-    stream = {"colour": ORANGE, "width": 3.2} if "residual" in lit else {"width": 1.6}
-    line((1.35, 2.3), (1.75, 2.3))
-    line((2.45, 2.86), (2.45, 2.54))
-    line((3.15, 2.3), (9.2, 2.3), (9.2, 1.25), (8.95, 1.25), **stream)
-    note(3.6, 2.14, "residual", color=tone["ink"] if "residual" in lit else tone["line"],
-         weight="bold" if "residual" in lit else "normal")  # fmt: skip
-    for x, half in ((5.35, 0.675), (7.85, 0.8)):
-        line((x - half - 0.3, 2.3), (x - half - 0.3, 3.1), (x - half, 3.1))
-        line((x + half, 3.1), (x + half + 0.22, 3.1), (x + half + 0.22, 2.42))
-        axes.plot(x + half + 0.22, 2.3, "o", markersize=10, color=tone["paper"], zorder=3,
-                  markeredgecolor=ORANGE if "residual" in lit else tone["line"])  # fmt: skip
-        note(x + half + 0.22, 2.3, "+", fontsize=9, color=tone["ink"], zorder=4)
-        bold = {"facecolor": ORANGE, "edgecolor": ORANGE} if "norm" in lit else {"facecolor": tone["box"]}
-        bold = {"edgecolor": tone["line"], "boxstyle": "round,pad=0.25", "linewidth": 0.8} | bold
-        ink = BLACK if "norm" in lit else tone["ink"]
-        note(x - half - 0.3, 2.7, "norm", fontsize=7, color=ink, bbox=bold, zorder=3)
-
-    # Out of the stack: scores, probabilities, a token, and around again.
-    line((7.75, 1.25), (7.4, 1.25))
-    line((5.7, 1.25), (5.15, 1.25))
-    line((3.95, 1.25), (3.4, 1.25))
-    line((1.8, 1.25), (1.35, 1.25))
-    line((0.75, 1.49), (0.75, 2.06), style="--")
-    note(0.85, 1.78, "append", ha="left")
-
-    # Training: a loss, its gradients, and a step that changes the weights.
-    line((2.6, 1.01), (2.6, 0.54))
-    line((1.35, 0.3), (1.8, 0.3))
-    line((3.4, 0.3), (4.1, 0.3))
-    line((5.5, 0.3), (6.25, 0.3))
-    line((7.65, 0.3), (9.2, 0.3), (9.2, 0.85), style="--")
-    note(8.42, 0.14, "new weights")
-
+    sheet = _Sheet(lit)
+    _draw_blocks(sheet)
+    _draw_way_round(sheet)
     for part, (x, y, width, label) in _BOXES.items():
-        on = part in lit
-        box = FancyBboxPatch((x - width / 2, y - 0.24), width, 0.48, boxstyle="round,pad=0,rounding_size=0.1", zorder=2)
-        box.set(facecolor=ORANGE if on else tone["box"], edgecolor=ORANGE if on else tone["line"], linewidth=1)
-        axes.add_patch(box)
-        colour, weight = (BLACK, "bold") if on else (tone["ink"], "normal")
-        axes.text(x, y - 0.01, label, ha="center", va="center", fontsize=8.8, color=colour, weight=weight, zorder=3)
-
+        sheet.box(x, y, width, label, lit=part in lit)
     names = ", ".join(_BOXES[part][3].lower() if part in _BOXES else "residual stream" for part in lit)
-    show(fig, alt=f"Map of a language model: {_IN_WORDS} Lit in this chapter: {names}.")
+    show(sheet.figure, alt=f"Map of a language model: {_IN_WORDS} Lit in this chapter: {names}.")
+
+
+class _Sheet:
+    """The paper on which the map is drawn: lines, notes and boxes in the colours of the theme."""
+
+    def __init__(self, lit):
+        import matplotlib
+        from matplotlib.figure import Figure
+
+        self.lit = lit
+        self.tone = _THEMES["light" if _is_light(matplotlib.rcParams["figure.facecolor"]) else "dark"]
+        self.figure = Figure(figsize=(6.6, 2.75), facecolor=self.tone["paper"], layout="none")
+        self.axes = self.figure.add_axes((0, 0, 1, 1))
+        self.axes.set(xlim=(-0.05, 9.35), ylim=(-0.12, 3.8))
+        self.axes.axis("off")
+
+    def line(self, *points, colour=None, width=1.3, style="-"):
+        """An arrow along these points."""
+        x, y = zip(*points, strict=True)
+        colour = colour or self.tone["line"]
+        self.axes.plot(x[:-1], y[:-1], style, color=colour, linewidth=width, zorder=1)
+        look = {"arrowstyle": "-|>,head_width=0.22,head_length=0.4", "color": colour, "linewidth": width}
+        look |= {"shrinkA": 0, "shrinkB": 0, "linestyle": style}
+        self.axes.annotate("", xy=points[-1], xytext=points[-2], arrowprops=look, zorder=1)
+
+    def note(self, x, y, text, **options):
+        look = {"fontsize": 7.5, "color": self.tone["line"], "ha": "center", "va": "center"}
+        self.axes.text(x, y, text, **look | options)
+
+    def rectangle(self, corner, width, height, rounding, zorder, **look):
+        from matplotlib.patches import FancyBboxPatch
+
+        style = f"round,pad=0,rounding_size={rounding}"
+        patch = FancyBboxPatch(corner, width, height, boxstyle=style, zorder=zorder)
+        patch.set(linewidth=1, **look)
+        self.axes.add_patch(patch)
+
+    def box(self, x, y, width, label, lit):
+        fill, edge = (ORANGE, ORANGE) if lit else (self.tone["box"], self.tone["line"])
+        self.rectangle((x - width / 2, y - 0.24), width, 0.48, 0.1, 2, facecolor=fill, edgecolor=edge)
+        colour, weight = (BLACK, "bold") if lit else (self.tone["ink"], "normal")
+        self.note(x, y - 0.01, label, fontsize=8.8, color=colour, weight=weight, zorder=3)
+
+
+def _draw_blocks(sheet):
+    """The L blocks, and the residual stream that runs through them."""
+    tone, lit = sheet.tone, "residual" in sheet.lit
+    look = {"facecolor": tone["paper"], "edgecolor": tone["line"], "linestyle": (0, (4, 3))}
+    sheet.rectangle((4.05, 1.88), 5.0, 1.75, 0.15, 0, **look)
+    sheet.note(4.2, 2.07, "× L", fontsize=10, color=tone["ink"], ha="left")
+    sheet.line((1.35, 2.3), (1.75, 2.3))
+    sheet.line((2.45, 2.86), (2.45, 2.54))
+    stream = {"colour": ORANGE, "width": 3.2} if lit else {"width": 1.6}
+    sheet.line((3.15, 2.3), (9.2, 2.3), (9.2, 1.25), (8.95, 1.25), **stream)
+    words = {"color": tone["ink"], "weight": "bold"} if lit else {"weight": "normal"}
+    sheet.note(3.6, 2.14, "residual", **words)
+    for x, half in ((5.35, 0.675), (7.85, 0.8)):
+        up, down = x - half - 0.3, x + half + 0.22
+        sheet.line((up, 2.3), (up, 3.1), (x - half, 3.1))
+        sheet.line((x + half, 3.1), (down, 3.1), (down, 2.42))
+        edge = ORANGE if lit else tone["line"]
+        sheet.axes.plot(down, 2.3, "o", markersize=10, color=tone["paper"], zorder=3, markeredgecolor=edge)
+        sheet.note(down, 2.3, "+", fontsize=9, color=tone["ink"], zorder=4)
+        fill, edge, ink = (ORANGE, ORANGE, BLACK) if "norm" in sheet.lit else (tone["box"], tone["line"], tone["ink"])
+        frame = {"facecolor": fill, "edgecolor": edge, "boxstyle": "round,pad=0.25", "linewidth": 0.8}
+        sheet.note(up, 2.7, "norm", fontsize=7, color=ink, bbox=frame, zorder=3)
+
+
+def _draw_way_round(sheet):
+    """Out of the blocks: scores, probabilities, a token, and around again; below, training back to the weights."""
+    for start, end in ((7.75, 7.4), (5.7, 5.15), (3.95, 3.4), (1.8, 1.35)):
+        sheet.line((start, 1.25), (end, 1.25))
+    sheet.line((0.75, 1.49), (0.75, 2.06), style="--")
+    sheet.note(0.85, 1.78, "append", ha="left")
+    sheet.line((2.6, 1.01), (2.6, 0.54))
+    for start, end in ((1.35, 1.8), (3.4, 4.1), (5.5, 6.25)):
+        sheet.line((start, 0.3), (end, 0.3))
+    sheet.line((7.65, 0.3), (9.2, 0.3), (9.2, 0.85), style="--")
+    sheet.note(8.42, 0.14, "new weights")
 
 
 _IN_WORDS = (
