@@ -72,56 +72,67 @@ def learn_merges(
         raise ValueError(f"learn_merges() needs a number of merges of at least 0, got {merges}")
     if ties not in _TIE_RULES:
         raise ValueError(f"learn_merges() knows the tie rules {', '.join(_TIE_RULES)}; got {ties!r}")
-    table = Counter(words)  # distinct words, in order of first appearance
-    pieces, repeats = [_symbols(word) for word in table], list(table.values())
-    counts, where = pair_counts(table), defaultdict(set)
-    for word, symbols in enumerate(pieces):
-        for pair in pairwise(symbols):
-            where[pair].add(word)
-    age = {symbol: i for i, symbol in enumerate(sorted({s for symbols in pieces for s in symbols}, key=_byte_order))}
-
-    def place(pair):
-        """The key of the heap: frequent pairs first, ties by the rule."""
-        if ties == "first appearance":
-            word = min(where[pair])
-            letters = 0  # before the pair: a measure that merging other symbols does not change
-            for other in pairwise(pieces[word]):
-                if other == pair:
-                    break
-                letters += len(other[0])
-            tie = word, letters
-        else:
-            tie = pair if ties == "lexicographic" else (age[pair[0]], age[pair[1]])
-        return -counts[pair], tie
-
-    queue = [(place(pair), pair) for pair in counts]
+    pieces = _Pieces(Counter(words), ties)
+    queue = [(pieces.place(pair), pair) for pair in pieces.counts]
     heapq.heapify(queue)
     learned = []
     while queue and (merges is None or len(learned) < merges):
         key, pair = heapq.heappop(queue)
-        if counts[pair] < max(min_count, 1):
+        if pieces.counts[pair] < max(min_count, 1):
             continue
-        if key != (now := place(pair)):
+        if key != (now := pieces.place(pair)):
             heapq.heappush(queue, (now, pair))  # it has become rarer, or appears later, since it was queued
             continue
-        learned.append(Merge(*pair, counts[pair]))
-        joined = pair[0] + pair[1]
-        age.setdefault(joined, len(age))
-        changed = set()
-        for word in tuple(where[pair]):
-            before, after = pieces[word], _join(pieces[word], pair)
+        learned.append(Merge(*pair, pieces.counts[pair]))
+        for new in pieces.join(pair):
+            heapq.heappush(queue, (pieces.place(new), new))
+    return learned
+
+
+class _Pieces:
+    """Words cut into symbols, and the pairs of neighbours in them: how many there are, and in which words."""
+
+    def __init__(self, table, ties):
+        self.ties = ties
+        self.symbols = [_symbols(word) for word in table]  # in order of first appearance
+        self.repeats = list(table.values())
+        self.counts, self.where = pair_counts(table), defaultdict(set)
+        for word, symbols in enumerate(self.symbols):
+            for pair in pairwise(symbols):
+                self.where[pair].add(word)
+        alphabet = sorted({symbol for symbols in self.symbols for symbol in symbols}, key=_byte_order)
+        self.age = {symbol: i for i, symbol in enumerate(alphabet)}
+
+    def place(self, pair):
+        """The key of the heap: frequent pairs first, ties by the rule."""
+        if self.ties == "lexicographic":
+            return -self.counts[pair], pair
+        if self.ties == "lowest ids":
+            return -self.counts[pair], (self.age[pair[0]], self.age[pair[1]])
+        word = min(self.where[pair])
+        letters = 0  # before the pair: a measure that merging other symbols does not change
+        for other in pairwise(self.symbols[word]):
+            if other == pair:
+                break
+            letters += len(other[0])
+        return -self.counts[pair], (word, letters)
+
+    def join(self, pair):
+        """Make one symbol of the pair wherever it stands; the pairs that come about by it."""
+        joined, changed = pair[0] + pair[1], set()
+        self.age.setdefault(joined, len(self.age))
+        for word in tuple(self.where[pair]):
+            before, after = self.symbols[word], _join(self.symbols[word], pair)
             for old in pairwise(before):
-                counts[old] -= repeats[word]
-                where[old].discard(word)
+                self.counts[old] -= self.repeats[word]
+                self.where[old].discard(word)
             for new in pairwise(after):
-                counts[new] += repeats[word]
-                where[new].add(word)
+                self.counts[new] += self.repeats[word]
+                self.where[new].add(word)
                 if joined in new:
                     changed.add(new)
-            pieces[word] = after
-        for new in changed:
-            heapq.heappush(queue, (place(new), new))
-    return learned
+            self.symbols[word] = after
+        return changed
 
 
 def apply_merges(word: str | bytes, ranks: Mapping[tuple, int]) -> list:
