@@ -7,7 +7,10 @@ nbgrader export
 """
 
 import os
+import warnings
 from pathlib import Path
+
+import zmq
 
 c = get_config()  # noqa: F821  traitlets provides it
 
@@ -41,6 +44,13 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.Execute.timeout = 30
+
+# Kernels are reached over a local port: keep others from listening.
+if zmq.has("curve"):
+    c.KernelManager.transport_encryption = "auto"
+
+# nbgrader's own handling of its database, nothing that an instructor could mend.
+warnings.filterwarnings("ignore", "Object of type <Submitted.* not in session")
 
 # The rubric is for the grader; feedback leaves it out.
 c.GenerateFeedback.preprocessors = [

@@ -31,7 +31,8 @@ def card(entry, solution=None) -> str:
 
 
 def _folded(summary, text):
-    return f"<details>\n<summary>{summary}</summary>\n\n{text.strip()}\n\n</details>"
+    # Underlined, because JupyterLab's MyST takes the triangle away and leaves no sign that there is something to open.
+    return f"<details>\n<summary><u>{summary}</u></summary>\n\n{text.strip()}\n\n</details>"
 
 
 def chapter_cards(assignment: Path) -> list:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from nbclient.exceptions import DeadKernelError
+from nbconvert.preprocessors import Preprocessor
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from nbgrader import utils
 from nbgrader.api import Gradebook
@@ -188,8 +189,10 @@ class ShowRubric(NbGraderPreprocessor):
         return nb, resources
 
 
-class HideRubric(NbGraderPreprocessor):
+class HideRubric(Preprocessor):
     """Takes the rubrics out again, before feedback is written for the learner."""
+
+    enabled = True
 
     def preprocess(self, nb, resources):
         """Drop the cells that ShowRubric inserted."""

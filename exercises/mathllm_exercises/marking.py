@@ -11,7 +11,9 @@ from . import codec, kernel_side
 from .compare import agree, show
 from .item import Check, Failure, Item, Observation
 
-__all__ = ["Marks", "Outcome", "details", "draw", "mark", "observe_all", "points_line", "read", "text"]
+__all__ = [
+    "Marks", "Outcome", "advice", "details", "draw", "mark", "nothing", "observe_all", "points_line", "read", "text",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -113,21 +115,24 @@ def _first_failure(expected, check, cases, observations, numbers):
             continue
         public = case is not None and number < len(check.public)
         if case is None:  # a value is not given away by its check
-            reason = _value_reason(observation)
+            reason = _value_reason(observation, reason)
         return Failure(reason, case, public)
     return None
 
 
-def _value_reason(observation):
+def _value_reason(observation, reason):
     if observation.error:
         return f"{observation.error[0]}: {observation.message}"
-    return "no answer yet" if _empty(observation.value) else f"{show(observation.value)} is not the answer"
+    if _empty(observation.value):
+        return "no answer yet"
+    return reason if reason.startswith("expected shape") else f"{show(observation.value)} is not the answer"
 
 
 def _named(item, cases, observations, outcomes, numbers):
     """The sentences of the known mistakes that explain the failures, those that explain most first.
 
     A mistake explains them if every check it fails has failed too, and on those checks it gives what the answer gave.
+    While the first failure is unexplained, nothing is said of the others: they may be its consequences.
     """
     failed = {i for i, outcome in enumerate(outcomes) if outcome.failure}
     explaining = []
@@ -142,7 +147,7 @@ def _named(item, cases, observations, outcomes, numbers):
         if not wrong <= explained:
             sentences.append(sentence)
             explained |= wrong
-    return tuple(sentences)
+    return tuple(sentences) if min(failed) in explained else ()
 
 
 def _behaviour(mistake, item, cases, numbers):
@@ -164,12 +169,23 @@ def text(marks, private=False):
     item = marks.item
     lines = [f"{item.title} ({item.id}){f': {points_line(marks)}' if item.graded else ''}"]
     if not marks.answered:
-        return f"{lines[0]}\n  no answer yet"
+        return f"{lines[0]}\n  {nothing(marks)}"
     for outcome, detail in details(marks, private):
         earned = f" ({outcome.points:g} of {outcome.check.points:g})" if item.graded else ""
         lines.append(f"  {'✗' if outcome.failure else '✓'} {outcome.check.name}{earned}")
         lines += [f"      {line}" for line in detail]
-    return "\n".join([*lines, *(f"  → {sentence}" for sentence in marks.mistakes)])
+    return "\n".join([*lines, *(f"  → {sentence}" for sentence in [*marks.mistakes, *advice(marks)])])
+
+
+def nothing(marks):
+    """What is said of an answer that is not there."""
+    return f"no answer yet{' (nothing was returned)' if marks.item.calls else ''}"
+
+
+def advice(marks):
+    """What to do about failures that are shown without an explanation and are no known mistake."""
+    failures = sum(outcome.failure is not None for outcome in marks.outcomes)
+    return ["Begin with the first ✗: the others often go with it."] if failures > 1 and not marks.mistakes else []
 
 
 def points_line(marks):

@@ -1,6 +1,7 @@
 """check(): immediate feedback for the learner, in JupyterLab, on the command line and in the browser."""
 
 import html
+import re
 
 import numpy as np
 
@@ -14,9 +15,9 @@ STYLE = """
 .mathllm-report { border-left: 4px solid #888; padding: .4em .9em; margin: .3em 0; max-width: 50em; }
 .mathllm-report.mathllm-pass { border-color: #2a9d4e; }
 .mathllm-report.mathllm-fail { border-color: #d1603d; }
-.mathllm-report ul { list-style: none; margin: .4em 0; padding: 0; }
-.mathllm-report pre { margin: .2em 0 .4em 1.5em; white-space: pre-wrap; background: rgba(128, 128, 128, .13);
-  color: inherit; padding: .3em .5em; }
+.mathllm-report.mathllm-report ul { list-style: none; margin: .4em 0; padding: 0; }
+.mathllm-report.mathllm-report pre { margin: .2em 0 .4em 1.5em; white-space: pre-wrap; word-break: normal;
+  overflow-wrap: anywhere; background: rgba(128, 128, 128, .13); color: inherit; padding: .3em .5em; }
 .mathllm-report .mathllm-mistake { margin: .4em 0 0; font-weight: 600; }
 """
 
@@ -56,16 +57,21 @@ class Report:
         points = f" · {marking.points_line(marks)}" if entry.graded else ""
         parts = [f"<strong>{html.escape(entry.title)}</strong>{points}"]
         if not marks.answered:
-            parts.append("<br>no answer yet")
+            parts.append(f"<br>{marking.nothing(marks)}")
         else:
             parts.append(f"<ul>{''.join(_row(outcome, lines) for outcome, lines in marking.details(marks))}</ul>")
-            parts += [f'<p class="mathllm-mistake">{html.escape(sentence)}</p>' for sentence in marks.mistakes]
+            parts += [f'<p class="mathllm-mistake">{_prose(sentence)}</p>' for sentence in marks.mistakes]
+            parts += [f"<p>{sentence}</p>" for sentence in marking.advice(marks)]
         return f'<style>{STYLE}</style><div class="mathllm-report {state}">{"".join(parts)}</div>'
 
 
 def _row(outcome, lines):
     detail = f"<pre>{html.escape(chr(10).join(lines))}</pre>" if lines else ""
     return f"<li>{'✗' if outcome.failure else '✓'} {html.escape(outcome.check.name)}{detail}</li>"
+
+
+def _prose(sentence):
+    return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(sentence))
 
 
 def check(id, answer):

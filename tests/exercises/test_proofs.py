@@ -110,7 +110,7 @@ def test_no_answer_yet_is_no_answer_yet(id):
     for answer in (..., None):
         report = check(id, answer)
         assert report.marks.points == 0
-        assert str(report).endswith("no answer yet")
+        assert "no answer yet" in str(report).splitlines()[-1]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
@@ -137,3 +137,21 @@ def test_released_notebooks_hold_no_solution_and_no_rubric(path):
 def test_every_graded_item_is_asked_in_an_assignment():
     asked = [entry.id for path in ASSIGNMENTS for _, entry in exercise_cells.answers(path)]
     assert sorted(asked) == sorted(entry.id for entry in items() if entry.graded)
+
+
+def test_a_sentence_on_later_failures_waits_until_the_first_failure_is_explained():
+    report = check("01.vectors.norm", lambda x: np.abs(np.prod(x, axis=-1)))
+    assert not report.mistakes
+    assert "Begin with the first" in str(report)
+    squares = check("01.vectors.norm", lambda x: np.sum(x * x, axis=-1))
+    assert "square root is missing" in str(squares)
+    assert "Begin with" not in str(squares)
+
+
+def test_a_value_of_the_wrong_size_is_told_the_size_and_not_the_value():
+    report = str(check("01.vectors.length_by_hand", [49, 7, 1]))
+    assert "expected shape (2,), got shape (3,): [49, 7, 1]" in report
+
+
+def test_code_in_a_sentence_is_shown_as_code():
+    assert "<code>axis=-1</code>" in check("01.vectors.norm", lambda x: np.linalg.norm(x))._repr_html_()

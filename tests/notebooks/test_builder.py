@@ -455,7 +455,7 @@ def test_a_card_shows_facts_task_and_folded_hints_but_no_solution(assignment):
     card = next(cell.source for cell in assignment.cells if cell.id == "01-vectors-double-card")
     assert card.startswith("### Twice\n\n★☆☆ · 5 min · 2 points · Primer · `01.vectors.double`\n\nWrite `double`.")
     assert card.count("<details>") == card.count("</details>") == 2
-    assert "<summary>Hint 2</summary>\n\nAdd x." in card
+    assert "<summary><u>Hint 2</u></summary>\n\nAdd x." in card
     assert "2 * x" not in card
 
 
@@ -467,7 +467,8 @@ def test_a_chapter_shows_the_cards_with_their_solutions_folded(tmp_path, executi
         "01-6", "01-exercise-double", "01-exercise-seven", "01-exercise-why", "01-exercise-notebook", "01-8",
     ]  # fmt: skip
     double, seven = cells["01-exercise-double"], cells["01-exercise-seven"]
-    assert '<summary>Solution</summary>\n\n```python\ndef double(x):\n    """Twice x."""\n    return 2 * x' in double
+    assert "<summary><u>Solution</u></summary>\n\n```python\ndef double(x):\n" in double
+    assert '    """Twice x."""\n    return 2 * x' in double
     assert "```python\nseven = 3 + 4\n```" in seven
     assert "Because $2x = x + x$." in cells["01-exercise-why"]
     assert "(../exercises/practice/01_vectors.ipynb)" in cells["01-exercise-notebook"]
