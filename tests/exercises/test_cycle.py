@@ -130,6 +130,7 @@ def course(tmp_path_factory):
     shutil.copytree(EXERCISES / "source" / NAME, root / "source" / NAME)
     here = {"MATHLLM_EXCHANGE": str(exchange), "MATHLLM_COURSE_KEY": ""}
     there = f"--course mathllm --Exchange.root={exchange}"
+    cache = {"JUPYTER_DATA_DIR": str(tmp_path_factory.mktemp("data"))}  # where nbgrader remembers what was handed in
 
     nbgrader(f"generate_assignment {NAME}", root, **here)
     nbgrader(f"release_assignment {NAME}", root, **here)
@@ -140,7 +141,7 @@ def course(tmp_path_factory):
     known = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in source.cells if "nbgrader" in cell.metadata}
     right = {name: cell.source for name, cell in known.items() if cell.metadata.nbgrader["solution"]}
     nbformat.write(answered(released, right), home / NAME / f"{NAME}.ipynb")
-    nbgrader(f"submit {NAME} {there}", home)
+    nbgrader(f"submit {NAME} {there}", home, **cache)
     nbgrader(f"collect {NAME}", root, **here)
     for learner, notebook in submissions(released, right).items():
         folder = root / "submitted" / learner / NAME
@@ -151,7 +152,7 @@ def course(tmp_path_factory):
     nbgrader(f"autograde {NAME}", root, **here)
     nbgrader(f"generate_feedback {NAME}", root, **here)
     nbgrader(f"release_feedback {NAME} --student {ME}", root, **here)  # the only one who has been to the exchange
-    nbgrader(f"fetch_feedback {NAME} {there}", home)
+    nbgrader(f"fetch_feedback {NAME} {there}", home, **cache)
     nbgrader("export", root, **here)
     return root, home, right
 
