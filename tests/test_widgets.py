@@ -112,3 +112,27 @@ def test_the_style_sheet_touches_nothing_but_the_figures():
     assert [rule for rule in rules if ".mathllm-" not in rule] == []
     classes = {name for rule in rules for name in re.findall(r"\.([a-zA-Z][\w-]*)", rule)}
     assert [name for name in classes if not name.startswith("mathllm-")] == []
+
+
+FRAME = """
+const attributes = {}, listeners = {};
+globalThis.document = { createElement: () => ({
+  setAttribute: (name, value) => { attributes[name] = value; },
+  addEventListener: (type, listener) => { listeners[type] = listener; },
+}) };
+const frame = new Function(require("fs").readFileSync(0, "utf8") + "return frame;")();
+frame("mathllm-a", { append() {} });
+let stopped = false;
+listeners.keydown({ stopPropagation() { stopped = true; } });
+console.log(stopped, attributes["data-lm-suppress-shortcuts"]);
+"""
+
+
+def test_keys_pressed_in_a_figure_stay_there_and_move_no_cells():
+    if not (node := shutil.which("node")):
+        pytest.skip("node is not installed: the keys of the interactive figures are not tried")
+    elements = read("elements.js")
+    done = subprocess.run([node, "-e", FRAME], input=elements, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["true", "true"], done.stderr
+    for file in ("vector_length.js", "angle_cosine.js", "word_map.js"):
+        assert "= frame(" in read(file)

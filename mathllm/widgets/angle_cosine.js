@@ -49,7 +49,7 @@ function drawArrow(group, vector, letter) {
 }
 
 function render({ model, el }) {
-  const root = html("div", "mathllm-widget mathllm-angle-cosine", el);
+  const root = frame("mathllm-angle-cosine", el);
   const picture = svg("svg", { viewBox: "20 0 360 190", class: "mathllm-plot", role: "img" }, root);
   const shadow = svg("g", { class: "mathllm-shadow" }, picture);
   const arc = svg("path", { class: "mathllm-arc", fill: "none" }, picture);

@@ -14,3 +14,11 @@ function html(name, className, parent, text = "") {
   parent.append(node);
   return node;
 }
+
+// The box of a figure. JupyterLab would take its keys as shortcuts and the focus to a cell: here they are the figure's.
+function frame(className, el) {
+  const root = html("div", `mathllm-widget ${className}`, el);
+  root.setAttribute("data-lm-suppress-shortcuts", "true");
+  root.addEventListener("keydown", (event) => event.stopPropagation());
+  return root;
+}

@@ -68,7 +68,7 @@ function drawTriangle(group, v) {
 }
 
 function render({ model, el }) {
-  const root = html("div", "mathllm-widget mathllm-vector-length", el);
+  const root = frame("mathllm-vector-length", el);
   const picture = svg("svg", { viewBox: "14 4 372 372", class: "mathllm-plot", role: "img" }, root);
   drawGrid(picture);
   const triangle = svg("g", {}, picture);

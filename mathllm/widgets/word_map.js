@@ -48,7 +48,7 @@ function render({ model, el }) {
   const groups = model.get("groups");
   const vectors = model.get("vectors");
   const names = [...new Set(groups)];
-  const root = html("div", "mathllm-widget mathllm-word-map", el);
+  const root = frame("mathllm-word-map", el);
 
   const legend = svg("svg", { viewBox: "0 0 400 20", class: "mathllm-plot", "aria-hidden": "true" }, root);
   names.forEach((name, g) => {
