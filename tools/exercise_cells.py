@@ -148,7 +148,10 @@ def assignment_cells(path: Path) -> list:
 
 
 def practice_cells(path: Path) -> list:
-    """All cells of the edition for working alone: cards with folded solutions, empty answers, checks."""
+    """All cells of the edition for working alone: cards with folded solutions, empty answers, checks.
+
+    What the text says about handing in (the paragraph "**How to hand in.** …") is left out.
+    """
     number = name_parts(path)[0]
     cells = []
     for n, cell in enumerate(read_assignment(path), 1):
@@ -156,8 +159,15 @@ def practice_cells(path: Path) -> list:
             cells += _practice(cell, item(cell.options["item"]))
         else:
             new = new_code_cell if cell.kind == "code" else new_markdown_cell
-            cells.append(new(cell.source, id=f"{number}-{cell.options.get('label', n)}"))
+            cells.append(new(_for_practice(cell), id=f"{number}-{cell.options.get('label', n)}"))
     return cells
+
+
+def _for_practice(cell):
+    if cell.kind == "code":
+        return cell.source
+    paragraphs = [part for part in cell.source.split("\n\n") if not part.startswith("**How to hand in.**")]
+    return re.sub(r"^# Assignment\b", "# Practice", "\n\n".join(paragraphs))
 
 
 def _practice(cell, entry):
