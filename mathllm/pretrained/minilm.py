@@ -4,7 +4,6 @@ The vectors of the last layer are averaged over the tokens (chapter 02) and scal
 sentences is then their cosine.
 """
 
-import dataclasses
 import functools
 import json
 from collections.abc import Iterable
@@ -105,9 +104,7 @@ def token_vectors(sentence: str) -> tuple[list[str], np.ndarray]:
 def _last_vectors(tokens, mask):
     """The vectors of the last layer, (B, T, 384)."""
     model, params, _ = load()
-    # A sentence encoder predicts no words: with the identity as unembedding the model returns its last vectors.
-    encoder = Transformer(dataclasses.replace(model.config, tied=False))
-    return encoder(params | {"unembedding": np.eye(model.config.width, dtype=np.float32)}, tokens, mask)
+    return model.hidden(params, tokens, mask)
 
 
 @functools.cache

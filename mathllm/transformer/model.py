@@ -131,6 +131,19 @@ class Transformer:
         Raises: ShapeError for tokens that are not (B, T), or longer than the context; ValueError for ids outside the
         vocabulary, and for a cache where the model looks ahead.
         """
+        x = self.hidden(
+            params, tokens, attention_mask,
+            segments=segments, source=source, source_mask=source_mask, record=record, cache=cache,
+        )  # fmt: skip
+        logits = self._unembed(params, x)
+        _Recorder(record)("logits", logits)
+        return logits
+
+    def hidden(
+        self, params, tokens, attention_mask=None, *,
+        segments=None, source=None, source_mask=None, record=None, cache=None,
+    ):  # fmt: skip
+        """The last vector of every position, from which the logits are read: (B, T, D). Takes what a call takes."""
         tokens = self._checked(tokens)
         if cache is not None and not self.config.causal:
             raise ValueError("an encoder looks at all tokens at once: only a causal model can use a cache")
@@ -150,9 +163,7 @@ class Transformer:
         if "final_norm" in params:
             x = self._norm(x, params["final_norm"])
         keep("final_norm", x)
-        logits = self._unembed(params, x)
-        keep("logits", logits)
-        return logits
+        return x
 
     def loss(self, params, tokens, labels, attention_mask=None, **options):
         """Mean cross-entropy in nats, with labels as transformers takes them.
