@@ -5,6 +5,7 @@ import numpy as np
 from ..autodiff import primitive
 from ..errors import ShapeError
 from ..exponentials import exp, log_sum_exp
+from ..probability import distribution
 
 
 def advantages(rewards, values, *, discount: float = 1.0, decay: float = 0.95) -> np.ndarray:
@@ -77,10 +78,8 @@ def kl_optimal_policy(reference, reward, *, beta: float) -> np.ndarray:
         raise ShapeError(f"kl_optimal_policy() needs a reward per outcome, got {reward.shape} for {reference.shape}")
     if not beta > 0:
         raise ValueError(f"kl_optimal_policy() needs a positive beta, got {beta}")
-    if np.any(reference < 0) or not np.allclose(reference.sum(axis=-1), 1):
-        raise ValueError("kl_optimal_policy() needs a reference that is a distribution")
     with np.errstate(divide="ignore"):
-        scores = np.log(reference) + reward / beta
+        scores = np.log(distribution(reference)) + reward / beta
     return np.exp(scores - log_sum_exp(scores, keepdims=True))
 
 

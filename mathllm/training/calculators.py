@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..exponentials import log_sum_exp
+from ..softmax import softmax
+
 
 def approximate_parameters(layers: int, width: int) -> int:
     """The rule of thumb for a transformer's size: 4D² for attention and 8D² for the network, in each layer.
@@ -256,13 +259,13 @@ def _levenberg_marquardt(theta, logs, target, predict, steps=300):
     """Least squares between Gauss–Newton and gradient descent, whichever makes progress."""
 
     def errors(theta):
-        return np.logaddexp.reduce(predict(theta), axis=0) - target
+        return log_sum_exp(predict(theta), axis=0) - target
 
     residual = errors(theta)
     cost, damping = residual @ residual, 1e-3
     for _ in range(steps):
         terms = predict(theta)
-        share = np.exp(terms - np.logaddexp.reduce(terms, axis=0))  # (3, n): ∂ ln Σ / ∂ ln term
+        share = softmax(terms, axis=0)  # (3, n): ∂ ln Σ / ∂ ln term
         J = np.vstack([share, share[1:] * np.exp(theta[3:])[:, None] * logs[1:]]).T  # (n, 5)
         normal = J.T @ J
         step = np.linalg.solve(normal + damping * np.diag(np.diag(normal) + 1e-12), -J.T @ residual)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..gradient_descent import tree_leaves
 from .config import Config
 
 
@@ -42,11 +43,7 @@ def count_parameters(params) -> int:
     >>> count_parameters({"weight": np.ones((2, 3)), "blocks": [{"bias": np.ones(4)}]})
     10
     """
-    if isinstance(params, dict):
-        return sum(map(count_parameters, params.values()))
-    if isinstance(params, list | tuple):
-        return sum(map(count_parameters, params))
-    return int(np.size(params))
+    return sum(int(np.size(leaf)) for leaf in tree_leaves(params))
 
 
 def forward_flops(config: Config, length: int) -> int:
