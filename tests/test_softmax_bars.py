@@ -1,0 +1,46 @@
+"""The figure of chapter 6 draws the probabilities of its sliders, and its buttons change none of them."""
+
+import numpy as np
+import pytest
+import traitlets
+from test_widgets import SAME, run_js
+
+import mathllm as ml
+from mathllm.widgets import SoftmaxBars
+
+
+@pytest.fixture
+def logits():
+    """Scores of four candidates within the sliders, the ends among them."""
+    random = np.random.default_rng(1).uniform(-5, 10, size=(50, 4))
+    return np.vstack([random, [[-5, -5, -5, -5], [10, -5, -5, 10]]])
+
+
+@pytest.mark.parametrize("temperature", [0.1, 1.0, 10.0])
+def test_the_bars_are_the_softmax_of_mathllm(logits, temperature):
+    bars = run_js("softmax_bars.js", "softmax", [[row, temperature] for row in logits.tolist()])
+    np.testing.assert_allclose(bars, ml.softmax(logits, temperature=temperature), rtol=0, atol=SAME)
+
+
+def test_the_ratio_below_the_bars_is_that_of_the_probabilities(logits):
+    ratios = run_js("softmax_bars.js", "ratio", [[row[0], row[1], 2.0] for row in logits.tolist()])
+    p = ml.softmax(logits, temperature=2.0)
+    np.testing.assert_allclose(ratios, p[:, 0] / p[:, 1], rtol=SAME)
+
+
+def test_raising_all_scores_leaves_every_probability(logits):
+    moved = np.array(run_js("softmax_bars.js", "raised", [[row, 1, [-5, 10]] for row in logits.tolist()]))
+    np.testing.assert_allclose(ml.softmax(moved), ml.softmax(logits), atol=SAME)
+    assert moved.max() <= 10
+    assert np.any(moved != logits)
+
+
+@pytest.mark.parametrize("outside", [{"temperature": 0.0}, {"logits": [11.0, 0.0, 0.0]}])
+def test_the_figure_refuses_settings_off_its_sliders(outside):
+    with pytest.raises(traitlets.TraitError):
+        SoftmaxBars(**outside)
+
+
+def test_the_figure_refuses_labels_that_do_not_fit_the_scores():
+    with pytest.raises(ValueError, match="one label per logit, got 1 and 3"):
+        SoftmaxBars(labels=["alone"])
