@@ -9,9 +9,26 @@ anywidget is imported at first use: `import mathllm` needs NumPy alone.
 
 import importlib
 
-__all__ = [  # noqa: F822: made by __getattr__
-    "AngleCosine",
-    "SoftmaxBars",
-    "VectorLength",
-    "WordMap",
+__all__ = [
+    "AngleCosine",  # noqa: F822 - made by __getattr__
+    "SoftmaxBars",  # noqa: F822 - made by __getattr__
+    "VectorLength",  # noqa: F822 - made by __getattr__
+    "WordMap",  # noqa: F822 - made by __getattr__
 ]
+
+_MODULES = {
+    "AngleCosine": "angle_cosine",
+    "SoftmaxBars": "softmax_bars",
+    "VectorLength": "vector_length",
+    "WordMap": "word_map",
+}
+
+
+def __getattr__(name):
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
+
+
+def __dir__():
+    return sorted([*globals(), *_MODULES])
