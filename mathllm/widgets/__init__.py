@@ -9,11 +9,11 @@ anywidget is imported at first use: `import mathllm` needs NumPy alone.
 
 import importlib
 
-__all__ = [
-    "AngleCosine",  # noqa: F822 - made by __getattr__
-    "SoftmaxBars",  # noqa: F822 - made by __getattr__
-    "VectorLength",  # noqa: F822 - made by __getattr__
-    "WordMap",  # noqa: F822 - made by __getattr__
+__all__ = [  # noqa: F822, made by __getattr__
+    "AngleCosine",
+    "SoftmaxBars",
+    "VectorLength",
+    "WordMap",
 ]
 
 _MODULES = {
