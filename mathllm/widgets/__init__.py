@@ -9,7 +9,7 @@ anywidget is imported at first use: `import mathllm` needs NumPy alone.
 
 import importlib
 
-__all__ = [  # noqa: F822, made by __getattr__
+__all__ = [
     "AngleCosine",
     "SoftmaxBars",
     "VectorLength",
