@@ -160,6 +160,8 @@ def _absolute(entry: Row) -> float:
 def shown(row: Row, value) -> str:
     """A value as the notebooks print it: one digit more than the document, or four significant digits.
 
+    Below ten million no digit before the point is rounded away.
+
     >>> shown(row("primer.ch02.ex2.cosine"), 28 / 870**0.5)
     '0.9493'
     """
@@ -172,6 +174,8 @@ def shown(row: Row, value) -> str:
     number = float(value)
     if number.is_integer() and abs(number) < 1e15:
         return str(int(number))
-    places = min(row.decimals + 1, 8) if row.decimals is not None else None
-    rounded = round(number, places) if places is not None else float(f"{number:.4g}")
+    if row.decimals is not None:
+        rounded = round(number, min(row.decimals + 1, 8))
+    else:
+        rounded = round(number) if 1e4 <= abs(number) < 1e7 else float(f"{number:.4g}")
     return f"{rounded + 0.0:.10g}"

@@ -18,8 +18,9 @@ __all__ = ["log_softmax", "softmax", "softmax_jacobian", "tanh"]
 def softmax(logits, *, axis=-1, temperature=1.0):
     """Turn logits into probabilities: exponentials, divided by their sum.
 
-        pᵢ = exp(zᵢ/T) / Σⱼ exp(zⱼ/T) = exp((zᵢ − max z)/T) / Σⱼ exp((zⱼ − max z)/T) (6.1)
-        dz = p ⊙ (dp − Σⱼ pⱼ dpⱼ) / T                                               (6.2)
+        pᵢ = exp(zᵢ/T) / Σⱼ exp(zⱼ/T)                                          (6.1, 6.5)
+           = exp((zᵢ − max z)/T) / Σⱼ exp((zⱼ − max z)/T)                           (6.4)
+        dz = p ⊙ (dp − Σⱼ pⱼ dpⱼ) / T                                               (6.7)
 
     logits: (..., n), or another `axis`   temperature: T > 0   ->   p: the same shape, sums of 1 along `axis`
 
@@ -50,8 +51,8 @@ def softmax(logits, *, axis=-1, temperature=1.0):
 def log_softmax(logits, *, axis=-1, temperature=1.0):
     """Logarithms of the softmax probabilities, without ever forming a probability that could vanish.
 
-        ln pᵢ = zᵢ/T − ln Σⱼ exp(zⱼ/T)                                              (6.3)
-        dz = (d ln p − p Σⱼ d ln pⱼ) / T                                            (6.4)
+        ln pᵢ = zᵢ/T − ln Σⱼ exp(zⱼ/T)                                              (6.8)
+        dz = (d ln p − p Σⱼ d ln pⱼ) / T                                            (6.9)
 
     logits: (..., n), or another `axis`   temperature: T > 0   ->   ln p: the same shape, −∞ for a masked logit
 
@@ -75,7 +76,7 @@ def log_softmax(logits, *, axis=-1, temperature=1.0):
 def softmax_jacobian(logits, *, temperature: float = 1.0) -> np.ndarray:
     """How every probability changes with every logit.
 
-        ∂pᵢ/∂zⱼ = pᵢ (δᵢⱼ − pⱼ) / T                                                 (6.5)
+        ∂pᵢ/∂zⱼ = pᵢ (δᵢⱼ − pⱼ) / T                                                 (6.6)
 
     logits: (..., n)   ->   J: (..., n, n), symmetric, with rows that sum to 0
 
@@ -96,7 +97,7 @@ def softmax_jacobian(logits, *, temperature: float = 1.0) -> np.ndarray:
 def tanh(x):
     """Squeeze a number into (−1, 1): the sigmoid, stretched to twice its height and moved down by one.
 
-        tanh x = (eˣ − e⁻ˣ)/(eˣ + e⁻ˣ) = 2σ(2x) − 1,      tanh′ = 1 − tanh² ≤ 1     (6.6)
+        tanh x = (eˣ − e⁻ˣ)/(eˣ + e⁻ˣ) = 2σ(2x) − 1,      tanh′ = 1 − tanh² ≤ 1    (6.12)
 
     x: any shape   ->   the same shape. Its steepest slope is 1, four times that of the sigmoid.
     Source: 001, §4.2.2, which prints the slope of the sigmoid for both (erratum B17).
