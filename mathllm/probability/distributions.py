@@ -87,7 +87,7 @@ def bigram_counts(ids, size: int) -> np.ndarray:
 def distribution_from_counts(counts, add: float = 0.0) -> np.ndarray:
     """The shares of the counts: the most likely distribution, or a more careful one.
 
-        P(b) = (c_b + k) / (N + kV),      N = Σ_b c_b                               (5.3)
+        P(b) = (c_b + k) / (N + kV),      N = Σ_b c_b                               (5.4)
 
     counts: (..., V)   add: k ≥ 0, given to each outcome beforehand   ->   (..., V)
 
@@ -117,7 +117,7 @@ def distribution_from_counts(counts, add: float = 0.0) -> np.ndarray:
 def sample(p, rng: np.random.Generator, size: int | tuple[int, ...] | None = None) -> np.ndarray:
     """Draw outcomes: divide the unit interval in proportion to p, throw a dart, see whose part it hits.
 
-        P(outcome = i) = pᵢ                                                         (5.4)
+        P(outcome = i) = pᵢ                                                         (5.5)
 
     p: (..., n), a distribution along the last axis   size: draws from each   ->   size + (...) int
 

@@ -18,7 +18,7 @@ from .expectation import normal_log_density
 def bernoulli_log_likelihood(theta, *, successes: int, trials: int):
     """How well a coin that shows heads with probability θ explains what was thrown.
 
-        ln P(D | θ) = s ln θ + (n − s) ln(1 − θ),      d/dθ = s/θ − (n − s)/(1 − θ)  (5.12)
+        ln P(D | θ) = s ln θ + (n − s) ln(1 − θ),      d/dθ = s/θ − (n − s)/(1 − θ)   (5.9)
 
     theta: (...), from 0 to 1   ->   (...)
 
@@ -50,7 +50,7 @@ def bernoulli_log_likelihood(theta, *, successes: int, trials: int):
 def maximum_likelihood(log_likelihood: Callable, candidates):
     """The candidate under which the data are most probable.
 
-        θ* = argmax_θ ln P(D | θ)                                                   (5.13)
+        θ* = argmax_θ ln P(D | θ)                                                   (5.10)
 
     log_likelihood: maps candidates, (n, ...), to one number each, (n,)   candidates: (n, ...)   ->   one of them
 
@@ -77,7 +77,7 @@ def maximum_likelihood(log_likelihood: Callable, candidates):
 def posterior(prior, likelihood) -> np.ndarray:
     """Bayes' theorem: what to believe after the data, from what one believed before.
 
-        P(θ | D) = P(D | θ) P(θ) / P(D),      P(D) = Σ_θ P(D | θ) P(θ)              (5.14)
+        P(θ | D) = P(D | θ) P(θ) / P(D),      P(D) = Σ_θ P(D | θ) P(θ)              (5.16)
 
     prior: (..., K), a distribution   likelihood: (..., K), probability of the data under each θ   ->   (..., K)
 
@@ -104,7 +104,7 @@ def posterior(prior, likelihood) -> np.ndarray:
 def sequential_posterior(prior, likelihoods) -> np.ndarray:
     """Belief after each observation: yesterday's posterior is today's prior.
 
-        P(θ | x₁ … xₜ) ∝ P(θ) Πₛ≤ₜ P(xₛ | θ)                                        (5.15)
+        P(θ | x₁ … xₜ) ∝ P(θ) Πₛ≤ₜ P(xₛ | θ)                                        (5.17)
 
     prior: (K,)   likelihoods: (T, K), row t: probability of observation t under each θ   ->   (T + 1, K)
 
@@ -136,7 +136,7 @@ def sequential_posterior(prior, likelihoods) -> np.ndarray:
 class Beta:
     """A belief about the probability of heads: as if a − 1 heads and b − 1 tails had been seen before.
 
-        f(θ) = θ^(a−1) (1 − θ)^(b−1) / B(a, b),      B(a, b) = Γ(a) Γ(b) / Γ(a + b)   (5.16)
+        f(θ) = θ^(a−1) (1 − θ)^(b−1) / B(a, b),      B(a, b) = Γ(a) Γ(b) / Γ(a + b)   (5.21)
 
     a, b: positive; both 1 for "anything is possible"
 
@@ -197,7 +197,7 @@ class Beta:
 def linear_log_posterior(w, X, y, *, noise: float, prior: float):
     """How plausible weights are, given data and a Gaussian belief that they are small (without the constant ln P(D)).
 
-        ln P(w | D) = Σᵢ ln N(yᵢ; xᵢ·w, σ²) + Σⱼ ln N(wⱼ; 0, τ²) + const             (5.17)
+        ln P(w | D) = Σᵢ ln N(yᵢ; xᵢ·w, σ²) + Σⱼ ln N(wⱼ; 0, τ²) + const             (5.22)
 
     w: (d,)   X: (n, d)   y: (n,)   noise: σ   prior: τ, the standard deviations   ->   one number
 
@@ -220,7 +220,7 @@ def linear_log_posterior(w, X, y, *, noise: float, prior: float):
 def ridge_regression(X, y, penalty: float) -> np.ndarray:
     """Least squares with a price on large weights, in closed form.
 
-        w = argmin ‖y − Xw‖² + λ‖w‖² = (XᵀX + λI)⁻¹ Xᵀy                             (5.18)
+        w = argmin ‖y − Xw‖² + λ‖w‖² = (XᵀX + λI)⁻¹ Xᵀy                             (5.23)
 
     X: (n, d)   y: (n,)   penalty: λ ≥ 0   ->   w: (d,)
 
@@ -243,7 +243,7 @@ def ridge_regression(X, y, penalty: float) -> np.ndarray:
 def map_linear_regression(X, y, *, noise: float, prior: float) -> np.ndarray:
     """The most plausible weights under Gaussian noise and a Gaussian prior: ridge regression, with λ = σ²/τ².
 
-        argmax_w ln P(w | D) = argmin_w ‖y − Xw‖² + (σ²/τ²) ‖w‖²                    (5.19)
+        argmax_w ln P(w | D) = argmin_w ‖y − Xw‖² + (σ²/τ²) ‖w‖²                    (5.24)
 
     X: (n, d)   y: (n,)   noise: σ   prior: τ, the standard deviations   ->   w: (d,)
 

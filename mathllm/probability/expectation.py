@@ -15,7 +15,7 @@ from .distributions import distribution
 def expectation(values, p):
     """The mean of a random variable: each value counts as much as it is probable.
 
-        E[X] = Σᵢ pᵢ xᵢ,      ∂/∂xᵢ = pᵢ,      ∂/∂pᵢ = xᵢ                           (5.5)
+        E[X] = Σᵢ pᵢ xᵢ,      ∂/∂xᵢ = pᵢ,      ∂/∂pᵢ = xᵢ                           (5.6)
 
     values: x (..., n)   p: (..., n)   ->   (...)
 
@@ -38,7 +38,7 @@ def expectation(values, p):
 def variance(values, p):
     """How far a random variable strays from its mean, squared and averaged.
 
-        Var[X] = E[(X − E[X])²] = E[X²] − E[X]²                                     (5.6)
+        Var[X] = E[(X − E[X])²] = E[X²] − E[X]²                                     (5.7)
         ∂/∂xᵢ = 2 pᵢ (xᵢ − E[X]),      ∂/∂pᵢ = (xᵢ − E[X])²
 
     values: x (..., n)   p: (..., n)   ->   (...)
@@ -76,7 +76,7 @@ class Estimate(NamedTuple):
 def monte_carlo(draw: Callable, rng: np.random.Generator, draws: int = 1000) -> Estimate:
     """Estimate an expectation by drawing again and again: the law of large numbers at work.
 
-        E[X] ≈ (1/n) Σᵢ xᵢ,      off by about s/√n,      s² = Σᵢ (xᵢ − x̄)² / (n−1)    (5.7)
+        E[X] ≈ (1/n) Σᵢ xᵢ,      off by about s/√n,      s² = Σᵢ (xᵢ − x̄)² / (n−1)    (5.8)
 
     draw: maps rng to one draw, a number or an array   draws: n ≥ 2   ->   Estimate, with the shape of one draw
 
@@ -100,7 +100,7 @@ def monte_carlo(draw: Callable, rng: np.random.Generator, draws: int = 1000) -> 
 def normal_log_density(x, mean, standard_deviation):
     """The logarithm of the bell curve: a parabola.
 
-        ln f(x) = −½ z² − ln σ − ½ ln 2π,      z = (x − μ)/σ                        (5.8)
+        ln f(x) = −½ z² − ln σ − ½ ln 2π,      z = (x − μ)/σ                       (5.19)
         ∂/∂x = −z/σ,      ∂/∂μ = z/σ,      ∂/∂σ = (z² − 1)/σ
 
     x: (...)   mean: μ   standard_deviation: σ > 0, of shapes that broadcast   ->   their common shape
@@ -127,7 +127,7 @@ def normal_log_density(x, mean, standard_deviation):
 def normal_density(x, mean=0.0, standard_deviation=1.0):
     """The bell curve: how densely the probability lies at x.
 
-        f(x) = exp(−½ ((x − μ)/σ)²) / (σ √(2π)),      ∫ f(x) dx = 1                 (5.9)
+        f(x) = exp(−½ ((x − μ)/σ)²) / (σ √(2π)),      ∫ f(x) dx = 1                (5.18)
 
     x: (...)   ->   (...). A density is no probability: it may be above 1. Only its area is one.
     Raises: ValueError for a standard deviation that is not positive.
@@ -142,7 +142,7 @@ def normal_density(x, mean=0.0, standard_deviation=1.0):
 def integral(f: Callable, a: float, b: float, panels: int = 1000) -> float:
     """The area under a curve between a and b: a probability, if the curve is a density.
 
-        P(a ≤ X ≤ b) = ∫ₐᵇ f(x) dx ≈ h/3 (f₀ + 4f₁ + 2f₂ + … + 4f₋₂ + f₋₁)          (5.10)
+        P(a ≤ X ≤ b) = ∫ₐᵇ f(x) dx ≈ h/3 (f₀ + 4f₁ + 2f₂ + … + 4f₋₂ + f₋₁)          (5.20)
 
     f: takes an array of points   panels: an even number of strips, whose tops are parabolas (Simpson)   ->   one number
 

@@ -112,9 +112,9 @@ def train_ngram(
 ) -> NGram:
     """Count all n-grams of a text, and share out some probability among those that did not occur.
 
-        add-k         direct = c(hw) / (c(h) + kV),      back = kV / (c(h) + kV),  to 1/V at once      (5.22)
-        Witten–Bell   direct = c(hw) / (c(h) + t(h)),    back = t(h) / (c(h) + t(h))                   (5.23)
-        Kneser–Ney    direct = max(c(hw) − D, 0) / c(h), back = D t(h) / c(h),  D = n₁ / (n₁ + 2n₂)    (5.24)
+        add-k         direct = c(hw) / (c(h) + kV),      back = kV / (c(h) + kV),  to 1/V at once      (5.13)
+        Witten–Bell   direct = c(hw) / (c(h) + t(h)),    back = t(h) / (c(h) + t(h))                   (5.14)
+        Kneser–Ney    direct = max(c(hw) − D, 0) / c(h), back = D t(h) / c(h),  D = n₁ / (n₁ + 2n₂)    (5.15)
 
     ids: (T,) int   vocabulary_size: V, by default the largest id + 1   smoothing: one of the three   add: k of add-k
 

@@ -13,7 +13,7 @@ from .distributions import _edges, distribution
 def sequence_log_probabilities(tokens: Sequence, conditional: Callable) -> np.ndarray:
     """The chain rule of probability: what each token adds to the log-probability of the whole.
 
-        P(x₁, …, x_n) = Πₜ P(xₜ | x₁, …, xₜ₋₁)                                      (5.11)
+        P(x₁, …, x_n) = Πₜ P(xₜ | x₁, …, xₜ₋₁)                                       (5.3)
 
     tokens: T of them, of any kind   conditional: maps (token, tokens before it) to a probability   ->   (T,)
 
@@ -35,7 +35,7 @@ def sequence_log_probabilities(tokens: Sequence, conditional: Callable) -> np.nd
 def markov_order(n: int) -> int:
     """How many tokens back an n-gram model looks: one fewer than it counts together.
 
-        P(xₜ | x₁ … xₜ₋₁) ≈ P(xₜ | xₜ₋ₖ … xₜ₋₁),      k = n − 1                      (5.20)
+        P(xₜ | x₁ … xₜ₋₁) ≈ P(xₜ | xₜ₋ₖ … xₜ₋₁),      k = n − 1                      (5.11)
 
     A transformer looks back a whole context window, and no further.
     Raises: ValueError for n < 1.
@@ -52,7 +52,7 @@ def markov_order(n: int) -> int:
 def sample_markov_chain(transition, steps: int, rng: np.random.Generator, start: int = 0) -> np.ndarray:
     """Walk from state to state; where to go next depends on where one is, and on nothing before.
 
-        xₜ ~ P(· | xₜ₋₁), row xₜ₋₁ of the transition matrix                          (5.21)
+        xₜ ~ P(· | xₜ₋₁), row xₜ₋₁ of the transition matrix                          (5.12)
 
     transition: (n, n), rows sum to 1   steps: T ≥ 0   start: the state before the first step   ->   states: (T,) int
 

@@ -11,6 +11,7 @@ import importlib
 
 __all__ = [
     "AngleCosine",
+    "BetaBelief",
     "SoftmaxBars",
     "VectorLength",
     "WordMap",
@@ -18,6 +19,7 @@ __all__ = [
 
 _MODULES = {
     "AngleCosine": "angle_cosine",
+    "BetaBelief": "beta_belief",
     "SoftmaxBars": "softmax_bars",
     "VectorLength": "vector_length",
     "WordMap": "word_map",
