@@ -14,6 +14,7 @@ from . import (
     gradient_descent,
     gradients,
     inference,
+    interpretability,
     matrices,
     probability,
     similarity,
@@ -34,6 +35,7 @@ from .exponentials import *  # noqa: F403
 from .gradient_descent import *  # noqa: F403
 from .gradients import *  # noqa: F403
 from .inference import *  # noqa: F403
+from .interpretability import *  # noqa: F403
 from .matrices import *  # noqa: F403
 from .probability import *  # noqa: F403
 from .similarity import *  # noqa: F403
@@ -61,4 +63,5 @@ __all__ = [  # in reading order
     *training.__all__,
     *inference.__all__,
     *alignment.__all__,
+    *interpretability.__all__,
 ]

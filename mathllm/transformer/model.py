@@ -11,7 +11,7 @@ from ..attention import (
     sinusoidal_positions,
 )
 from ..cross_entropy import cross_entropy
-from ..errors import ShapeError
+from ..errors import ShapeError, suggest
 from ..vectors import embedding
 from .config import Config
 from .feed_forward import _ACTIVATIONS, feed_forward, mixture_of_experts
@@ -112,7 +112,7 @@ class Transformer:
 
     def __call__(
         self, params, tokens, attention_mask=None, *,
-        segments=None, source=None, source_mask=None, record=None, cache=None,
+        segments=None, source=None, source_mask=None, record=None, replace=None, cache=None,
     ):  # fmt: skip
         """Logits for every position.
 
@@ -122,6 +122,9 @@ class Transformer:
         `record`, an empty dictionary, is filled with every intermediate under its name: "embeddings",
         "blocks.0.attention.weights" (B, H, T, T), "blocks.0.attention.output", "blocks.0.feed_forward.output",
         "blocks.0.output", "final_norm", "logits". Without it nothing is kept.
+
+        `replace` maps such names, of what is (B, T, D), to arrays or to functions of the value: the run goes on with
+        those instead.
 
         `cache`, a `KVCache` of chapter 14, holds the keys and values of the tokens of earlier calls: tokens and
         attention_mask are then those that come next, and the source need not be read again.
@@ -133,7 +136,7 @@ class Transformer:
         """
         x = self.hidden(
             params, tokens, attention_mask,
-            segments=segments, source=source, source_mask=source_mask, record=record, cache=cache,
+            segments=segments, source=source, source_mask=source_mask, record=record, replace=replace, cache=cache,
         )  # fmt: skip
         logits = self._unembed(params, x)
         _Recorder(record)("logits", logits)
@@ -141,7 +144,7 @@ class Transformer:
 
     def hidden(
         self, params, tokens, attention_mask=None, *,
-        segments=None, source=None, source_mask=None, record=None, cache=None,
+        segments=None, source=None, source_mask=None, record=None, replace=None, cache=None,
     ):  # fmt: skip
         """The last vector of every position, from which the logits are read: (B, T, D). Takes what a call takes."""
         tokens = self._checked(tokens)
@@ -157,13 +160,12 @@ class Transformer:
         x = self._embed(params, tokens, segments, self._positions(tokens, attention_mask, cache))
         if cache is not None:
             cache.source = memory, memory_mask
-        keep = _Recorder(record)
-        keep("embeddings", x)
+        keep = _Recorder(record, replace=self._replaceable(replace))
+        x = keep("embeddings", x)
         x = self._blocks(params["blocks"], x, attention_mask, self.config.causal, keep, memory, memory_mask, cache)
         if "final_norm" in params:
             x = self._norm(x, params["final_norm"])
-        keep("final_norm", x)
-        return x
+        return keep("final_norm", x)
 
     def loss(self, params, tokens, labels, attention_mask=None, **options):
         """Mean cross-entropy in nats, with labels as transformers takes them.
@@ -184,6 +186,15 @@ class Transformer:
         if tokens.ndim != 2 or tokens.shape[1] == 0:
             raise ShapeError(f"the model needs tokens of shape (B, T) with T ≥ 1, got {tokens.shape}")
         return tokens
+
+    def _replaceable(self, replace):
+        parts = ["attention", "feed_forward", *["cross_attention"] * bool(self.config.encoder_layers)]
+        written = [f"{part}.output" for part in parts] + ["output"]
+        names = [f"blocks.{n}.{part}" for n in range(self.config.layers) for part in written]
+        for name in replace or ():
+            if name not in (known := ["embeddings", *names, "final_norm"]):
+                raise ValueError(f"this model cannot replace {name!r}{suggest(name, known)}")
+        return replace
 
     def _positions(self, tokens, attention_mask, cache=None):
         """Where each token stands in its text, (T,) or (B, T): the number of tokens before it that are no padding."""
@@ -262,14 +273,12 @@ class Transformer:
         if "cross_attention" in block:
             x = self._sublayer(x, block["cross_norm"], attend_to_source, keep, "cross_attention")
         x = self._sublayer(x, block["feed_forward_norm"], think, keep, "feed_forward")
-        keep("output", x)
-        return x
+        return keep("output", x)
 
     def _sublayer(self, x, norm, function, keep, name):
         """x + f(norm(x)) for pre-norm, norm(x + f(x)) for post-norm (12.8)."""
         before = self.config.norm_order == "pre"
-        written = function(self._norm(x, norm) if before else x)
-        keep(f"{name}.output", written)
+        written = keep(f"{name}.output", function(self._norm(x, norm) if before else x))
         return x + written if before else self._norm(x + written, norm)
 
     def _norm(self, x, params):
@@ -288,14 +297,25 @@ class Transformer:
 
 
 class _Recorder:
-    """Keeps intermediates under their names, or does nothing."""
+    """Keeps intermediates under their names and hands on what stands in their place, or does nothing."""
 
-    def __init__(self, record, prefix=""):
-        self.record, self.prefix = record, prefix
+    def __init__(self, record, prefix="", replace=None):
+        self.record, self.prefix, self.replace = record, prefix, replace
 
     def __call__(self, name, value):
+        name = self.prefix + name
+        if self.replace and name in self.replace:
+            value = _replaced(name, value, self.replace[name])
         if self.record is not None:
-            self.record[self.prefix + name] = getattr(value, "value", value)
+            self.record[name] = getattr(value, "value", value)
+        return value
 
     def under(self, prefix):
-        return _Recorder(self.record, self.prefix + prefix)
+        return _Recorder(self.record, self.prefix + prefix, self.replace)
+
+
+def _replaced(name, value, new):
+    new = new(value) if callable(new) else np.asarray(new, value.dtype)
+    if new.shape != value.shape:
+        raise ShapeError(f"{name!r} has shape {value.shape}, its replacement {new.shape}")
+    return new

@@ -1,0 +1,583 @@
+"""Chapter 16: the stream as a sum, heads, probes, patches, superposition, circuits, dictionaries."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mathllm as ml
+from mathllm import reference
+from mathllm.interpretability import (
+    control_labels,
+    direction_correlations,
+    feature_dimensions,
+    features_per_neuron,
+    head_shares,
+    induction_model,
+    induction_score,
+    largest_overlap,
+    logit_attribution,
+    logit_lens,
+    neuron_correlations,
+    patch_effect,
+    patch_effects,
+    previous_token_score,
+    probe_accuracy,
+    random_directions,
+    readable_together,
+    recovery,
+    repeated_tokens,
+    residual_writes,
+    selectivity,
+    simulate_read_out,
+    sparse_autoencoder_init,
+    sparse_autoencoder_loss,
+    sparse_codes,
+    sparse_decoding_limit,
+    sparse_features,
+    successor_texts,
+    superposition_loss,
+    threshold_read_out_limit,
+    train_induction_model,
+    train_probe,
+    train_sparse_autoencoder,
+    train_superposition,
+    typical_overlap,
+    value_weighted_attention,
+    welch_bound,
+    worst_case_limit,
+)
+
+TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
+SIZES = {"vocabulary": 11, "width": 8, "layers": 2, "heads": 4, "hidden": 12, "context": 16}
+MODELS = {
+    "gpt2": ml.gpt2_config(**SIZES),
+    "llama, grouped": ml.llama_config(**SIZES, kv_heads=2),
+    "mixtral": ml.mixtral_config(**SIZES | {"kv_heads": 2, "experts": 4}),
+    "translator": ml.Config(**SIZES, encoder_layers=1),
+}
+TOKENS = np.array([[1, 2, 3, 4, 1], [7, 0, 7, 0, 10]])
+
+
+def run(name, seed=0):
+    """Model, parameters large enough that every part matters, the record of a run, and its logits."""
+    rng = np.random.default_rng(seed)
+    model = ml.Transformer(MODELS[name])
+    params = ml.tree_map(lambda w: w + 0.3 * rng.normal(size=w.shape), model.init(rng))
+    options = {"source": TOKENS} if model.config.encoder_layers else {}
+    record = {}
+    return model, params, record, model(params, TOKENS, record=record, **options)
+
+
+# the documents' values
+
+
+def orthogonal_directions(i):
+    """The largest set of directions with overlap zero: as many as there are dimensions, and one more has to overlap."""
+    d = i["d"]
+    assert welch_bound(d, d) == 0 < welch_bound(d + 1, d)
+    return d
+
+
+VALUES = {
+    "part2.interpq.c_typical_overlap": lambda i: typical_overlap(i["d"]),
+    "part2.interpq.c_welch": lambda i: welch_bound(i["N"], i["d"]),
+    "part2.interpq.c_max_overlap": lambda i: largest_overlap(i["N"], i["d"]),
+    "part2.interpq.c_k_linear": lambda i: threshold_read_out_limit(i["N"], i["d"]),
+    "part2.interpq.c_k_sqrt": lambda i: worst_case_limit(i["d"]),
+    "part2.interpq.c_k_sparse": lambda i: sparse_decoding_limit(i["N"], i["d"]),
+    "part2.superposition.dims": orthogonal_directions,
+}
+
+
+@pytest.mark.parametrize("row", [r for r in reference.rows("16") if r.kind != "text"], ids=lambda row: row.id)
+def test_value_of_the_documents(row, capsys):
+    reference.check(row.id, VALUES[row.id](row.inputs))
+    assert ("✓" in capsys.readouterr().out) == row.agrees
+
+
+# residual stream
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_stream_is_the_sum_of_what_was_written(name):
+    _, _, record, _ = run(name)
+    writes = residual_writes(record)
+    assert len(writes) == 1 + 2 * (2 + (name == "translator"))
+    np.testing.assert_allclose(sum(writes.values()), record["blocks.1.output"], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_attributions_add_up_to_the_logits(name):
+    model, params, record, logits = run(name)
+    parts = logit_attribution(model, params, record)
+    np.testing.assert_allclose(sum(parts.values()), logits, atol=1e-12)  # rounding of a sum of seven
+    assert ("bias" in parts) == (model.config.norm == "layer")
+    few = logit_attribution(model, params, record, tokens=[3, 5])
+    np.testing.assert_allclose(few["embeddings"], parts["embeddings"][..., [3, 5]])
+
+
+def test_an_attribution_is_the_change_of_the_logits_while_the_norm_keeps_its_scale():
+    model, params, record, logits = run("llama, grouped")
+    name = "blocks.0.feed_forward"
+    stream, write = record["blocks.1.output"], record[f"{name}.output"]
+    scale = 1 / np.sqrt(np.mean(stream**2, axis=-1, keepdims=True) + model.config.norm_epsilon)
+    without = (scale * (stream - write) * params["final_norm"]["gain"]) @ params["unembedding"]
+    np.testing.assert_allclose(logit_attribution(model, params, record)[name], logits - without, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_lens_ends_with_the_logits_and_begins_with_the_embeddings(name):
+    model, params, record, logits = run(name)
+    lens = logit_lens(model, params, record)
+    assert lens.shape == (3, *logits.shape)
+    np.testing.assert_allclose(lens[-1], logits, atol=1e-12)
+    cut = {**params, "blocks": []}
+    empty = ml.Transformer(model.config)
+    options = {"source": TOKENS} if model.config.encoder_layers else {}
+    np.testing.assert_allclose(lens[0], empty(cut, TOKENS, **options), atol=1e-12)
+
+
+def test_the_lens_reads_a_post_norm_model_too_but_its_stream_is_no_sum():
+    model = ml.Transformer(ml.bert_config(**SIZES))
+    params, record = model.init(np.random.default_rng(0)), {}
+    logits = model(params, TOKENS, record=record)
+    np.testing.assert_allclose(logit_lens(model, params, record)[-1], logits, atol=1e-12)
+    with pytest.raises(ValueError, match="pre-norm"):
+        logit_attribution(model, params, record)
+
+
+# attention
+
+
+def test_a_high_weight_on_a_value_near_zero_moves_nothing():
+    """The document's example: the head looks hardest at the token that gives it least."""
+    weights, value = np.array([[[0.9, 0.1]]]), np.array([[[1e-3, 0.0], [0.0, 5.0]]])
+    weighted = value_weighted_attention(weights, value)
+    assert weights.argmax(axis=-1).item() == 0
+    assert weighted.argmax(axis=-1).item() == 1
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama, grouped"])
+def test_the_heads_shares_add_up_to_the_output_of_the_sublayer(name):
+    _, params, record, _ = run(name)
+    part = params["blocks"][1]["attention"]
+    weights, value = (record[f"blocks.1.attention.{what}"] for what in ("weights", "value"))
+    total = head_shares(weights, value, part["output"]).sum(axis=-3) + part.get("output_bias", 0)
+    np.testing.assert_allclose(total, record["blocks.1.attention.output"], atol=1e-12)
+
+
+def test_weighted_attention_through_the_output_is_the_length_of_each_position_s_part():
+    _, params, record, _ = run("llama, grouped")
+    output = params["blocks"][0]["attention"]["output"]
+    weights, value = (record[f"blocks.0.attention.{what}"] for what in ("weights", "value"))
+    weighted = value_weighted_attention(weights, value, output)
+    one = np.zeros_like(weights)
+    one[..., 3, 1] = weights[..., 3, 1]
+    alone = head_shares(one, value, output)[..., 3, :]  # what position 1 brings to position 3
+    np.testing.assert_allclose(weighted[..., 3, 1], np.linalg.norm(alone, axis=-1))
+
+
+# probes
+
+
+def words_with_a_part_of_speech(rng, examples=1200, words=300, width=24):
+    """Vectors of words, each with a direction of its own and, weakly, one that says whether it is a verb."""
+    tokens = rng.integers(0, words, size=examples)
+    verb = rng.integers(0, 2, size=words)
+    table = rng.normal(size=(words, width)) + np.outer(2 * verb - 1, 2 * ml.normalize(rng.normal(size=width)))
+    return tokens, table[tokens] + 0.1 * rng.normal(size=(examples, width)), verb[tokens]
+
+
+def test_a_probe_finds_what_is_there_and_the_control_task_shows_what_it_memorised():
+    rng = np.random.default_rng(0)
+    tokens, x, verb = words_with_a_part_of_speech(rng)
+    half = 600
+    nonsense = control_labels(tokens, 2, rng)
+    found, control = (
+        probe_accuracy(train_probe(x[:half], labels[:half]), x[half:], labels[half:]) for labels in (verb, nonsense)
+    )
+    assert found > 0.9
+    assert control < 0.7  # a few words of the second half are known from the first
+    assert selectivity(found, control) > 0.25
+
+
+def test_layers_are_told_apart_by_how_readable_they_are():
+    """The exercise: much better at a layer where the same information stands in a direction of its own."""
+    rng = np.random.default_rng(1)
+    early = rng.normal(size=(1000, 8))
+    verb = (early[:, 0] * early[:, 1] > 0).astype(int)  # there, but not linear
+    later = np.c_[early, (2 * verb - 1) + 0.3 * rng.normal(size=1000)]
+    accuracies = [probe_accuracy(train_probe(x[:500], verb[:500]), x[500:], verb[500:]) for x in (early, later)]
+    assert accuracies[0] < 0.6
+    assert accuracies[1] > 0.95
+
+
+def test_a_probe_does_not_care_in_what_unit_the_activations_are():
+    rng = np.random.default_rng(2)
+    _, x, verb = words_with_a_part_of_speech(rng, examples=200)
+    small, large = (train_probe(scale * x, verb, steps=50) for scale in (1e-4, 1e4))
+    np.testing.assert_allclose(1e-4 * small["weight"], 1e4 * large["weight"], rtol=1e-9)
+
+
+def test_probes_count_equal_labels_and_classes_that_do_not_occur():
+    probe = train_probe(np.ones((3, 2)), [1, 1, 1], classes=4, steps=5)
+    assert probe["weight"].shape == (2, 4)
+    assert probe_accuracy(probe, np.ones((1, 2)), [1]) == 1
+
+
+# patching
+
+
+def test_a_replacement_by_the_value_itself_changes_nothing_and_by_zero_removes_the_part():
+    model, params, record, logits = run("gpt2")
+    for name in ("embeddings", "blocks.0.attention.output", "blocks.1.feed_forward.output", "final_norm"):
+        np.testing.assert_array_equal(model(params, TOKENS, replace={name: record[name]}), logits)
+    silent = {f"blocks.1.{part}.output": lambda x: 0 * x for part in ("attention", "feed_forward")}
+    without = model(params, TOKENS, replace=silent, record=(again := {}))
+    np.testing.assert_array_equal(again["blocks.1.output"], record["blocks.0.output"])
+    np.testing.assert_allclose(without, logit_lens(model, params, record)[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "translator"])
+def test_the_whole_stream_of_the_clean_run_brings_back_the_whole_answer(name):
+    model, params, _, _ = run(name)
+    corrupted = TOKENS.copy()
+    corrupted[:, 1] = 9
+    metric = lambda logits: float(logits[:, -1, 2].mean() - logits[:, -1, 9].mean())  # noqa: E731
+    names = ["embeddings", "blocks.0.output", "blocks.1.output", "final_norm"]
+    effects = patch_effects(model, params, TOKENS, corrupted, names, metric)
+    np.testing.assert_allclose(list(effects.values()), 1, atol=1e-9)
+    assert patch_effect(model, params, TOKENS, corrupted, "embeddings", metric, positions=[0]) == pytest.approx(0)
+    assert patch_effect(model, params, TOKENS, corrupted, "embeddings", metric, positions=[1]) == pytest.approx(1)
+
+
+def test_a_gradient_passes_through_a_replaced_run():
+    model, params, record, _ = run("llama, grouped")
+    steer = np.linspace(-1, 1, 8)
+    replace = {"blocks.0.output": lambda x: x + steer}
+    loss = lambda p: model.loss(p, TOKENS, TOKENS, replace=replace)  # noqa: E731
+    assert ml.check_gradient(loss, params, entries=30).error < TOLERANCE
+    frozen = {"blocks.0.output": record["blocks.0.output"]}
+    gradient = ml.grad(lambda p: model.loss(p, TOKENS, TOKENS, replace=frozen))(params)
+    assert not gradient["blocks"][0]["attention"]["query"].any()
+    assert gradient["blocks"][1]["attention"]["query"].any()
+
+
+def test_patching_the_induction_circuit_shows_who_does_what():
+    """[A][B] … [A]: only the previous-token head at B's position and the induction head at the end can bring B back."""
+    model, params = induction_model(8, 8)
+    clean, corrupted = [[5, 2, 3, 1, 5]], [[4, 2, 3, 1, 5]]  # the corrupted text has no earlier 5
+    metric = lambda logits: float(logits[0, -1, 2] - logits[0, -1, 3])  # noqa: E731
+    effect = {
+        (layer, position): patch_effect(
+            model, params, clean, corrupted, f"blocks.{layer}.attention.output", metric, [position]
+        )
+        for layer in (0, 1)
+        for position in range(5)
+    }
+    assert {place for place, size in effect.items() if abs(size) > 1e-9} == {(0, 1), (1, 4)}
+    assert effect[0, 1] == pytest.approx(1)
+    assert effect[1, 4] == pytest.approx(1)
+
+
+# superposition
+
+
+def test_random_directions_overlap_as_the_formulas_say():
+    rng = np.random.default_rng(0)
+    directions = random_directions(3000, 256, rng)
+    overlaps = directions @ directions.T
+    np.testing.assert_allclose(np.diag(overlaps), 1)
+    overlaps = np.abs(overlaps[~np.eye(3000, dtype=bool)])
+    assert np.sqrt(np.mean(overlaps**2)) == pytest.approx(typical_overlap(256), rel=0.01)
+    assert welch_bound(3000, 256) < overlaps.max() < largest_overlap(3000, 256)
+    assert overlaps.max() > 0.85 * largest_overlap(3000, 256)  # the formula is the leading term
+
+
+@given(st.integers(2, 40), st.integers(1, 20))
+def test_no_arrangement_beats_the_welch_bound(features, d):
+    directions = random_directions(features, d, np.random.default_rng(features * 100 + d))
+    overlaps = np.abs(directions @ directions.T)[~np.eye(features, dtype=bool)]
+    assert overlaps.max() >= welch_bound(features, d) - 1e-12
+
+
+def test_interference_grows_with_the_root_of_the_active_features():
+    rng = np.random.default_rng(0)
+    directions = random_directions(4000, 400, rng)
+    for active in (4, 16, 64):
+        spread, _ = simulate_read_out(directions, active, rng)
+        assert spread == pytest.approx(np.sqrt(active / 400), rel=0.05)
+
+
+def test_about_as_many_features_can_be_active_as_the_limit_says():
+    """The exercise, simulated at a small size; the limit is a leading term, good to a factor of two."""
+    rng = np.random.default_rng(0)
+    features, d = 4000, 256
+    found = readable_together(random_directions(features, d, rng), rng, trials=10)
+    assert threshold_read_out_limit(features, d) / 2 < found < 2 * threshold_read_out_limit(features, d)
+    assert found < worst_case_limit(d) < sparse_decoding_limit(features, d)
+
+
+def test_the_limit_of_sparse_decoding_solves_its_equation():
+    k = sparse_decoding_limit(100_000, 4096)
+    assert k == pytest.approx(4096 / (2 * np.log(100_000 / k)), rel=1e-12)
+
+
+def test_the_toy_model_keeps_two_dense_features_and_all_five_sparse_ones():
+    rng, importance = np.random.default_rng(0), 0.7 ** np.arange(5)
+    dense = train_superposition(5, 2, 1.0, rng, importance=importance, steps=1000)
+    lengths = np.linalg.norm(dense["weight"], axis=1)
+    np.testing.assert_allclose(lengths, [1, 1, 0, 0, 0], atol=0.1)  # the two that matter most
+    np.testing.assert_allclose(feature_dimensions(dense["weight"])[:2], 1, atol=0.05)
+    sparse = train_superposition(5, 2, 0.05, rng, steps=1000)
+    assert np.linalg.norm(sparse["weight"], axis=1).min() > 0.9
+    np.testing.assert_allclose(feature_dimensions(sparse["weight"]), 2 / 5, atol=0.03)  # a pentagon
+    angles = np.sort(np.arctan2(*sparse["weight"].T))
+    np.testing.assert_allclose(np.diff(angles), 2 * np.pi / 5, atol=0.15)
+
+
+# neurons
+
+
+def test_a_feature_in_superposition_is_read_from_a_direction_and_not_from_a_neuron():
+    rng = np.random.default_rng(0)
+    features = sparse_features(4000, 30, 0.05, rng)
+    activations = features @ random_directions(30, 30, rng)  # no axis is special
+    best_neuron = np.abs(neuron_correlations(activations, features)).max(axis=1)
+    np.testing.assert_allclose(direction_correlations(activations, features), 1, atol=1e-6)
+    assert best_neuron.max() < 0.75
+    assert features_per_neuron(activations, features).mean() > 5  # polysemantic
+    assert features_per_neuron(features, features).tolist() == [1] * 30  # monosemantic: each neuron is a feature
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(1, 5), st.integers(1, 4))
+def test_the_best_direction_reads_at_least_as_well_as_the_best_neuron(seed, examples, width, count):
+    rng = np.random.default_rng(seed)
+    activations, features = rng.normal(size=(examples, width)), rng.normal(size=(examples, count))
+    best_neuron = np.abs(neuron_correlations(activations, features)).max(axis=1)
+    assert np.all(direction_correlations(activations, features) >= best_neuron - 1e-9)
+
+
+def test_a_neuron_that_never_changes_tells_nothing():
+    correlations = neuron_correlations(np.full((4, 1), 1e4 / 3), np.arange(4.0)[:, None])
+    assert correlations.tolist() == [[0]]
+
+
+# induction heads
+
+
+@pytest.mark.parametrize("vocabulary", [4, 9, 30])
+def test_the_hand_built_heads_predict_what_came_after(vocabulary):
+    model, params = induction_model(vocabulary, 24)
+    tokens = np.random.default_rng(vocabulary).integers(0, vocabulary, size=(40, 24))
+    logits = model(params, tokens)
+    for text, scores in zip(tokens, logits, strict=True):
+        for t in range(24):
+            successors = [text[i] for i in range(1, t + 1) if text[i - 1] == text[t]]
+            if successors:
+                expected = np.bincount(successors, minlength=vocabulary)
+                assert set(np.flatnonzero(np.isclose(scores[t], scores[t].max()))) == set(
+                    np.flatnonzero(expected == expected.max())
+                )
+
+
+def test_their_attention_is_exact():
+    model, params = induction_model(6, 12)
+    tokens, record = repeated_tokens(5, 6, 6, np.random.default_rng(0)), {}
+    probabilities = ml.softmax(model(params, tokens, record=record))
+    weights = [record[f"blocks.{n}.attention.weights"] for n in (0, 1)]
+    assert previous_token_score(weights[0]) == 1
+    assert induction_score(weights[1], 6) == 1
+    assert previous_token_score(weights[1]) < 0.3
+    assert induction_score(weights[0], 6) == 0
+    right = np.take_along_axis(probabilities[:, 6:-1], tokens[:, 7:, None], axis=-1)
+    assert right.min() > 0.999
+
+
+def test_logits_and_attributions_tell_that_the_second_head_answers():
+    model, params = induction_model(6, 12)
+    tokens, record = repeated_tokens(1, 6, 6, np.random.default_rng(1)), {}
+    logits = model(params, tokens, record=record)
+    lens = logit_lens(model, params, record)
+    assert not lens[:2].any()  # nothing is predicted before the second layer
+    np.testing.assert_allclose(logit_attribution(model, params, record)["blocks.1.attention"], logits, atol=1e-9)
+
+
+def test_the_weights_work_in_float32_too():
+    model, params = induction_model(5, 8)
+    params = ml.tree_map(lambda w: w.astype(np.float32), params)
+    logits = model(params, [[3, 1, 4, 2, 3]])
+    assert logits.dtype == np.float32
+    assert logits[0, -1].argmax() == 1
+
+
+def test_texts_follow_their_own_successors():
+    texts = successor_texts(20, 30, 6, np.random.default_rng(0), noise=0.0)
+    for text in texts:
+        pairs = set(zip(text[:-1].tolist(), text[1:].tolist(), strict=True))
+        assert len({first for first, _ in pairs}) == len(pairs)
+    noisy = successor_texts(2000, 2, 6, np.random.default_rng(0), noise=1.0)
+    counts = np.bincount(noisy[:, 0] * 6 + noisy[:, 1], minlength=36)
+    assert counts.max() < 100 < 2 * counts.min() + 100  # 56 ± 7 each
+
+
+def test_a_trained_model_finds_the_same_two_heads():
+    model, params, history = train_induction_model(np.random.default_rng(0))
+    _, first_loss, *before = history[0]
+    _, last_loss, previous, found = history[-1]
+    assert max(before) < 0.4
+    assert min(previous, found) > 0.7
+    assert last_loss < first_loss / 2
+    tokens = repeated_tokens(50, 8, 8, np.random.default_rng(1))
+    logits = model(params, tokens)
+    assert np.mean(logits[:, 8:-1].argmax(axis=-1) == tokens[:, 9:]) > 0.9
+
+
+# sparse autoencoder
+
+
+def planted(rng, features=40, d=16, examples=4000):
+    directions = random_directions(features, d, rng)
+    return directions, sparse_features(examples, features, 0.05, rng) @ directions
+
+
+def test_a_sparse_autoencoder_finds_the_planted_features():
+    rng = np.random.default_rng(0)
+    directions, x = planted(rng)
+    params = train_sparse_autoencoder(x, 60, rng)
+    np.testing.assert_allclose(np.linalg.norm(params["decoder"], axis=1), 1)
+    found = recovery(directions, params["decoder"])
+    assert found.mean() > 0.95
+    assert np.mean(found > 0.9) > 0.9
+    assert recovery(directions, random_directions(60, 16, rng)).mean() < 0.7  # what chance finds
+    axes = np.concatenate([np.eye(16), -np.eye(16)])
+    assert recovery(directions, axes).mean() < 0.7  # and what single neurons say
+    assert sparse_autoencoder_loss(params, x) < 0.5 * np.mean(np.sum(x * x, axis=1))
+
+
+def test_a_higher_price_makes_fewer_codes():
+    rng = np.random.default_rng(0)
+    _, x = planted(rng)
+    counts = [
+        np.mean(np.sum(sparse_codes(train_sparse_autoencoder(x, 40, rng, penalty=price, steps=300), x) > 0, axis=1))
+        for price in (0.02, 0.5)
+    ]
+    assert counts[1] < counts[0] / 2
+
+
+# gradients, dtypes, inputs, errors
+
+
+def test_gradients_agree_with_central_differences():
+    rng = np.random.default_rng(0)
+    params = sparse_autoencoder_init(rng, 5, 9) | {"encoder_bias": rng.normal(size=9)}
+    x = rng.normal(size=(7, 5))
+    assert ml.check_gradient(sparse_autoencoder_loss, params, x).error < TOLERANCE
+    toy = {"weight": rng.normal(size=(6, 3)), "bias": rng.normal(size=6)}
+    x = rng.uniform(size=(8, 6))
+    assert ml.check_gradient(lambda p: superposition_loss(p, x, np.arange(1.0, 7.0)), toy).error < TOLERANCE
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_dtype_is_kept(dtype):
+    params = ml.tree_map(lambda w: w.astype(dtype), sparse_autoencoder_init(np.random.default_rng(0), 3, 4))
+    x = np.ones((2, 3), dtype)
+    assert sparse_codes(params, x).dtype == sparse_autoencoder_loss(params, x).dtype == dtype
+    toy = {"weight": np.ones((3, 2), dtype), "bias": np.zeros(3, dtype)}
+    assert superposition_loss(toy, x, np.ones(3)).dtype == dtype
+    assert value_weighted_attention(np.ones((1, 2, 2), dtype), np.ones((1, 2, 3), dtype)).dtype == dtype
+
+
+def test_large_activations_give_no_infinities():
+    x = np.array([[1e4, -1e4, 0.0]])
+    params = sparse_autoencoder_init(np.random.default_rng(0), 3, 4)
+    assert np.isfinite(sparse_autoencoder_loss(params, x))
+    probe = train_probe(np.concatenate([x, -x]), [0, 1], steps=20)
+    assert np.all(np.isfinite(probe["weight"]))
+
+
+def test_nothing_changes_its_inputs():
+    rng = np.random.default_rng(0)
+    model, params, record, _ = run("gpt2")
+    x, labels = rng.normal(size=(20, 4)), rng.integers(0, 2, 20)
+    for array in (x, labels, *record.values(), *ml.tree_leaves(params)):
+        array.flags.writeable = False
+    before = dict(record)
+    logit_lens(model, params, record)
+    logit_attribution(model, params, record)
+    model(params, TOKENS, replace={"blocks.0.output": lambda y: y + 1})
+    patch_effect(model, params, TOKENS, TOKENS[::-1], "embeddings", lambda z: float(z[0, 0, 0]), [0])
+    assert all(record[name] is before[name] for name in before)
+    probe_accuracy(train_probe(x, labels, steps=3), x, labels)
+    train_sparse_autoencoder(x, 3, rng, steps=2)
+    direction_correlations(x, x[:, :1])
+    features_per_neuron(x, x)
+    feature_dimensions(x)
+    recovery(x, x)
+
+
+def replaced(name, value):
+    model, params, _, _ = run("gpt2")
+    return model(params, TOKENS, replace={name: value})
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: residual_writes({}), ValueError, "record of a run"),
+        (lambda: logit_lens(None, {}, {}), ValueError, "record of a run"),
+        (lambda: replaced("blocks.0.atention.output", 0), ValueError, "did you mean blocks.0.attention"),
+        (lambda: replaced("blocks.2.output", 0), ValueError, "cannot replace 'blocks.2.output'"),
+        (lambda: replaced("blocks.1.output", np.ones(3)), ml.ShapeError, r"\(2, 5, 8\).*\(3,\)"),
+        (lambda: patch_effect(None, None, [[1]], [[1, 2]], "x", None), ml.ShapeError, r"\(1, 1\) and \(1, 2\)"),
+        (
+            lambda: patch_effect(*run("gpt2")[:2], TOKENS, TOKENS, "embeddings", lambda z: z[0, 0, 0]),
+            ValueError, "tells apart",
+        ),
+        (lambda: value_weighted_attention(np.ones((3, 2, 2)), np.ones((2, 2, 4))), ml.ShapeError, "multiple of G"),
+        (
+            lambda: value_weighted_attention(np.ones((1, 2, 2)), np.ones((1, 2, 4)), np.ones((3, 2))),
+            ml.ShapeError, "1 · 4 rows",
+        ),
+        (lambda: head_shares(np.ones((1, 2, 2)), np.ones((1, 3, 4)), np.ones((4, 2))), ml.ShapeError, "head_shares"),
+        (lambda: train_probe(np.ones((2, 3)), [1]), ml.ShapeError, r"\(2, 3\) and \(1,\)"),
+        (lambda: train_probe(np.ones((0, 3)), np.ones(0, int)), ml.ShapeError, "n ≥ 1"),
+        (lambda: train_probe(np.ones((1, 3)), [2], classes=2), ValueError, "0 to 1"),
+        (lambda: train_probe(np.ones((1, 3)), [0.5]), ValueError, "whole numbers"),
+        (lambda: control_labels([1], 1, None), ValueError, "2 classes"),
+        (lambda: selectivity(95, 0.5), ValueError, "0 to 1"),
+        (lambda: typical_overlap(0), ValueError, "at least 1"),
+        (lambda: largest_overlap(1, 4), ValueError, "2 features"),
+        (lambda: threshold_read_out_limit(10, 4, 1.5), ValueError, "between 0 and 1"),
+        (lambda: sparse_decoding_limit(10, 8), ValueError, "d below 7.4"),
+        (lambda: random_directions(0, 4, None), ValueError, "at least 1"),
+        (lambda: simulate_read_out(np.eye(3), 3, None), ValueError, "1 … 2"),
+        (lambda: simulate_read_out(np.ones(3), 1, None), ml.ShapeError, r"\(N, d\)"),
+        (lambda: sparse_features(1, 1, 0, None), ValueError, "above 0"),
+        (
+            lambda: superposition_loss({"weight": np.ones((3, 2)), "bias": 0}, np.ones((1, 2))),
+            ml.ShapeError, "3 features",
+        ),
+        (lambda: feature_dimensions([1.0]), ml.ShapeError, r"\(n, d\)"),
+        (lambda: neuron_correlations(np.ones((2, 1)), np.ones((3, 1))), ml.ShapeError, r"\(2, 1\) and \(3, 1\)"),
+        (lambda: direction_correlations(np.ones((1, 1)), np.ones((1, 1))), ml.ShapeError, "two examples"),
+        (lambda: induction_model(0, 4), ValueError, "at least 1"),
+        (lambda: repeated_tokens(1, 5, 4, None), ValueError, "1 to 4"),
+        (lambda: successor_texts(1, 1, 1, None, noise=2), ValueError, "noise 2"),
+        (lambda: induction_score(np.ones((1, 1, 4, 4)), 4), ml.ShapeError, "period 4, got 4"),
+        (lambda: induction_score(np.ones((4, 4)), 2), ml.ShapeError, r"\(B, H, T, T\)"),
+        (lambda: previous_token_score(np.ones((1, 1, 1, 1))), ml.ShapeError, "two tokens"),
+        (lambda: sparse_autoencoder_init(None, 0, 3), ValueError, "at least 1"),
+        (
+            lambda: sparse_codes(sparse_autoencoder_init(np.random.default_rng(0), 3, 4), np.ones(2)),
+            ml.ShapeError, "3 components",
+        ),
+        (lambda: sparse_autoencoder_loss({}, np.ones((1, 2)), -1), ValueError, "at least 0"),
+        (lambda: train_sparse_autoencoder(np.ones(3), 2, None), ml.ShapeError, r"\(n, d\)"),
+        (lambda: recovery(np.eye(2), np.eye(3)), ml.ShapeError, "one length"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_right_is_refused_in_words(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
