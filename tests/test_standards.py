@@ -21,7 +21,7 @@ CHAPTERS = [
     "gradient_descent", "attention", "backpropagation", "transformer", "training", "inference", "alignment",
     "interpretability",
 ]  # fmt: skip
-ABOVE = ["pretrained", "plots", "notebook", "widgets", "cli"]
+ABOVE = ["pretrained", "plots", "notebook", "widgets", "cli", "__main__"]
 PLACE = {name: place for place, name in enumerate(FOUNDATION + CHAPTERS)} | dict.fromkeys(ABOVE, 100)
 
 

@@ -4,6 +4,7 @@
     minilm.py       a sentence encoder
     smollm2.py      a language model that chats
 
+    locate.py       where a model is: a folder, the cache of the Hugging Face hub, a data package
     gguf.py         the file format of llama.cpp, quantised
     safetensors.py  the file format of the Hugging Face hub
     huggingface.py  its names for weights and settings, and ours

@@ -1,0 +1,100 @@
+"""`mathllm models`: which models and texts are here, fetching one, and hashing it again."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from .. import data
+from ..errors import MissingDataError, suggest
+from ..pretrained.locate import cached_models, locate, verify
+
+
+@click.group("models")
+def _models():
+    """List, fetch and verify models and data.
+
+    A NAME is a folder with a model, a model of the Hugging Face hub such as openai-community/gpt2, or one of the book's
+    data packages. They are looked for in this order, in the cache of the hub before the hub itself.
+    """
+
+
+@_models.command("list")
+def _list():
+    """What is here, and what could be."""
+    for name, package in data.packages().items():
+        try:
+            state = str(data.path(name))
+        except MissingDataError as error:
+            damaged = "is damaged" in str(error)
+            state = "damaged" if damaged else f"absent, {package.megabytes:g} MB"
+        click.echo(f"{name:<16}  {package.contents}\n{'':<16}  {state}")
+    for name, place in cached_models().items():
+        click.echo(f"{name}\n{'':<16}  {place}")
+
+
+@_models.command("install")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+def _install(names):
+    """Fetch models or data packages that are not here yet, and verify them."""
+    for name in names:
+        if name in data.packages():
+            _install_package(name)
+        else:
+            _known(name)
+            locate(name, download=True)
+        _report(name)
+
+
+@_models.command("verify")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+def _verify(names):
+    """Compare the checksum of every file with that of the original; without a NAME, of all that is here."""
+    bad = []
+    for name in names or _here():
+        try:
+            _report(_known(name))
+        except MissingDataError as error:
+            bad.append(name)
+            click.echo(f"{name}: {error}")
+    if bad:
+        raise click.ClickException(f"not verified: {', '.join(bad)}")
+
+
+def _here():
+    here = []
+    for name in data.packages():
+        try:
+            data.path(name)
+        except MissingDataError as error:
+            if "is damaged" not in str(error):
+                continue
+        here.append(name)
+    return [*here, *cached_models()]
+
+
+def _known(name):
+    """The name, if it may be one; a name that cannot is a mistake of usage."""
+    if name in data.packages() or Path(name).is_dir() or re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name):
+        return name
+    hint = suggest(name, data.packages())
+    hint = hint or f"; there are {', '.join(data.packages())}, folders, and names such as openai-community/gpt2"
+    raise click.BadParameter(f"no model or data package is called {name!r}{hint}")
+
+
+def _report(name):
+    if name in data.packages():
+        place, files = data.verify(name), len(data.packages()[name].files)
+    else:
+        place, files = locate(name), verify(name)
+    click.echo(f"{name}: {f'{files} files verified' if files else 'no checksums are known for it'}, in {place}")
+
+
+def _install_package(name):
+    """With the checkout's own tool; an installed package says which command of pip does it."""
+    tool = Path(__file__).resolve().parents[2] / "tools" / "fetch_data.py"
+    if tool.is_file():
+        subprocess.run([sys.executable, str(tool), name], check=True)
+    data.path(name)  # says how to get it, if it is not here now
