@@ -37,7 +37,7 @@ def feed_forward(x, params, *, activation: str = "gelu_tanh"):
 def mixture_of_experts(x, params, *, used: int = 2, activation: str = "silu"):
     """A router sends each token to the `used` experts with the highest scores, and mixes what they answer.
 
-        g = softmax over the top-k of x W_r,      y = Σ_(e in top-k) g_e · FFN_e(x)  (12.7)
+        g = softmax over the top-k of x W_r,      y = Σ_(e in top-k) g_e · FFN_e(x) (12.14)
 
     x: (..., D)   params: {"router": (D, E), "experts": [E times the parameters of `feed_forward`]}   ->   (..., D)
 

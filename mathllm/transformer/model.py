@@ -21,7 +21,7 @@ from .norms import layer_norm, rms_norm
 class Transformer:
     """A transformer of the given shape. It holds no weights: `init` makes them, and every call takes them.
 
-        x₀ = E[tokens] + positions,      xₗ = blockₗ(xₗ₋₁),      logits = norm(x_L) Eᵀ (12.5)
+        x₀ = E[tokens] + positions,      xₗ = blockₗ(xₗ₋₁),      logits = norm(x_L) Eᵀ (12.7)
 
     config: see `Config`. Parameters are nested dictionaries, `params["blocks"][0]["attention"]["query"]`.
     Source: 001, §8; 004, trace; Vaswani et al. 2017.
@@ -262,7 +262,8 @@ class Transformer:
             return multi_head_attention(h, block["attention"], record=record, **options)
 
         def attend_to_source(h):
-            return multi_head_attention(h, block["cross_attention"], **cross)
+            record = keep.under("cross_attention.") if keep.record is not None else None
+            return multi_head_attention(h, block["cross_attention"], record=record, **cross)
 
         def think(h):
             if c.experts:
@@ -276,7 +277,7 @@ class Transformer:
         return keep("output", x)
 
     def _sublayer(self, x, norm, function, keep, name):
-        """x + f(norm(x)) for pre-norm, norm(x + f(x)) for post-norm (12.8)."""
+        """x + f(norm(x)) for pre-norm, norm(x + f(x)) for post-norm (12.5)."""
         before = self.config.norm_order == "pre"
         written = keep(f"{name}.output", function(self._norm(x, norm) if before else x))
         return x + written if before else self._norm(x + written, norm)
