@@ -12,6 +12,7 @@ import importlib
 __all__ = [
     "AngleCosine",
     "BetaBelief",
+    "ParameterCalculator",
     "SoftmaxBars",
     "VectorLength",
     "WordMap",
@@ -20,6 +21,7 @@ __all__ = [
 _MODULES = {
     "AngleCosine": "angle_cosine",
     "BetaBelief": "beta_belief",
+    "ParameterCalculator": "parameter_calculator",
     "SoftmaxBars": "softmax_bars",
     "VectorLength": "vector_length",
     "WordMap": "word_map",
