@@ -210,6 +210,8 @@ def test_options_cannot_be_differentiated():
         (lambda: ml.grad(lambda x: (x * (x == 1)).sum())(np.ones(2)), TypeError, "not compared"),
         (lambda: ml.grad(lambda x: np.exp(x))(1.0), TypeError, "ufunc"),
         (lambda: ml.grad(lambda x: np.asarray(x))(1.0), TypeError, "do not record"),
+        (lambda: ml.grad(np.sum)([1.0, 2.0]), TypeError, r"np\.sum\(\) records no gradient: use a primitive"),
+        (lambda: ml.grad(lambda x: np.mean(x * x))([1.0, 2.0]), TypeError, r"np\.mean\(\) records no gradient"),
         (lambda: ml.grad(lambda x: ml.norm([x, x]))(1.0), TypeError, "list of tensors"),
         (lambda: ml.norm([[1, 2], [3]]), ml.ShapeError, "unequal length"),
         (lambda: ml.norm(["a"]), TypeError, "real numbers"),

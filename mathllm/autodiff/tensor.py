@@ -147,6 +147,11 @@ class Tensor:
     def __array__(self, *_, **__):
         raise TypeError("NumPy functions do not record gradients: use the primitives of mathllm, or tensor.value")
 
+    def __array_function__(self, function, types, args, options):
+        if function in (np.shape, np.ndim, np.size):
+            return function(self.value)
+        raise TypeError(f"np.{function.__name__}() records no gradient: use a primitive of mathllm, or tensor.value")
+
 
 def sum_to(gradient, shape: tuple[int, ...]) -> np.ndarray:
     """Undo broadcasting: sum `gradient` over the axes along which an array of `shape` was repeated.
