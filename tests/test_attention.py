@@ -239,6 +239,14 @@ def test_grouped_queries_are_many_heads_with_repeated_keys():
 # --------------------------------------------------------------------------------------------------------- positions
 
 
+def test_alibi_counts_the_distance_on_both_sides():
+    bias = alibi_bias(2, 4)
+    slopes = [1 / 16, 1 / 256]
+    for head, query, key in np.ndindex(2, 4, 4):
+        assert bias[head, query, key] == -slopes[head] * abs(query - key)
+    assert np.array_equal(alibi_bias(2, 2, 4), bias[:, 2:])  # the last two queries, the first two keys in a cache
+
+
 @pytest.mark.parametrize("pairing", ["half", "adjacent"])
 def test_rotated_dot_products_depend_on_the_distance_only(pairing):
     q, k = rng.normal(size=(2, 1, 8))

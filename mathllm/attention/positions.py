@@ -97,23 +97,26 @@ def rotate(x, *, angles, pairing: str = "half"):
 def alibi_bias(heads: int, queries: int, keys: int | None = None) -> np.ndarray:
     """ALiBi: no position vectors, but a penalty on the scores that grows with the distance, at each head's own rate.
 
-        bias_hij = −m_h (i − j) for j ≤ i,      m_h = 2^(−8h/H), h = 1 … H          (10.15)
+        bias_hij = −m_h |i − j|,      m_h = 2^(−8h/H), h = 1 … H                    (10.15)
 
-    ->   (H, T, S), to be given to `attention` as `bias` beside a causal mask
+    ->   (H, T, S), to be given to `attention` as `bias`
+
+    The paper has a causal mask beside it, where only j ≤ i counts. Without one, what comes later is as far away as
+    what came before.
 
     Raises: ValueError unless the number of heads is a power of two.
     Source: Press et al. 2022, §3.
 
     >>> alibi_bias(8, 2)[0]
-    array([[-0. , -0. ],
+    array([[-0. , -0.5],
            [-0.5, -0. ]])
     """
     if heads < 1 or heads & (heads - 1):
         raise ValueError(f"alibi_bias() needs a power of two as the number of heads, got {heads}")
     keys = queries if keys is None else keys
     slopes = 2.0 ** (-8 * np.arange(1, heads + 1) / heads)
-    back = np.maximum(np.arange(queries)[:, None] + keys - queries - np.arange(keys), 0)
-    return -slopes[:, None, None] * back
+    distance = np.abs(np.arange(queries)[:, None] + keys - queries - np.arange(keys))
+    return -slopes[:, None, None] * distance
 
 
 def _frequencies(width, base):
