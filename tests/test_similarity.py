@@ -291,6 +291,11 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
         (lambda: ml.cosine_similarity([1, 2], [0, 0]), ValueError, "zero vector"),
         (lambda: ml.cosine_similarity([1, 2], [1, 2, 3]), ml.ShapeError, "2 and 3"),
         (lambda: ml.cosine_similarity_matrix([[1, 2]], [[1, 2, 3]]), ml.ShapeError, r"\(1, 2\) and \(1, 3\)"),
+        (
+            lambda: ml.cosine_similarity_matrix([[1, 2]], [[3, 4], [0, 0]]),
+            ValueError,
+            r"cosine_similarity_matrix\(\) needs",
+        ),
         (lambda: ml.interpret_cosine(1.2), ValueError, "between −1 and 1"),
         (lambda: ml.interpret_cosine(np.nan), ValueError, "nan"),
         (lambda: ml.WordVectors(["a"], np.ones((2, 3))), ml.ShapeError, "1 words"),

@@ -59,7 +59,14 @@ def cosine_similarity_matrix(a, b):
     array([[1.   , 0.   ],
            [0.707, 0.707]])
     """
-    unit_a, unit_b = normalize(a), normalize(b)
+    try:
+        unit_a, unit_b = normalize(a), normalize(b)
+    except ShapeError:
+        raise
+    except ValueError:
+        raise ValueError(
+            "cosine_similarity_matrix() needs rows with a direction, got a row of zeros (see chapter 02)"
+        ) from None
     if unit_a.ndim != 2 or unit_b.ndim != 2 or unit_a.shape[1] != unit_b.shape[1]:
         raise ShapeError(
             "cosine_similarity_matrix() needs two matrices with rows of one length, "
