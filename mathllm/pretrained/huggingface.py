@@ -380,54 +380,79 @@ def _model_type(config):
 def _read_config(config, *, head):
     """Our configuration for a config.json; a setting of None counts as not set."""
     kind = _model_type(config)
-    given = {key: value for key, value in config.items() if value is not None}
-
-    def need(key):
-        if key not in given:
-            raise ValueError(f"from_hf() needs {key!r} in the configuration of a {kind}")
-        return given[key]
-
+    given = _Given(kind, {key: value for key, value in config.items() if value is not None})
     for key, only in _ONLY[kind].items():
         if given.get(key, only) != only:
             raise ValueError(f"from_hf() does not support {key}={given[key]!r}; it knows {only!r} alone")
-    gpt2 = kind == "gpt2"
-    width, heads = need("n_embd" if gpt2 else "hidden_size"), need("n_head" if gpt2 else "num_attention_heads")
-    default = {"gpt2": "gelu_new", "bert": "gelu"}.get(kind, "silu")
-    activation = given.get("activation_function" if gpt2 else "hidden_act", default)
-    if activation not in _ACTIVATIONS:
-        raise ValueError(f"from_hf() does not support the activation {activation!r}; it knows {_some(_ACTIVATIONS)}")
-    sizes = {
-        "vocabulary": need("vocab_size"), "width": width, "heads": heads, "activation": _ACTIVATIONS[activation],
-        "layers": need("n_layer" if gpt2 else "num_hidden_layers"),
-        "tied": given.get("tie_word_embeddings", kind in ("gpt2", "bert")),
-    }  # fmt: skip
-    if kind in ("gpt2", "bert") and width % heads:
-        raise ValueError(f"from_hf() cannot cut a width of {width} into {heads} heads")
-    if gpt2:
-        epsilon = given.get("layer_norm_epsilon", 1e-5)
-        hidden, context = given.get("n_inner", 4 * width), given.get("n_positions", 1024)
-        return gpt2_config(**sizes, hidden=hidden, context=context, norm_epsilon=epsilon)
-    sizes["hidden"] = need("intermediate_size")
+    if kind == "gpt2":
+        return gpt2_config(**_gpt2_sizes(given))
     if kind == "bert":
-        if not head and not sizes["tied"]:
-            sizes["tied"] = True  # without a head there is nothing to tie
-        return bert_config(
-            **sizes, context=given.get("max_position_embeddings", 512), segments=given.get("type_vocab_size", 2),
-            norm_epsilon=given.get("layer_norm_eps", 1e-12), head_transform=head,
-        )  # fmt: skip
-    mixtral = kind == "mixtral"
-    context = given.get("max_position_embeddings", 131072 if mixtral else 2048)
+        return bert_config(**_bert_sizes(given, head))
+    return mixtral_config(**_mixtral_sizes(given)) if kind == "mixtral" else llama_config(**_llama_sizes(given))
+
+
+class _Given(dict):
+    """The settings of a config.json; one that is needed and not there has its name in the error."""
+
+    def __init__(self, kind, settings):
+        super().__init__(settings)
+        self.kind = kind
+
+    def __missing__(self, key):
+        raise ValueError(f"from_hf() needs {key!r} in the configuration of a {self.kind}")
+
+
+def _gpt2_sizes(given):
+    width = given["n_embd"]
+    return _common_sizes(
+        given, width, given["n_head"], given["n_layer"], given.get("activation_function", "gelu_new"), tied=True
+    ) | {
+        "hidden": given.get("n_inner", 4 * width), "context": given.get("n_positions", 1024),
+        "norm_epsilon": given.get("layer_norm_epsilon", 1e-5),
+    }  # fmt: skip
+
+
+def _bert_sizes(given, head):
+    sizes = _hidden_sizes(given, "gelu", tied=True) | {
+        "context": given.get("max_position_embeddings", 512), "segments": given.get("type_vocab_size", 2),
+        "norm_epsilon": given.get("layer_norm_eps", 1e-12), "head_transform": head,
+    }  # fmt: skip
+    return sizes if head else sizes | {"tied": True}  # without a head there is nothing to tie
+
+
+def _llama_sizes(given, *, context=2048, kv_heads=None, epsilon=1e-6, base=1e4):
+    sizes = _hidden_sizes(given, "silu", tied=False)
+    context = given.get("max_position_embeddings", context)
     if given.get("sliding_window", context) < context:
         raise ValueError(f"from_hf() does not support a sliding_window of {given['sliding_window']} tokens")
-    sizes |= {
-        "context": context, "kv_heads": given.get("num_key_value_heads", 8 if mixtral else heads),
-        "head_width": given.get("head_dim", width // heads),
-        "norm_epsilon": given.get("rms_norm_eps", 1e-5 if mixtral else 1e-6), **_rotary(given, 1e6 if mixtral else 1e4),
+    return sizes | _rotary(given, base) | {
+        "context": context, "kv_heads": given.get("num_key_value_heads", kv_heads or sizes["heads"]),
+        "head_width": given.get("head_dim", sizes["width"] // sizes["heads"]),
+        "norm_epsilon": given.get("rms_norm_eps", epsilon),
     }  # fmt: skip
-    if mixtral:
-        experts, used = given.get("num_local_experts", 8), given.get("num_experts_per_tok", 2)
-        return mixtral_config(**sizes, experts=experts, experts_used=used)
-    return llama_config(**sizes)
+
+
+def _mixtral_sizes(given):
+    experts = {"experts": given.get("num_local_experts", 8), "experts_used": given.get("num_experts_per_tok", 2)}
+    return _llama_sizes(given, context=131072, kv_heads=8, epsilon=1e-5, base=1e6) | experts
+
+
+def _hidden_sizes(given, activation, *, tied):
+    """What all but GPT-2 name alike."""
+    width, heads, layers = given["hidden_size"], given["num_attention_heads"], given["num_hidden_layers"]
+    sizes = _common_sizes(given, width, heads, layers, given.get("hidden_act", activation), tied=tied)
+    return sizes | {"hidden": given["intermediate_size"]}
+
+
+def _common_sizes(given, width, heads, layers, activation, *, tied):
+    if activation not in _ACTIVATIONS:
+        raise ValueError(f"from_hf() does not support the activation {activation!r}; it knows {_some(_ACTIVATIONS)}")
+    if given.kind in ("gpt2", "bert") and width % heads:
+        raise ValueError(f"from_hf() cannot cut a width of {width} into {heads} heads")
+    return {
+        "vocabulary": given["vocab_size"], "width": width, "heads": heads, "layers": layers,
+        "activation": _ACTIVATIONS[activation], "tied": given.get("tie_word_embeddings", tied),
+    }  # fmt: skip
 
 
 def _rotary(given, base):
