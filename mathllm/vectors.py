@@ -138,9 +138,9 @@ def frobenius_norm(W):
     >>> float(frobenius_norm([[1, 2], [2, 4]]))
     5.0
     """
-    if W.ndim < 2 or W.size == 0:
+    if W.ndim < 2 or 0 in W.shape[-2:]:
         raise ShapeError(f"frobenius_norm() needs a matrix with at least one entry, got shape {W.shape}")
-    length = norm(W.reshape(*W.shape[:-2], -1))
+    length = norm(W.reshape(*W.shape[:-2], W.shape[-2] * W.shape[-1]))
 
     def pullback(dlength):
         return dlength[..., None, None] * (W / np.where(length > 0, length, 1)[..., None, None])

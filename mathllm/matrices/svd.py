@@ -125,7 +125,7 @@ def _require_rank(name, rank, largest):
 
 def _finite(name, W):
     W = _matrix(W)
-    if W.size == 0:
+    if 0 in W.shape[-2:]:
         raise ShapeError(f"{name}() needs a matrix with at least one entry, got shape {W.shape}")
     if not np.all(np.isfinite(W)):
         raise ValueError(f"{name}() needs finite entries, got {W[~np.isfinite(W)][0]} (see chapter 03)")

@@ -88,8 +88,8 @@ def info_nce(queries, keys, temperature: float = 0.07):
 def _cross_entropy_of_diagonal(scores):
     """−(1/n) Σᵢ ln pᵢᵢ with p = exp(scores)/row sums; the gradient is (p − I)/n, derived in chapter 07."""
     n = len(scores)
-    if scores.shape != (n, n):
-        raise ShapeError(f"info_nce() needs as many keys as queries, got {scores.shape[0]} and {scores.shape[1]}")
+    if scores.shape != (n, n) or n == 0:
+        raise ShapeError(f"info_nce() needs as many keys as queries, at least one, got {n} and {scores.shape[1]}")
     shifted = scores - scores.max(axis=1, keepdims=True)
     log_p = shifted - np.log(np.sum(np.exp(shifted), axis=1, keepdims=True))
 

@@ -76,9 +76,9 @@ def negative_sampling_loss(centre, context, negatives):
     >>> round(float(negative_sampling_loss([[1, 0]], [[1, 0]], [[[-1, 0], [0, 1]]])), 4)
     1.3197
     """
-    if centre.shape != context.shape or negatives.ndim != 3 or negatives.shape[::2] != centre.shape:
+    if centre.shape != context.shape or negatives.ndim != 3 or negatives.shape[::2] != centre.shape or not len(centre):
         raise ShapeError(
-            "negative_sampling_loss() needs centre and context of shape (B, d) and negatives of shape (B, K, d), "
+            "negative_sampling_loss() needs centre and context of shape (B, d), B ≥ 1, and negatives (B, K, d), "
             f"got {centre.shape}, {context.shape} and {negatives.shape}"
         )
     true_scores = np.einsum("bd,bd->b", context, centre)

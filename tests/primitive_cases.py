@@ -1,0 +1,214 @@
+"""Every primitive of mathllm with arguments to try it on: what the generic tests, the comparison with PyTorch and the
+table of checked gradients share.
+
+A case draws its arguments for n examples of width d, so that an empty batch and a width of 1 can be tried, too. Integer
+arrays (ids, labels, masks) have no gradient. What has to be a distribution is the softmax of an argument.
+"""
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import mathllm as ml
+from mathllm.autodiff import arithmetic
+from mathllm.similarity.sentences import _cross_entropy_of_diagonal
+from mathllm.transformer.feed_forward import _scatter
+
+
+class Case(NamedTuple):
+    """A primitive's name; how it is called; `draw(rng, n, d)`, its arguments; and what it cannot take.
+
+    wild: any number up to ±10⁴ is a good argument   refuses: "empty", the mean over nothing
+    straight_through: the gradient is not a slope, on purpose
+    """
+
+    name: str
+    call: Callable
+    draw: Callable
+    wild: bool = False
+    refuses: tuple[str, ...] = ()
+    straight_through: bool = False
+
+
+def normal(*sizes):
+    """A draw of normal numbers; "n" and "d" in the sizes stand for the number of examples and the width."""
+
+    def draw(rng, n, d):
+        return [rng.normal(size=shaped(size, n, d)) for size in sizes]
+
+    return draw
+
+
+def uniform(low, high, *sizes):
+    return lambda rng, n, d: [rng.uniform(low, high, size=shaped(size, n, d)) for size in sizes]
+
+
+def shaped(size, n, d):
+    return tuple({"n": n, "d": d, "2d": 2 * d}.get(axis, axis) for axis in size)
+
+
+def with_integers(draw, low, high, *size):
+    """The arguments of `draw`, and an array of integers from low to below high (a number, or "d")."""
+    return lambda rng, n, d: [*draw(rng, n, d), rng.integers(low, d if high == "d" else high, size=shaped(size, n, d))]
+
+
+def positive_divisor(rng, n, d):
+    return [rng.normal(size=(n, d)), rng.uniform(0.5, 2, size=(n, d))]
+
+
+def fixed(*shape):
+    """A matrix that is not trained."""
+    return np.cos(np.arange(np.prod(shape)) + 1.0).reshape(shape)
+
+
+def signs(shape):
+    return np.where(np.arange(np.prod(shape)) % 2, 1.5, -1.5).reshape(shape)
+
+
+WIDE = normal(("n", "d"))
+PAIR = normal(("n", "d"), ("n", "d"))
+QUERY_KEY = normal(("n", 3, "d"), ("n", 4, "d"))
+QUERY_KEY_VALUE = normal(("n", 3, "d"), ("n", 4, "d"), ("n", 4, 2))
+NORMED = normal(("n", "d"), ("d",), ("d",))
+MASK = np.array([[True, True, False, True], [True, False, True, True], [True, True, True, True]])
+ANGLES = 0.7
+
+
+def angles(x):
+    return ANGLES * np.arange(1, x.shape[-2] + 1)[:, None] / np.arange(1, x.shape[-1] // 2 + 1)
+
+
+def with_reach(rng, n, d):
+    """Ratios on both sides of PPO's clipping, none at its corners."""
+    return [rng.choice([0.5, 0.9, 1.1, 1.6], size=(n, d)) + rng.uniform(-0.05, 0.05, size=(n, d))]
+
+
+CASES = {
+    0: [
+        Case("_add", arithmetic._add, PAIR, wild=True),
+        Case("_subtract", arithmetic._subtract, PAIR, wild=True),
+        Case("_multiply", arithmetic._multiply, PAIR, wild=True),
+        Case("_divide", arithmetic._divide, positive_divisor),
+        Case("_power", lambda x: arithmetic._power(x, exponent=3), WIDE),
+        Case("_matmul", arithmetic._matmul, normal(("n", 3, "d"), ("n", "d", 2))),
+        Case("_sum", lambda x: arithmetic._sum(x, axis=-1), WIDE, wild=True),
+        Case("_reshape", lambda x: arithmetic._reshape(x, shape=(x.shape[1], x.shape[0])), WIDE, wild=True),
+        Case("_transpose", arithmetic._transpose, WIDE, wild=True),
+        Case("_getitem", lambda x: arithmetic._getitem(x, index=(slice(None), [0, 0, -1])), WIDE, wild=True),
+    ],
+    1: [
+        Case("norm", ml.norm, WIDE, wild=True),
+        Case("normalize", ml.normalize, WIDE, wild=True),
+        Case("distance", ml.distance, PAIR, wild=True),
+        Case("frobenius_norm", ml.frobenius_norm, normal(("n", 3, "d")), wild=True),
+        Case("embedding", ml.embedding, with_integers(normal((5, "d")), 0, 5, "n", 2), wild=True),
+    ],
+    2: [
+        Case("dot", ml.dot, PAIR, wild=True),
+        Case("cosine_similarity", ml.cosine_similarity, PAIR, wild=True),
+        Case(
+            "mean_pool", lambda x: ml.mean_pool(x, np.tile([1, 0, 1], (x.shape[0], 1))), normal(("n", 3, "d")),
+            wild=True,
+        ),
+        Case("_cross_entropy_of_diagonal", _cross_entropy_of_diagonal, normal(("n", "n")), True, ("empty",)),
+        Case("sigmoid", ml.sigmoid, WIDE, wild=True),
+        Case(
+            "negative_sampling_loss", ml.negative_sampling_loss, normal(("n", "d"), ("n", "d"), ("n", 4, "d")),
+            wild=True, refuses=("empty",),
+        ),
+    ],
+    3: [
+        Case("matrix_vector_product", ml.matrix_vector_product, normal(("n", 4, "d"), ("n", "d")), wild=True),
+        Case("linear", ml.linear, normal(("n", "d"), ("d", 4), (4,)), wild=True),
+        Case("singular_values", ml.singular_values, normal(("n", 3, "d"))),
+        Case(
+            "lora_linear", lambda x, A, B: ml.lora_linear(x, fixed(x.shape[-1], 4), A, B, scale=2.0),
+            normal(("n", "d"), ("d", 2), (2, 4)),
+        ),
+    ],
+    4: [
+        Case("exp", ml.exp, WIDE),
+        Case("log", ml.log, uniform(0.1, 4, ("n", "d"))),
+        Case("log_product", ml.log_product, uniform(0.1, 1, ("n", "d"))),
+        Case("log_sum_exp", ml.log_sum_exp, WIDE, wild=True),
+        Case("log_add_exp", ml.log_add_exp, PAIR, wild=True),
+        Case("log1m_exp", ml.log1m_exp, uniform(-3, -0.1, ("n", "d"))),
+        Case("softplus", ml.softplus, WIDE, wild=True),
+        Case("log_sigmoid", ml.log_sigmoid, WIDE, wild=True),
+    ],
+    5: [
+        Case(
+            "bernoulli_log_likelihood", lambda p: ml.bernoulli_log_likelihood(p, successes=3, trials=10),
+            uniform(0.1, 0.9, ("n", "d")),
+        ),
+        Case("expectation", lambda x, z: ml.expectation(x, ml.softmax(z)), PAIR, wild=True),
+        Case("variance", lambda x, z: ml.variance(x, ml.softmax(z)), PAIR),
+        Case(
+            "normal_log_density", ml.normal_log_density,
+            lambda rng, n, d: [*PAIR(rng, n, d), rng.uniform(0.5, 2, size=(n, d))],
+        ),
+    ],
+    6: [
+        Case("softmax", ml.softmax, WIDE, wild=True),
+        Case("log_softmax", ml.log_softmax, WIDE, wild=True),
+        Case("tanh", ml.tanh, WIDE, wild=True),
+    ],
+    7: [
+        Case("surprise", ml.surprise, uniform(0.1, 0.9, ("n", "d"))),
+        Case("entropy", lambda z: ml.entropy(ml.softmax(z)), WIDE, wild=True),
+        Case("cross_entropy_between", lambda z, w: ml.cross_entropy_between(ml.softmax(z), ml.softmax(w)), PAIR),
+        Case("kl_divergence", lambda z, w: ml.kl_divergence(ml.softmax(z), ml.softmax(w)), PAIR),
+        Case("cross_entropy", ml.cross_entropy, with_integers(WIDE, 0, "d", "n"), True, ("empty",)),
+    ],
+    8: [
+        Case("relu", ml.relu, WIDE, wild=True),
+        Case("leaky_relu", ml.leaky_relu, WIDE, wild=True),
+        Case("erf", ml.erf, WIDE, wild=True),
+        Case("gelu", ml.gelu, WIDE, wild=True),
+        Case("gelu_tanh", ml.gelu_tanh, WIDE, wild=True),
+        Case("silu", ml.silu, WIDE, wild=True),
+        Case("swiglu", ml.swiglu, PAIR, wild=True),
+    ],
+    9: [Case("dropout", lambda x: ml.dropout(x, rate=0.3, rng=np.random.default_rng(0)), WIDE, wild=True)],
+    10: [
+        Case("attention_weights", lambda q, k: ml.attention_weights(q, k, MASK), QUERY_KEY, wild=True),
+        Case("attention", lambda q, k, v: ml.attention(q, k, v, MASK), QUERY_KEY_VALUE, wild=True),
+        Case(
+            "flash_attention", lambda q, k, v: ml.flash_attention(q, k, v, causal=True, block_size=2), QUERY_KEY_VALUE,
+            wild=True,
+        ),
+        Case("positive_features", ml.positive_features, WIDE, wild=True),
+        Case("rotate", lambda x: ml.rotate(x, angles=angles(x)), normal(("n", 3, "2d")), wild=True),
+    ],
+    11: [Case("binary_cross_entropy", ml.binary_cross_entropy, with_integers(WIDE, 0, 2, "n", "d"), True, ("empty",))],
+    12: [
+        Case("layer_norm", ml.layer_norm, NORMED, wild=True),
+        Case("rms_norm", ml.rms_norm, normal(("n", "d"), ("d",)), wild=True),
+        Case("batch_norm", ml.batch_norm, NORMED, True, ("empty",)),
+        Case("_scatter", lambda x: _scatter(x, rows=np.arange(len(x))[::-1] * 2, size=2 * len(x)), WIDE, wild=True),
+    ],
+    13: [Case("round_to", ml.round_to, WIDE, wild=True, straight_through=True)],
+    15: [
+        Case("clipped_surrogate", lambda r: ml.clipped_surrogate(r, signs(r.shape)), with_reach),
+    ],
+}  # fmt: skip
+ALL = [case for cases in CASES.values() for case in cases]
+
+
+def public_primitives():
+    """The names of all functions in mathllm that are decorated with @primitive and do not begin with an underscore."""
+    for path in sorted(Path(ml.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                decorators = [getattr(d, "func", d) for d in node.decorator_list]
+                if any(getattr(d, "id", getattr(d, "attr", "")) == "primitive" for d in decorators):
+                    yield node.name
+
+
+def arguments(case, dtype=np.float64, n=4, d=5, seed=0):
+    """The arguments of a case, floating-point ones in this dtype."""
+    drawn = case.draw(np.random.default_rng(seed), n, d)
+    return [np.asarray(x, dtype) if x.dtype.kind == "f" else x for x in drawn]
