@@ -515,6 +515,18 @@ def test_a_model_cut_off_in_the_middle_is_refused_in_words(tiny, tmp_path):
     assert "is not a whole safetensors file" in " ".join(run("generate", tmp_path / "cut", "a", code=2).output.split())
 
 
+@pytest.mark.parametrize("content", ["{", "[]"])
+def test_a_damaged_file_of_settings_is_named(tiny, text, tmp_path, content):
+    shutil.copytree(tiny, tmp_path / "model")
+    (tmp_path / "model" / "config.json").write_text(content)
+    shown = run("generate", tmp_path / "model", "a", code=2).output
+    assert "model/config.json is damaged: " in " ".join(shown.split())
+    run("train", text, "-o", tmp_path / "out", *SMALL, "--tokenizer", "char", "--steps", 1)
+    (tmp_path / "out" / "run.json").write_text(content)
+    shown = run("train", "--resume", "-o", tmp_path / "out", code=1).output
+    assert "out/run.json is damaged: " in shown
+
+
 def test_absent_data_is_said_with_the_way_to_get_it(tmp_path, monkeypatch, cache):
     monkeypatch.setenv("MATHLLM_DATA", str(tmp_path / "nowhere"))
     assert "smollm2 is not here" in run("generate", "smollm2", "hello", code=1).output

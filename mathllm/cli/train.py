@@ -164,7 +164,12 @@ def _resumed(output, settings):
     """The settings that the run began with; one that was given again has to be the same."""
     if not (output / _RUN).is_file():
         raise click.UsageError(f"there is no run to go on with: {output / _RUN} is missing")
-    saved = json.loads((output / _RUN).read_text(encoding="utf-8"))
+    try:
+        saved = json.loads((output / _RUN).read_text(encoding="utf-8"))
+        if missing := [name for name in [*settings, "sha256"] if name not in saved]:
+            raise ValueError(f"it does not tell {missing[0]}")
+    except ValueError as error:
+        raise ValueError(f"{output / _RUN} is damaged: {error}") from None
     for name, value in settings.items():
         given = click.get_current_context().get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
         if given and value and value != saved[name]:

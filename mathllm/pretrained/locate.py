@@ -87,6 +87,7 @@ def load(name_or_path) -> LoadedModel:
         special = getattr(tokenizer, "special_tokens", {})
         ends = tuple(special[text] for text in ("<|im_end|>", "<|endoftext|>") if text in special)
         return LoadedModel(model, params, tokenizer, ends)
+    _table(place / "config.json")
     config, params = load_pretrained(place)
     return LoadedModel(Transformer(config), params, _tokenizer(place), _ends(place))
 
@@ -195,7 +196,7 @@ def _missing(place):
         return None
     if not (place / _WEIGHTS[1]).is_file():
         return _WEIGHTS[0]
-    parts = sorted(set(json.loads((place / _WEIGHTS[1]).read_text(encoding="utf-8"))["weight_map"].values()))
+    parts = sorted(set(_table(place / _WEIGHTS[1]).get("weight_map", {}).values()))
     return next((part for part in parts if not (place / part).is_file()), None)
 
 
@@ -210,7 +211,7 @@ def _tokenizer(place):
     if (place / "tokenizer.json").is_file() and not (place / "vocab.txt").is_file():
         return Tokenizer.load(place / "tokenizer.json")
     if (place / "vocab.json").is_file() and (place / "merges.txt").is_file():
-        vocabulary = json.loads((place / "vocab.json").read_text(encoding="utf-8"))
+        vocabulary = _table(place / "vocab.json")
         lines = (place / "merges.txt").read_text(encoding="utf-8").split("\n")
         merges = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
         special = {text: vocabulary[text] for text in ("<|endoftext|>",) if text in vocabulary}
@@ -222,10 +223,21 @@ def _ends(place):
     """The ids that end a text, as generation_config.json or config.json has them: one, several or none."""
     for name in ("generation_config.json", "config.json"):
         if (place / name).is_file():
-            ids = json.loads((place / name).read_text(encoding="utf-8")).get("eos_token_id")
+            ids = _table(place / name).get("eos_token_id")
             if ids is not None:
                 return (ids,) if isinstance(ids, int) else tuple(ids)
     return ()
+
+
+def _table(file):
+    """A JSON file that holds a table; where it does not, the error names the file."""
+    try:
+        table = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file} is damaged: {error}") from None
+    if not isinstance(table, dict):
+        raise ValueError(f"{file} is damaged: it holds no table of names and values")
+    return table
 
 
 def _checksum(file, *, sha256):
