@@ -45,8 +45,12 @@ class NGram:
     _levels: tuple[_Level, ...]
 
     def __repr__(self):
-        seen = len(self._levels[-1].keys)
-        return f"NGram(n={self.n}, {seen} different n-grams of {self.vocabulary_size} tokens, {self.smoothing})"
+        return f"NGram(n={self.n}, {self.seen} different n-grams of {self.vocabulary_size} tokens, {self.smoothing})"
+
+    @property
+    def seen(self) -> int:
+        """How many different n-grams the training text contained."""
+        return len(self._levels[-1].keys)
 
     @property
     def order(self) -> int:
