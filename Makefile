@@ -43,8 +43,9 @@ parity: setup $(DATA)  ## compare with PyTorch, transformers and tokenizers (fet
 lint: setup  ## check the style of the code
 	@ruff check --quiet .
 
-check-source: setup  ## find text whose notebook was not rebuilt (seconds, starts no kernel)
+check-source: setup  ## find a notebook or a table that was not rebuilt (seconds, starts no kernel)
 	@python tools/build_notebooks.py --check
+	@python tools/build_gradient_table.py --check
 
 notebooks: setup $(DATA)  ## build the notebooks whose text has changed
 	@python tools/build_notebooks.py

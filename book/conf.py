@@ -1,5 +1,6 @@
 """The site: Sphinx renders the text of book/ and the executed notebooks, and executes nothing itself."""
 
+import json
 import re
 from pathlib import Path
 
@@ -63,6 +64,9 @@ nb_ipywidgets_js = {
 }
 
 
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
 def with_alternative_text(render_image):
     """Give each figure the words that mathllm.plots.show stored with it; a figure without any stops the build."""
 
@@ -113,8 +117,28 @@ def values_table(notebook):
     return "\n".join(lines)
 
 
+def list_gradients(app, docname, source):
+    """Put the measured errors of every gradient into their page: a row for each primitive."""
+    if docname == "gradients_checked":
+        rows = json.loads((Path(app.srcdir) / "_data" / "gradients.json").read_text(encoding="utf-8"))
+        source[0] = source[0].replace("{{gradients}}", gradients_table(rows))
+
+
+def gradients_table(rows):
+    columns = [f"{what}, {dtype}" for dtype in ("float64", "float32") for what in ("value", "gradient")]
+    lines = ["| chapter | primitive | differences | " + " | ".join(f"PyTorch: {column}" for column in columns) + " |"]
+    lines.append("|---" * (3 + len(columns)) + "|")
+    for row in rows:
+        chapter = f"{row['chapter']:02}" if row["chapter"] else "tensors"
+        errors = [row["differences"]] + [(row["pytorch"] or {}).get(column) for column in columns]
+        shown = ["–" if error is None else f"10{str(error).translate(SUPERSCRIPTS)}" for error in errors]
+        lines.append("| " + " | ".join([chapter, f"`{row['name']}`", *shown]) + " |")
+    return "\n".join(lines)
+
+
 def setup(app):
     NbElementRenderer.render_image = with_alternative_text(NbElementRenderer.render_image)
     app.connect("source-read", list_chapters)
     app.connect("source-read", list_values)
+    app.connect("source-read", list_gradients)
     app.connect("source-read", name_files_outside)

@@ -9,109 +9,76 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
+from primitive_cases import ALL, arguments
+from twins import MISSING, TWINS, both_ways, math_kernel
 
 import mathllm as ml
 
 WITHIN = {"float64": 1e-12, "float32": 1e-5}
 
 
-def normal(*shape):
-    return lambda rng: rng.normal(size=shape)
-
-
-def spread(*shape):
-    """Numbers of very different size: 10⁻³ to 10²."""
-    return lambda rng: rng.normal(size=shape) * 10.0 ** rng.uniform(-3, 2, size=shape)
-
-
-def probabilities(*shape):
-    return lambda rng: rng.dirichlet(np.ones(shape[-1]), size=shape[:-1])
-
-
-def positive(*shape):
-    return lambda rng: rng.uniform(0.01, 5, size=shape)
-
-
-def extreme(*shape):
-    return lambda rng: rng.uniform(-1e4, 1e4, size=shape)
-
-
-# name, ours, theirs, what draws each argument
-ELEMENTWISE = [
-    ("relu", ml.relu, F.relu),
-    ("leaky_relu", ml.leaky_relu, F.leaky_relu),
-    ("sigmoid", ml.sigmoid, torch.sigmoid),
-    ("tanh", ml.tanh, torch.tanh),
-    ("gelu", ml.gelu, F.gelu),
-    ("gelu_tanh", ml.gelu_tanh, lambda x: F.gelu(x, approximate="tanh")),
-    ("silu", ml.silu, F.silu),
-    ("softplus", ml.softplus, lambda x: F.softplus(x, threshold=40)),  # not cut off at e^−20
-    ("log_sigmoid", ml.log_sigmoid, F.logsigmoid),
-    ("erf", ml.erf, torch.erf),
-]
-CASES = [
-    *[(name, ours, theirs, [spread(50, 3)]) for name, ours, theirs in ELEMENTWISE],
-    ("exp", ml.exp, torch.exp, [normal(5, 4)]),
-    ("log", ml.log, torch.log, [positive(5, 4)]),
-    ("dot", ml.dot, lambda a, b: torch.linalg.vecdot(a, b), [normal(4, 1, 6), normal(3, 6)]),
-    ("norm", ml.norm, lambda x: torch.linalg.vector_norm(x, dim=-1), [spread(2, 5, 7)]),
-    ("normalize", ml.normalize, lambda x: F.normalize(x, dim=-1), [normal(2, 5, 7)]),
-    ("distance", ml.distance, lambda a, b: F.pairwise_distance(a, b, eps=0), [normal(5, 7), normal(5, 7)]),
-    ("frobenius_norm", ml.frobenius_norm, lambda W: torch.linalg.matrix_norm(W, "fro"), [normal(2, 5, 7)]),
-    ("cosine_similarity", ml.cosine_similarity, lambda a, b: F.cosine_similarity(a, b, dim=-1),
-     [normal(4, 1, 6), normal(3, 6)]),
-    ("softmax", ml.softmax, lambda z: F.softmax(z, dim=-1), [spread(4, 9)]),
-    ("softmax, first axis", lambda z: ml.softmax(z, axis=0), lambda z: F.softmax(z, dim=0), [spread(4, 9)]),
-    ("softmax, temperature", lambda z: ml.softmax(z, temperature=0.7), lambda z: F.softmax(z / 0.7, dim=-1),
-     [normal(4, 9)]),
-    ("log_softmax", ml.log_softmax, lambda z: F.log_softmax(z, dim=-1), [spread(4, 9)]),
-    ("log_sum_exp", ml.log_sum_exp, lambda z: torch.logsumexp(z, dim=-1), [spread(4, 9)]),
-    ("log_add_exp", ml.log_add_exp, torch.logaddexp, [normal(4, 9), normal(4, 9)]),
-    ("kl_divergence", ml.kl_divergence, lambda p, q: F.kl_div(q.log(), p, reduction="none").sum(-1),
-     [probabilities(4, 9), probabilities(4, 9)]),
-    ("entropy", ml.entropy, lambda p: torch.special.entr(p).sum(-1), [probabilities(4, 9)]),
-    ("swiglu", ml.swiglu, lambda g, v: F.silu(g) * v, [normal(4, 9), normal(4, 9)]),
-    ("layer_norm", ml.layer_norm, lambda x, g, b: F.layer_norm(x, x.shape[-1:], g, b),
-     [spread(2, 5, 7), normal(7), normal(7)]),
-    ("rms_norm", lambda x, g: ml.rms_norm(x, g, epsilon=1e-6), lambda x, g: F.rms_norm(x, x.shape[-1:], g, 1e-6),
-     [spread(2, 5, 7), normal(7)]),
-    ("batch_norm", ml.batch_norm, lambda x, g, b: F.batch_norm(x, None, None, g, b, training=True),
-     [spread(6, 7), normal(7), normal(7)]),
-]  # fmt: skip
-
-
 def compared(agree, name, ours, theirs, arrays, rng):
     """Value and gradients of one function at the same place with the same cotangent."""
     dtype = arrays[0].dtype.name
-    within = WITHIN[dtype]
-    tensors = [torch.from_numpy(x.copy()).requires_grad_() for x in arrays]
-    value = theirs(*tensors)
-    cotangent = np.asarray(rng.normal(size=tuple(value.shape)), arrays[0].dtype)
-    value.backward(torch.from_numpy(cotangent))
-    our_value, pullback = ml.vjp(ours, *arrays)
-    agree(name, f"value, {dtype}", our_value, value, within=within)
-    for ours_, tensor in zip(pullback(cotangent), tensors, strict=True):
-        agree(name, f"gradients, {dtype}", ours_, tensor.grad, within=within)
+    value, *gradients = both_ways(ours, theirs, arrays, rng)
+    agree(name, f"value, {dtype}", *value, within=WITHIN[dtype])
+    for gradient in gradients:
+        agree(name, f"gradients, {dtype}", *gradient, within=WITHIN[dtype])
+
+
+def test_every_primitive_has_its_twin_or_a_reason():
+    assert TWINS.keys() | MISSING.keys() == {case.name for case in ALL}
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize(("name", "ours", "theirs", "draws"), CASES, ids=[case[0] for case in CASES])
-def test_value_and_gradients_are_those_of_pytorch(agree, name, ours, theirs, draws, dtype):
+@pytest.mark.parametrize("case", [case for case in ALL if case.name in TWINS], ids=lambda case: case.name)
+def test_value_and_gradients_are_those_of_pytorch(agree, case, dtype):
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        compared(agree, name, ours, theirs, [draw(rng).astype(dtype) for draw in draws], rng)
+        compared(agree, case.name, case.call, TWINS[case.name], arguments(case, dtype, n=12, d=7, seed=seed), rng)
 
 
-EXTREME = [case for case in CASES if case[0] in {
+# Numbers of very different size, and as large as 10⁴
+
+SPREAD = [case for case in ALL if case.wild and case.name in TWINS]
+
+
+@pytest.mark.parametrize("case", SPREAD, ids=lambda case: case.name)
+def test_numbers_of_very_different_size_give_what_pytorch_gives(agree, case):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        arrays = [
+            x * 10.0 ** rng.uniform(-3, 2, size=x.shape) if x.dtype.kind == "f" else x
+            for x in arguments(case, n=12, d=7, seed=seed)
+        ]
+        compared(agree, f"{case.name}, 10⁻³ to 10²", case.call, TWINS[case.name], arrays, rng)
+
+
+EXTREME = [case for case in ALL if case.name in {
     "relu", "sigmoid", "tanh", "gelu", "gelu_tanh", "silu", "softplus", "log_sigmoid", "softmax", "log_softmax",
-    "log_sum_exp",
+    "log_sum_exp", "log_add_exp", "cross_entropy", "binary_cross_entropy", "positive_features", "attention_weights",
 }]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "ours", "theirs", "draws"), EXTREME, ids=[case[0] for case in EXTREME])
-def test_numbers_up_to_ten_thousand_give_what_pytorch_gives(agree, name, ours, theirs, draws):
+@pytest.mark.parametrize("case", EXTREME, ids=lambda case: case.name)
+def test_numbers_up_to_ten_thousand_give_what_pytorch_gives(agree, case):
     rng = np.random.default_rng(0)
-    compared(agree, f"{name}, ±10⁴", ours, theirs, [extreme(20, 9)(rng)], rng)
+    arrays = [rng.uniform(-1e4, 1e4, x.shape) if x.dtype.kind == "f" else x for x in arguments(case, n=12, d=7)]
+    compared(agree, f"{case.name}, ±10⁴", case.call, TWINS[case.name], arrays, rng)
+
+
+@pytest.mark.parametrize(
+    ("name", "ours", "theirs"),
+    [
+        ("softmax, first axis", lambda z: ml.softmax(z, axis=0), lambda z: F.softmax(z, dim=0)),
+        ("softmax, temperature", lambda z: ml.softmax(z, temperature=0.7), lambda z: F.softmax(z / 0.7, dim=-1)),
+        ("dot, shapes that broadcast", lambda a: ml.dot(a[:, None], a), lambda a: torch.linalg.vecdot(a[:, None], a)),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_options_agree_too(agree, name, ours, theirs, dtype):
+    rng = np.random.default_rng(0)
+    compared(agree, name, ours, theirs, [rng.normal(size=(4, 9)).astype(dtype)], rng)
 
 
 # Where hypothesis chooses the sizes
@@ -164,11 +131,6 @@ def heads(rng, dtype, groups=1):
     """Queries (2, 4, 5, 6) and keys and values of 4/groups heads and 7 positions."""
     sizes = [(2, 4, 5, 6), (2, 4 // groups, 7, 6), (2, 4 // groups, 7, 3)]
     return [rng.normal(size=size).astype(dtype) for size in sizes]
-
-
-def math_kernel():
-    """PyTorch's readable implementation: its fused ones want equal widths of keys and values."""
-    return torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -101,6 +101,13 @@ def test_every_value_of_a_written_chapter_is_listed_with_its_verdict(site):
     assert "(erratum D17)" in text
 
 
+def test_every_primitive_is_listed_with_the_errors_of_its_gradient(site):
+    text = page_at(site / "gradients_checked.html").text
+    rows = json.loads((ROOT / "book" / "_data" / "gradients.json").read_text(encoding="utf-8"))
+    assert re.findall(r'<span class="pre">(\w+)</span></code></p></td>', text) == [row["name"] for row in rows]
+    assert text.count("<td><p>10⁻") >= 4 * len(rows)
+
+
 def test_all_formulas_of_a_notebook_reach_its_page(site):
     for name in NOTEBOOKS:
         cells = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]

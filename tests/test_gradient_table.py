@@ -1,0 +1,75 @@
+"""The table of checked gradients in the book: every primitive is in it, and what it states holds."""
+
+import copy
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from primitive_cases import ALL, public_primitives
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("build_gradient_table", ROOT / "tools" / "build_gradient_table.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def rows(tool):
+    return json.loads(tool.TABLE.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def now(tool, rows):
+    return tool.measured(rows)
+
+
+def test_every_public_primitive_stands_in_the_table(rows):
+    names = [row["name"] for row in rows]
+    assert names == [case.name for case in ALL]
+    assert set(public_primitives()) <= set(names)
+
+
+def test_what_the_table_states_holds_here(tool, rows, now):
+    assert list(tool.problems(rows, now)) == []
+
+
+def test_every_row_has_its_errors_and_none_is_large(rows):
+    for row in rows:
+        assert row["differences"] is None if row["name"] == "round_to" else row["differences"] <= -6
+        if row["name"] != "round_to":
+            bounds = {"float64": -12, "float32": -5}
+            assert {what: error <= bounds[what.split(", ")[1]] for what, error in row["pytorch"].items()} == {
+                f"{what}, {dtype}": True for what in ("value", "gradient") for dtype in bounds
+            }
+
+
+def test_what_does_not_hold_is_named(tool, rows, now, monkeypatch):
+    (gone,) = tool.problems([row for row in rows if row["name"] != "softmax"], now)
+    assert "missing: softmax" in gone
+    better = copy.deepcopy(rows)
+    better[0]["pytorch"]["value, float32"] = -12
+    (worse,) = tool.problems(better, now)
+    assert worse == "_add, value, float32: 1e-6, where the table says 1e-12"
+    monkeypatch.setattr(tool, "public_primitives", lambda: ["norm", "brand_new"])
+    (new,) = tool.problems(rows, now)
+    assert new == "brand_new is a primitive without a case in tests/primitive_cases.py"
+
+
+def test_the_command_says_whether_the_table_holds():
+    command = [sys.executable, "tools/build_gradient_table.py", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_page_shows_every_row():
+    page = (ROOT / "book" / "gradients_checked.md").read_text(encoding="utf-8")
+    assert "{{gradients}}" in page
+    assert "\ngradients_checked\n" in (ROOT / "book" / "index.md").read_text(encoding="utf-8")
