@@ -1,0 +1,344 @@
+"""One training step of a LLaMA-type model in float32, beside PyTorch, and beside its own matrix products.
+
+    python benchmarks/training_step.py                          (where torch is installed: .venv-parity/bin/python)
+    python benchmarks/training_step.py --size 128,4,64,32       (width, layers, tokens, batch; may be repeated)
+
+Ours is `train()` of chapter 13 with two workers, one BLAS thread each. The peer is the same model as PyTorch's users
+write it: eager, fused AdamW, scaled_dot_product_attention, two threads; and the same under torch.compile, where a C++
+compiler exists. "products" are the matrix products of the step by themselves, in two threads that do nothing else: no
+program that calls this library for them can be faster. Each side is a process of its own. They take turns, a few steps
+each, so that a busy machine slows all of them; the median of the turns counts. All begin with the same weights and learn
+the same batches: the losses after the last step are printed to show it.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKERS = 2
+SIDES = ("ours", "eager", "compiled", "products")
+BLOCK = 64  # queries at a time; keys that come later are left out
+
+
+class Size(NamedTuple):
+    """Letters of the book: width D, layers L, tokens T, batch B; then vocabulary V and the width of a head K."""
+
+    width: int
+    layers: int
+    length: int
+    batch: int
+    vocabulary: int = 256
+    head_width: int = 32
+
+    @property
+    def hidden(self):
+        """F: 8/3 of the width, up to a multiple of 32."""
+        return -(-self.width * 8 // 3 // 32) * 32
+
+    @property
+    def heads(self):
+        return self.width // self.head_width
+
+
+SIZES = (Size(64, 2, 64, 16), Size(128, 4, 64, 32), Size(128, 4, 128, 16), Size(256, 6, 128, 16))
+RATE = {"learning_rate": 1e-3, "weight_decay": 0.1}
+
+
+def our_model(size):
+    import mathllm as ml
+
+    model = ml.Transformer(
+        ml.llama_config(
+            vocabulary=size.vocabulary, width=size.width, layers=size.layers, heads=size.heads, hidden=size.hidden,
+            context=size.length,
+        )
+    )  # fmt: skip
+    return model, model.init(np.random.default_rng(0), np.float32)
+
+
+def our_batch(size, rng):
+    import mathllm as ml
+
+    return ml.next_token_pairs(rng.integers(size.vocabulary, size=(size.batch, size.length + 1)))
+
+
+# ------------------------------------------------------------------------------- the sides: each yields seconds of steps
+
+
+def ours(size):
+    import mathllm as ml
+
+    model, params = our_model(size)
+    state = ml.training_state(params, np.random.default_rng(1))
+
+    def loss(params, batch):
+        return ml.cross_entropy(model(params, batch.inputs), batch.targets)
+
+    wanted = yield
+    while True:
+        ended = []
+        state, history = ml.train(
+            state, loss, lambda rng: our_batch(size, rng), state.step + wanted + 1, workers=WORKERS,
+            progress=lambda _: ended.append(time.perf_counter()), **RATE,
+        )  # fmt: skip
+        wanted = yield np.diff(ended).tolist(), history[-1].loss
+
+
+def eager(size, compiled=False):
+    import torch
+
+    torch.set_num_threads(WORKERS)
+    model = torch_model(size)
+    loss_of = torch.compile(model) if compiled else model
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE["learning_rate"], weight_decay=RATE["weight_decay"],
+                                  fused=True)  # fmt: skip
+    rng = np.random.default_rng(1)
+    wanted = yield
+    while True:
+        ended = []
+        for _ in range(wanted + 1):
+            inputs, targets = (torch.from_numpy(part) for part in our_batch(size, rng))
+            loss = loss_of(inputs, targets)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            value = loss.item()
+            ended.append(time.perf_counter())
+        wanted = yield np.diff(ended).tolist(), value
+
+
+def torch_model(size):
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    D, H, K = size.width, size.heads, size.head_width
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention_norm, self.feed_forward_norm = (nn.RMSNorm(D, eps=1e-6) for _ in range(2))
+            self.query, self.key, self.value, self.output = (nn.Linear(D, D, bias=False) for _ in range(4))
+            self.gate, self.up = (nn.Linear(D, size.hidden, bias=False) for _ in range(2))
+            self.down = nn.Linear(size.hidden, D, bias=False)
+
+        def forward(self, x, cosine, sine):
+            h = self.attention_norm(x)
+            q, k, v = (part(h).view(*x.shape[:2], H, K).transpose(1, 2) for part in (self.query, self.key, self.value))
+            q, k = (part * cosine + rotate_half(part) * sine for part in (q, k))
+            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.output(mixed.transpose(1, 2).reshape(x.shape))
+            h = self.feed_forward_norm(x)
+            return x + self.down(F.silu(self.gate(h)) * self.up(h))
+
+    def rotate_half(x):
+        first, second = x.chunk(2, dim=-1)
+        return torch.cat((-second, first), dim=-1)
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(size.vocabulary, D)
+            self.blocks = nn.ModuleList(Block() for _ in range(size.layers))
+            self.final_norm = nn.RMSNorm(D, eps=1e-6)
+            self.unembedding = nn.Linear(D, size.vocabulary, bias=False)
+            angles = torch.outer(torch.arange(size.length), 10000.0 ** (-torch.arange(0, K, 2) / K)).repeat(1, 2)
+            self.register_buffer("cosine", angles.cos())
+            self.register_buffer("sine", angles.sin())
+
+        def forward(self, inputs, targets):
+            x = self.embedding(inputs)
+            for block in self.blocks:
+                x = block(x, self.cosine, self.sine)
+            logits = self.unembedding(self.final_norm(x))
+            return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+    model = Model()
+    params = our_model(size)[1]
+
+    def copy(parameter, array, transposed=False):
+        parameter.data.copy_(torch.from_numpy(array.T if transposed else array))
+
+    copy(model.embedding.weight, params["embedding"])
+    copy(model.unembedding.weight, params["unembedding"], transposed=True)
+    for theirs, block in zip(model.blocks, params["blocks"], strict=True):
+        for name, array in (block["attention"] | block["feed_forward"]).items():
+            copy(getattr(theirs, name).weight, array, transposed=True)
+    return model
+
+
+def products(size):
+    threads = ThreadPoolExecutor(WORKERS)
+    rounds = [product_list(size, size.batch // WORKERS) for _ in range(WORKERS)]
+
+    def once(worker):
+        for a, b, out in rounds[worker]:
+            np.matmul(a, b, out=out)
+
+    wanted = yield
+    while True:
+        seconds = []
+        for _ in range(wanted):
+            began = time.perf_counter()
+            list(threads.map(once, range(WORKERS)))
+            seconds.append(time.perf_counter() - began)
+        wanted = yield seconds, None
+
+
+def product_list(size, batch):
+    """The operands of every product of a step of one worker, and where the result goes.
+
+    Projections of one input count as one product; of the scores, those that lie before the diagonal or in its blocks.
+    """
+    rng = np.random.default_rng(2)
+    D, F, H, K, T = size.width, size.hidden, size.heads, size.head_width, size.length
+
+    def array(*shape):
+        return rng.standard_normal(shape, np.float32)
+
+    def projection(rows, n_in, n_out):
+        x, weight, dy = array(rows, n_in), array(n_in, n_out), array(rows, n_out)
+        return [(x, weight, np.empty_like(dy)), (dy, weight.T, np.empty_like(x)), (x.T, dy, np.empty_like(weight))]
+
+    def scores():
+        query, key, value, out, dout = (array(batch, T, H, K).swapaxes(1, 2) for _ in range(5))
+        weights, dweights = (array(batch, H, T, T) for _ in range(2))
+        for start in range(0, T, BLOCK):
+            rows, seen, later = slice(start, start + BLOCK), slice(0, start + BLOCK), slice(start, T)
+            part, dpart = (w[:, :, rows, seen] for w in (weights, dweights))
+            columns, dcolumns = (w[:, :, later, rows].swapaxes(-1, -2) for w in (weights, dweights))
+            yield query[:, :, rows], key[:, :, seen].swapaxes(-1, -2), part
+            yield part, value[:, :, seen], out[:, :, rows]
+            yield dout[:, :, rows], value[:, :, seen].swapaxes(-1, -2), dpart
+            yield dpart, key[:, :, seen], out[:, :, rows]
+            yield dcolumns, query[:, :, later], out[:, :, rows]
+            yield columns, dout[:, :, later], out[:, :, rows]
+
+    N = batch * T
+    found = projection(N, D, size.vocabulary)
+    for _ in range(size.layers):
+        found += projection(N, D, 3 * D) + projection(N, D, D) + projection(N, D, 2 * F) + projection(N, F, D)
+        found += scores()
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------- taking turns
+
+
+def serve(side, size):
+    """In a process of its own: for each number on the standard input, so many steps, and what they took."""
+    steps = {"ours": ours, "eager": eager, "compiled": lambda s: eager(s, True), "products": products}[side](size)
+    next(steps)
+    for line in sys.stdin:
+        print(json.dumps(steps.send(int(line))), flush=True)
+
+
+class Side:
+    def __init__(self, name, size):
+        one_thread = {"OPENBLAS_NUM_THREADS": "1"} if name in ("ours", "products") else {}
+        threads = {"OMP_NUM_THREADS": str(WORKERS), "OPENBLAS_NUM_THREADS": str(WORKERS)} | one_thread
+        package = {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])}
+        command = [sys.executable, __file__, "--side", name, "--size", ",".join(map(str, size))]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | threads | package
+        )
+        self.seconds, self.loss = [], None
+
+    def turn(self, steps):
+        print(steps, file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise SystemExit("a side of the comparison ended early; its error is above")
+        seconds, self.loss = json.loads(answer)
+        self.seconds.append(statistics.median(seconds))
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def compare(size, names, turns, steps):
+    sides = {name: Side(name, size) for name in names}
+    try:
+        for side in sides.values():
+            side.turn(steps)  # warm, and compiled
+            side.seconds.clear()
+        for _ in range(turns):
+            for side in sides.values():
+                side.turn(steps)
+    finally:
+        for side in sides.values():
+            side.close()
+    return sides
+
+
+def report(size, sides):
+    middle = {name: statistics.median(side.seconds) for name, side in sides.items()}
+    print(f"\nd {size.width}, L {size.layers}, T {size.length}, B {size.batch}   "
+          f"(H {size.heads}, F {size.hidden}, V {size.vocabulary})")  # fmt: skip
+    for name, side in sides.items():
+        loss = "" if side.loss is None else f"   loss {side.loss:.5f}"
+        print(f"  {name:9} median {1e3 * middle[name]:8.2f} ms   min {1e3 * min(side.seconds):8.2f} ms{loss}")
+    if "ours" not in sides:
+        return
+    for name in ("eager", "compiled"):
+        if name in sides:
+            pairs = sorted(theirs / own for theirs, own in zip(sides[name].seconds, sides["ours"].seconds, strict=True))
+            print(f"  {name + ' / ours':16} {middle[name] / middle['ours']:.2f}   "
+                  f"(pairs: {pairs[len(pairs) // 10]:.2f} to {pairs[-1 - len(pairs) // 10]:.2f})")  # fmt: skip
+    if "products" in sides:
+        print(f"  {'products / ours':16} {middle['products'] / middle['ours']:.0%}")
+
+
+def machine():
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        name = platform.processor() or platform.machine()
+    return f"{name}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+
+
+def available():
+    try:
+        print(f"NumPy {np.__version__}, PyTorch {metadata.version('torch')}")
+    except metadata.PackageNotFoundError:
+        print(f"NumPy {np.__version__}; PyTorch is not installed: ours alone")
+        return ["ours", "products"]
+    compiler = any(map(shutil.which, (os.environ.get("CXX", "c++"), "g++", "clang++")))
+    return [name for name in SIDES if name != "compiled" or compiler]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--size", action="append", type=lambda text: Size(*map(int, text.split(","))))
+    parser.add_argument("--turns", type=int, default=15)
+    parser.add_argument("--steps", type=int, help="in each turn (default: as many as take about half a second)")
+    parser.add_argument("--sides", type=lambda text: text.split(","), help=f"some of {','.join(SIDES)}")
+    parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.side:
+        return serve(options.side, options.size[0])
+    print(machine())
+    names = options.sides or available()
+    for size in options.size or SIZES:
+        work = size.layers * size.batch * size.length * size.width**2
+        report(size, compare(size, names, options.turns, options.steps or max(3, math.ceil(1e9 / work))))
+
+
+if __name__ == "__main__":
+    main()
