@@ -118,12 +118,12 @@ def train_ngram(
 
         add-k         direct = c(hw) / (c(h) + kV),      back = kV / (c(h) + kV),  to 1/V at once      (5.13)
         Witten–Bell   direct = c(hw) / (c(h) + t(h)),    back = t(h) / (c(h) + t(h))                   (5.14)
-        Kneser–Ney    direct = max(c(hw) − D, 0) / c(h), back = D t(h) / c(h),  D = n₁ / (n₁ + 2n₂)    (5.15)
+        Kneser–Ney    direct = max(c(hw) − δ, 0) / c(h), back = δ t(h) / c(h),  δ = n₁ / (n₁ + 2n₂)    (5.15)
 
     ids: (T,) int   vocabulary_size: V, by default the largest id + 1   smoothing: one of the three   add: k of add-k
 
     c counts, t(h) is the number of different tokens that followed h, n₁ and n₂ are the numbers of k-grams counted once
-    and twice (D is ½ where one of them is 0). Below the highest level Kneser–Ney does not count how often a k-gram
+    and twice (δ is ½ where one of them is 0). Below the highest level Kneser–Ney does not count how often a k-gram
     occurs, but after how many different tokens: "Francisco" is frequent, yet follows little else than "San".
     Raises: ValueError for an empty text, n < 1, an unknown smoothing, or a negative k.
     Source: 002, n-gram models; Witten and Bell 1991; Kneser and Ney 1995; Chen and Goodman 1999.
