@@ -36,12 +36,13 @@ CONFIGS = {
     "llama one key head": llama_config(
         **SIZES, hidden=12, kv_heads=1, head_width=6, rope_scaling="linear", rope_factor=2.0
     ),
+    "llama, stretched by YaRN": llama_config(**SIZES, hidden=12, rope_scaling="yarn", rope_factor=4.0),
     "mixtral": mixtral_config(**SIZES, hidden=12, kv_heads=2, experts=3),
     "bert": bert_config(**SIZES, hidden=12),
     "bert without head": bert_config(**SIZES, hidden=12, head_transform=False, segments=1),
     "bert untied": bert_config(**SIZES, hidden=12, tied=False),
 }
-KINDS = {name: name.split()[0] for name in CONFIGS}
+KINDS = {name: name.replace(",", "").split()[0] for name in CONFIGS}
 
 
 def some(config, dtype=np.float64, seed=0):
@@ -270,6 +271,8 @@ def test_a_head_of_bert_is_there_whole_or_not_at_all(left):
         ("llama", {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "rotary positions .*llama3"),
         ("llama", {"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "rotary positions .*dynamic"),
         ("llama", {"rope_scaling": {"type": "linear"}}, "rotary positions"),
+        ("llama", {"rope_scaling": {"type": "yarn", "factor": 2.0, "beta_fast": 16}}, "rotary positions .*beta_fast"),
+        ("llama", {"rope_scaling": {"type": "yarn", "factor": 2.0, "attention_factor": 1}}, "rotary positions"),
         ("llama", {"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "rotary positions"),
         ("mixtral", {"sliding_window": 4}, "sliding_window of 4 tokens"),
         ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type='relative_key'"),
@@ -287,6 +290,11 @@ def test_settings_that_our_model_does_not_have_are_refused(name, settings, messa
     [
         ("llama", {"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}, "rope_base", 5e5),
         ("llama", {"rope_scaling": {"type": "linear", "factor": 4.0}}, "rope_factor", 4.0),
+        ("llama", {"rope_scaling": {"type": "yarn", "factor": 4.0, "beta_fast": 32}}, "rope_scaling", "yarn"),
+        (
+            "llama", {"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 3}},
+            "context", 3,
+        ),
         ("llama", {"num_key_value_heads": None}, "kv_heads", 4),
         ("llama", {"head_dim": None}, "head_width", 2),
         ("llama", {"rms_norm_eps": None}, "norm_epsilon", 1e-6),
@@ -307,7 +315,7 @@ def test_settings_in_their_several_spellings_are_read(name, settings, field, val
     [
         (llama_config(**SIZES, pairing="adjacent"), r"llama .* cannot express pairing='adjacent' \(it has 'half'\)"),
         (llama_config(**SIZES, bias=True), "bias=True"),
-        (llama_config(**SIZES, rope_scaling="yarn", rope_factor=2.0), "rope_scaling='yarn'"),
+        (llama_config(**SIZES, rope_scaling="ntk", rope_factor=2.0), "rope_scaling='ntk'"),
         (gpt2_config(**SIZES, positions="alibi"), "gpt2 .* positions='alibi'"),
         (gpt2_config(**SIZES, norm_order="post"), "norm_order='post'"),
         (gpt2_config(**SIZES, head_width=4), "cannot express head_width=4"),

@@ -244,6 +244,18 @@ def test_intermediates_are_recorded_under_their_names_and_change_nothing():
     np.testing.assert_array_equal(record["logits"], logits)
 
 
+def test_yarn_sharpens_the_scores_of_a_stretched_context():
+    plain, stretched = (llama_config(**SIZES, rope_scaling=kind, rope_factor=8.0) for kind in ("linear", "yarn"))
+    assert plain.score_scale == pytest.approx(1 / np.sqrt(2))
+    assert stretched.score_scale == pytest.approx((1 + 0.1 * np.log(8)) ** 2 / np.sqrt(2))
+    model, record = Transformer(stretched), {}
+    params = ml.tree_map(lambda w: 10 * w, model.init(np.random.default_rng(0)))
+    model(params, TOKENS, record=record)
+    scores = record["blocks.0.attention.query"] @ record["blocks.0.attention.key"].swapaxes(-1, -2)
+    weights = ml.softmax(np.where(ml.causal_mask(5), scores * stretched.score_scale, -np.inf))
+    np.testing.assert_allclose(record["blocks.0.attention.weights"], weights, atol=1e-12)
+
+
 def test_an_expert_works_only_on_the_tokens_it_was_given():
     experts = [{"up": rng.normal(size=(4, 6)), "down": rng.normal(size=(6, 4))} for _ in range(3)]
     params = {"router": rng.normal(size=(4, 3)), "experts": experts}

@@ -37,7 +37,7 @@ def merge_heads(x):
 
 def multi_head_attention(
     x, params, *, heads: int, kv_heads: int | None = None,
-    context=None, mask=None, bias=None, angles=None, pairing="half", record=None, cache=None,
+    context=None, mask=None, bias=None, angles=None, pairing="half", scale=None, record=None, cache=None,
 ):  # fmt: skip
     """Multi-head attention with learned projections.
 
@@ -48,6 +48,7 @@ def multi_head_attention(
 
     With `kv_heads` G < H, groups of H/G query heads share a key and value head (grouped-query attention; multi-query
     for G = 1), which makes the cache of keys and values H/G times smaller. `angles` rotates queries and keys (RoPE).
+    `scale` replaces 1/√K.
     `record(name, value)`, if given, is told "query", "key", "value" and "weights", each with a head axis.
     `cache(key, value)`, if given, is handed the keys and values of x and returns them with those of all tokens before,
     (..., G, S, K); `mask` and `bias` then are (..., T, S).
@@ -75,9 +76,10 @@ def multi_head_attention(
         query = query.reshape(*query.shape[:-3], kv_heads, groups, *query.shape[-2:])  # (..., G, H/G, T, K)
         key, value = (p.reshape(*p.shape[:-2], 1, *p.shape[-2:]) for p in (key, value))  # (..., G, 1, S, K)
         mask, bias = (m if m is None or m.ndim < 3 else _grouped(m, kv_heads, groups) for m in (mask, bias))
-    mixed = attention(query, key, value, mask, bias)
+    mixed = attention(query, key, value, mask, bias, scale=scale)
     if record is not None:
-        parts = {"query": query, "key": key, "value": value, "weights": attention_weights(query, key, mask, bias)}
+        weights = attention_weights(query, key, mask, bias, scale=scale)
+        parts = {"query": query, "key": key, "value": value, "weights": weights}
         for name, part in parts.items():
             record(name, part if groups == 1 else part.reshape(*part.shape[:-4], -1, *part.shape[-2:]))
     if groups > 1:

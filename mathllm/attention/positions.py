@@ -37,7 +37,8 @@ def rotary_angles(
       "linear":  t/factor (every wavelength stretched alike),
       "ntk":     base · factor^(d/(d−2)) (slow pairs stretched, fast ones kept),
       "yarn":    stretched where a pair turns less than once in the `trained` length, kept where it turns 32 times,
-                 a mixture between (the paper's factor (1 + 0.1 ln factor)² on the scores is no matter of angles).
+                 and from the one to the other a little more with each pair, as in the authors' code (their factor
+                 (1 + 0.1 ln factor)² on the scores is no matter of angles: see `Config.score_scale`).
 
     positions: (T,)   width: d, even   ->   (T, d/2)
 
@@ -55,9 +56,10 @@ def rotary_angles(
     elif scaling == "ntk":
         frequencies = _frequencies(width, base * factor ** (width / max(width - 2, 1)))
     elif scaling == "yarn":
-        turns = trained * frequencies / (2 * np.pi)
-        kept = np.clip((turns - 1) / (32 - 1), 0, 1)
-        frequencies = kept * frequencies + (1 - kept) * frequencies / factor
+        kept, stretched = (width * np.log(trained / (2 * np.pi * turns)) / (2 * np.log(base)) for turns in (32, 1))
+        kept, stretched = max(np.floor(kept), 0), min(np.ceil(stretched), width - 1)  # numbers of pairs
+        share = np.clip((np.arange(width // 2) - kept) / max(stretched - kept, 1e-3), 0, 1)
+        frequencies = (1 - share) * frequencies + share * frequencies / factor
     elif scaling is not None:
         raise ValueError(f"unknown scaling {scaling!r}{suggest(scaling, ['linear', 'ntk', 'yarn'])}")
     return np.asarray(positions)[:, None] * frequencies

@@ -8,6 +8,7 @@ that loads gives the numbers of the original.
 
 import dataclasses
 import json
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -113,6 +114,11 @@ _ONLY = {  # settings that our model knows one value of
     "mixtral": {"attention_bias": False},
     "bert": {"is_decoder": False, "add_cross_attention": False, "position_embedding_type": "absolute"},
 }
+_ROPE_SCALINGS = ("linear", "yarn")
+_ROPE_FIXED = {  # settings of rotary positions that our model knows one value of
+    "partial_rotary_factor": 1.0, "beta_fast": 32, "beta_slow": 1, "truncate": True, "mscale": None,
+    "mscale_all_dim": None,
+}  # fmt: skip
 _ACTIVATIONS = {
     "gelu_new": "gelu_tanh", "gelu": "gelu", "relu": "relu", "silu": "silu",
     "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "swish": "silu",
@@ -241,11 +247,14 @@ def to_hf_config(config: Config) -> dict:
             "attention_probs_dropout_prob": 0.0,
         }  # fmt: skip
     elif kind != "gpt2":
-        linear = {"rope_type": "linear", "factor": c.rope_factor}
+        rope = {"rope_type": c.rope_scaling, "factor": c.rope_factor}
+        if c.rope_scaling == "yarn":
+            rope |= {"original_max_position_embeddings": c.context}
+            table |= {"max_position_embeddings": round(c.context * c.rope_factor)}
         table |= {
             "architectures": [f"{kind.capitalize()}ForCausalLM"], "num_key_value_heads": c.kv_heads,
             "head_dim": c.head_width, "rms_norm_eps": c.norm_epsilon, "rope_theta": c.rope_base,
-            "rope_scaling": linear if c.rope_scaling == "linear" else None, "attention_bias": False,
+            "rope_scaling": rope if c.rope_scaling in _ROPE_SCALINGS else None, "attention_bias": False,
         }  # fmt: skip
         experts = {"num_local_experts": c.experts, "num_experts_per_tok": c.experts_used, "sliding_window": None}
         table |= experts if kind == "mixtral" else {"mlp_bias": False}
@@ -422,10 +431,11 @@ def _bert_sizes(given, head):
 
 def _llama_sizes(given, *, context=2048, kv_heads=None, epsilon=1e-6, base=1e4):
     sizes = _hidden_sizes(given, "silu", tied=False)
-    context = given.get("max_position_embeddings", context)
+    rotary = _rotary(given, base)
+    context = rotary.pop("context", None) or given.get("max_position_embeddings", context)
     if given.get("sliding_window", context) < context:
         raise ValueError(f"from_hf() does not support a sliding_window of {given['sliding_window']} tokens")
-    return sizes | _rotary(given, base) | {
+    return sizes | rotary | {
         "context": context, "kv_heads": given.get("num_key_value_heads", kv_heads or sizes["heads"]),
         "head_width": given.get("head_dim", sizes["width"] // sizes["heads"]),
         "norm_epsilon": given.get("rms_norm_eps", epsilon),
@@ -459,10 +469,15 @@ def _rotary(given, base):
     """The base and scaling of rotary positions; newer files keep both in `rope_parameters`."""
     rope = given.get("rope_parameters") or given.get("rope_scaling") or {}
     kind = rope.get("rope_type", rope.get("type", "default"))
-    known = kind == "default" or (kind == "linear" and "factor" in rope)
-    if not known or rope.get("partial_rotary_factor", 1.0) != 1.0:
-        raise ValueError(f"from_hf() does not support the rotary positions {dict(rope)}; it knows default and linear")
-    scaling = {"rope_scaling": "linear", "rope_factor": rope["factor"]} if kind == "linear" else {}
+    known = kind == "default" or (kind in _ROPE_SCALINGS and "factor" in rope)
+    sharper = {"attention_factor": 1 + 0.1 * math.log(rope["factor"])} if known and kind == "yarn" else {}
+    fixed = _ROPE_FIXED | sharper
+    if not known or any(rope.get(name) not in (None, value) for name, value in fixed.items()):
+        known = f"default, {' and '.join(_ROPE_SCALINGS)}"
+        raise ValueError(f"from_hf() does not support the rotary positions {dict(rope)}; it knows {known}")
+    scaling = {} if kind == "default" else {"rope_scaling": kind, "rope_factor": rope["factor"]}
+    if kind == "yarn":  # our context is the one it was trained with
+        scaling |= {"context": rope.get("original_max_position_embeddings")}
     return {"rope_base": rope.get("rope_theta", given.get("rope_theta", base))} | scaling
 
 

@@ -1,5 +1,6 @@
 """Everything that tells one transformer from another, in one record."""
 
+import math
 from dataclasses import dataclass
 
 from ..errors import suggest
@@ -61,6 +62,17 @@ class Config:
     segments: int = 0
     embedding_norm: bool = False
     head_transform: bool = False
+
+    @property
+    def score_scale(self) -> float:
+        """What scores are multiplied by before the softmax: 1/√K, and sharpened for a context that YaRN stretches.
+
+            (1 + 0.1 ln factor)² / √K                                               (12.15)
+
+        Source: Peng et al. 2023, eq. 22.
+        """
+        sharper = (1 + 0.1 * math.log(self.rope_factor)) ** 2 if self.rope_scaling == "yarn" else 1.0
+        return sharper / math.sqrt(self.head_width)
 
     def __post_init__(self):
         defaults = {"kv_heads": self.heads, "head_width": self.width // max(self.heads, 1), "hidden": 4 * self.width}

@@ -243,7 +243,7 @@ class Transformer:
         if c.positions == "rotary":
             scaling = {"scaling": c.rope_scaling, "factor": c.rope_factor, "trained": c.context}
             options |= {"angles": rotary_angles(np.arange(past, past + length), c.head_width, c.rope_base, **scaling)}
-            options |= {"pairing": c.pairing}
+            options |= {"pairing": c.pairing, "scale": c.score_scale}
         if c.positions == "alibi":
             options |= {"bias": alibi_bias(c.heads, length, keys)}
         cross = {"heads": c.heads, "kv_heads": c.kv_heads, "mask": memory_mask, "context": memory}

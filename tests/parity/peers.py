@@ -158,10 +158,14 @@ MODELS = {
     "LLaMA, RoPE stretched": lambda: llama(
         rope={"rope_type": "linear", "factor": 4.0}, rope_scaling="linear", rope_factor=4.0
     ),
+    "LLaMA, RoPE stretched by YaRN": lambda: llama(
+        rope={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": CONTEXT},
+        rope_scaling="yarn", rope_factor=4.0,
+    ),
     "Mixtral": mixtral,
     "Mixtral, one expert": lambda: mixtral(used=1),
     "BERT": bert,
-}
+}  # fmt: skip
 
 
 def fresh(peer, seed=0):

@@ -232,3 +232,19 @@ def test_angles_of_a_longer_context_are_those_of_transformers(agree, casts):
         frequencies, _ = ROPE_INIT_FUNCTIONS[kind](config, device="cpu", seq_len=64 * 7 // 4)
         angles = ml.rotary_angles([1], WIDTH // HEADS, scaling=ours, factor=4.0)[0]
         agree(title(f"rotary_angles, {ours}", casts), "value, float64", angles, frequencies.double(), within=within)
+
+
+@pytest.mark.parametrize(("trained", "base"), [(64, 1e4), (4096, 1e4), (32768, 1e6)])
+def test_yarn_keeps_and_stretches_the_pairs_that_transformers_keeps_and_stretches(agree, casts, trained, base):
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    rope = {"rope_type": "yarn", "factor": 8.0, "rope_theta": base, "original_max_position_embeddings": trained}
+    config = transformers.LlamaConfig(
+        hidden_size=128, num_attention_heads=2, max_position_embeddings=8 * trained, rope_parameters=rope
+    )
+    frequencies, factor = ROPE_INIT_FUNCTIONS["yarn"](config, device="cpu")
+    angles = ml.rotary_angles([1], 64, base, scaling="yarn", factor=8.0, trained=trained)[0]
+    within = FLOAT32 if casts == "as it is" else 1e-12
+    agree(title("rotary_angles, yarn", casts), "value, float64", angles, frequencies.double(), within=within)
+    ours = ml.llama_config(width=128, heads=2, rope_scaling="yarn", rope_factor=8.0)
+    assert ours.score_scale * np.sqrt(64) == pytest.approx(factor**2)
