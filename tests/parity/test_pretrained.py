@@ -1,6 +1,8 @@
 """The real models: SmolLM2 and MiniLM, read by us and, from the same files, by transformers."""
 
 import functools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -78,6 +80,14 @@ def test_smollm2_gives_the_same_logits_and_the_same_twenty_tokens(agree, peer, t
     end = tokenizer.special_tokens["<|im_end|>"]
     ours = ml.generate(model, params, tokens, max_new_tokens=20, eos_token_id=end)
     assert ours.tolist() == answer.tolist()
+
+
+def test_the_book_quotes_the_scores_that_transformers_gives(peer):
+    text = (Path(__file__).parents[2] / "book" / "12_transformer.md").read_text(encoding="utf-8")
+    quoted = re.search(r"with the scores ([\d.]+), ([\d.]+), ([\d.]+) and ([\d.]+)\.", text).groups()
+    with torch.no_grad():
+        logits = peer[0](torch.tensor([smollm2.load_tokenizer().encode(TEXTS[0])])).logits[0, -1]
+    assert [f"{score:.2f}" for score in logits.topk(4).values.tolist()] == list(quoted)
 
 
 def test_minilm_embeds_sentences_as_transformers_does(needs, agree):
