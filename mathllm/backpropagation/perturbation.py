@@ -27,7 +27,7 @@ def perturbation_gradient(loss: Callable, x, *, central: bool = False, h: float 
         forward   [L(x + h eᵢ) − L(x)] / h                   n + 1 passes, error ∝ h      (11.19)
         central   [L(x + h eᵢ) − L(x − h eᵢ)] / 2h           2n passes, error ∝ h²
 
-    loss: one number at each place   x: any shape   h: by default √ε, and what (8.3) takes   ->   gradient, passes
+    loss: one number at each place   x: any shape   h: by default √ε, and what (8.4) takes   ->   gradient, passes
 
     Document 001 counts n passes: it leaves out the loss at x itself (erratum B19).
     Raises: ValueError for a step that is not positive, or a loss that is not finite.

@@ -37,7 +37,7 @@ def secant_slope(function: Callable, x, h):
 def numerical_derivative(function: Callable, x, *, h: float | None = None):
     """Derivative of a function of one number, from a step to each side.
 
-        f′(x) ≈ [f(x + h) − f(x − h)] / 2h,      error ∝ h²                         (8.2)
+        f′(x) ≈ [f(x + h) − f(x − h)] / 2h,      error ∝ h²                         (8.3)
 
     x: a number, or an array that `function` treats entry by entry   ->   the same shape
     h: the step; by default ∛ε · max(1, |x|), with the rounding error ε = 2·10⁻¹⁶
@@ -56,7 +56,7 @@ def numerical_derivative(function: Callable, x, *, h: float | None = None):
 def numerical_gradient(function: Callable, x, *, h: float | None = None) -> np.ndarray:
     """All partial derivatives of a scalar function: nudge one entry at a time, hold the others still.
 
-        ∇f = [∂f/∂x₁, …, ∂f/∂xₙ],      ∂f/∂xᵢ ≈ [f(x + h eᵢ) − f(x − h eᵢ)] / 2h    (8.3)
+        ∇f = [∂f/∂x₁, …, ∂f/∂xₙ],      ∂f/∂xᵢ ≈ [f(x + h eᵢ) − f(x − h eᵢ)] / 2h    (8.4)
 
     x: any shape   ->   ∇f: the same shape. It takes two evaluations for each entry; a pullback takes one pass for all.
 
@@ -75,7 +75,7 @@ def numerical_gradient(function: Callable, x, *, h: float | None = None) -> np.n
 def numerical_jacobian(function: Callable, x, *, h: float | None = None) -> np.ndarray:
     """How every entry of the value changes with every entry of the argument.
 
-        Jᵢⱼ = ∂fᵢ/∂xⱼ ≈ [fᵢ(x + h eⱼ) − fᵢ(x − h eⱼ)] / 2h                          (8.4)
+        Jᵢⱼ = ∂fᵢ/∂xⱼ ≈ [fᵢ(x + h eⱼ) − fᵢ(x − h eⱼ)] / 2h                          (8.5)
 
     x: (n,)   f(x): (m,)   ->   J: (m, n); for other shapes the axes of f(x), then the axes of x
 
@@ -93,7 +93,7 @@ def numerical_jacobian(function: Callable, x, *, h: float | None = None) -> np.n
 def numerical_hessian(function: Callable, x, *, h: float | None = None) -> np.ndarray:
     """All second derivatives of a scalar function: how its gradient changes.
 
-        Hᵢⱼ = ∂²f / (∂xᵢ ∂xⱼ) = Hⱼᵢ                                                 (8.5)
+        Hᵢⱼ = ∂²f / (∂xᵢ ∂xⱼ) = Hⱼᵢ                                                 (8.7)
 
     x: (n,)   ->   H: (n, n), symmetric. h: by default ε^¼ · max(1, |xᵢ|); seven digits or so are right.
 

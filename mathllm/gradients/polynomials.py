@@ -6,7 +6,7 @@ import ast
 def partial_derivative(polynomial: str, variable: str) -> str:
     """The derivative of a polynomial in one of its variables, all others held constant.
 
-        ∂(c xᵃ yᵇ)/∂x = c a xᵃ⁻¹ yᵇ,      term by term                              (8.7)
+        ∂(c xᵃ yᵇ)/∂x = c a xᵃ⁻¹ yᵇ,      term by term                              (8.2)
 
     polynomial: written as in Python, with + − * ** and brackets   ->   the same, higher powers first
 

@@ -11,18 +11,28 @@ import importlib
 
 __all__ = [
     "AngleCosine",
+    "AttentionStepper",
     "BetaBelief",
+    "GridDeformation",
     "ParameterCalculator",
+    "RotaryPair",
+    "SecantTangent",
     "SoftmaxBars",
+    "TwoDistributions",
     "VectorLength",
     "WordMap",
 ]
 
 _MODULES = {
     "AngleCosine": "angle_cosine",
+    "AttentionStepper": "attention_stepper",
     "BetaBelief": "beta_belief",
+    "GridDeformation": "grid_deformation",
     "ParameterCalculator": "parameter_calculator",
+    "RotaryPair": "rotary_pair",
+    "SecantTangent": "secant_tangent",
     "SoftmaxBars": "softmax_bars",
+    "TwoDistributions": "two_distributions",
     "VectorLength": "vector_length",
     "WordMap": "word_map",
 }
