@@ -244,6 +244,35 @@ def test_intermediates_are_recorded_under_their_names_and_change_nothing():
     np.testing.assert_array_equal(record["logits"], logits)
 
 
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_intermediate_has_a_name_and_fits_to_the_others(name):
+    model, params, options = model_of(name)
+    c, record = model.config, {}
+    logits = model(params, TOKENS, record=record, **options)
+    np.testing.assert_array_equal(record["logits"], logits)
+    for n, block in enumerate(params["blocks"]):
+        for attention in ["attention"] + ["cross_attention"] * bool(c.encoder_layers):
+            part = {kind: record[f"blocks.{n}.{attention}.{kind}"] for kind in ("weights", "value", "mixed", "output")}
+            assert part["weights"].shape == (2, c.heads, 5, 5)
+            value = np.repeat(part["value"], c.heads // c.kv_heads, axis=1)
+            np.testing.assert_allclose(part["mixed"], part["weights"] @ value, atol=1e-12)
+            output = ml.merge_heads(part["mixed"]) @ block[attention]["output"]
+            np.testing.assert_allclose(output + block[attention].get("output_bias", 0), part["output"], atol=1e-12)
+        network = block["feed_forward"]
+        if c.experts:
+            shares = record[f"blocks.{n}.feed_forward.shares"]
+            np.testing.assert_allclose(shares.sum(axis=-1), 1)
+            assert np.all(np.sum(shares > 0, axis=-1) == c.experts_used)
+        else:
+            written = record[f"blocks.{n}.feed_forward.hidden"] @ network["down"] + network.get("down_bias", 0)
+            np.testing.assert_allclose(written, record[f"blocks.{n}.feed_forward.output"], atol=1e-12)
+    if c.encoder_layers:
+        read = record["encoder.final_norm"]
+        assert read.shape == record["encoder.1.output"].shape == (2, 5, c.width)
+        key = ml.split_heads(read @ params["blocks"][0]["cross_attention"]["key"], c.heads)
+        np.testing.assert_allclose(record["blocks.0.cross_attention.key"], key, atol=1e-12)
+
+
 def test_yarn_sharpens_the_scores_of_a_stretched_context():
     plain, stretched = (llama_config(**SIZES, rope_scaling=kind, rope_factor=8.0) for kind in ("linear", "yarn"))
     assert plain.score_scale == pytest.approx(1 / np.sqrt(2))

@@ -49,7 +49,7 @@ def multi_head_attention(
     With `kv_heads` G < H, groups of H/G query heads share a key and value head (grouped-query attention; multi-query
     for G = 1), which makes the cache of keys and values H/G times smaller. `angles` rotates queries and keys (RoPE).
     `scale` replaces 1/√K.
-    `record(name, value)`, if given, is told "query", "key", "value" and "weights", each with a head axis.
+    `record(name, value)`, if given, is told "query", "key", "value", "weights" and "mixed", each with a head axis.
     `cache(key, value)`, if given, is handed the keys and values of x and returns them with those of all tokens before,
     (..., G, S, K); `mask` and `bias` then are (..., T, S).
     Raises: ShapeError if the sizes do not fit.
@@ -79,7 +79,7 @@ def multi_head_attention(
     mixed = attention(query, key, value, mask, bias, scale=scale)
     if record is not None:
         weights = attention_weights(query, key, mask, bias, scale=scale)
-        parts = {"query": query, "key": key, "value": value, "weights": weights}
+        parts = {"query": query, "key": key, "value": value, "weights": weights, "mixed": mixed}
         for name, part in parts.items():
             record(name, part if groups == 1 else part.reshape(*part.shape[:-4], -1, *part.shape[-2:]))
     if groups > 1:

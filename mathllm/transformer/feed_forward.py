@@ -10,7 +10,7 @@ from ..softmax import softmax
 _ACTIVATIONS = {"gelu": gelu, "gelu_tanh": gelu_tanh, "relu": relu, "silu": silu}
 
 
-def feed_forward(x, params, *, activation: str = "gelu_tanh"):
+def feed_forward(x, params, *, activation: str = "gelu_tanh", record=None):
     """The position-wise network: widen, bend, narrow; with a gate if the parameters have one.
 
         y = φ(x W_up + b) W_down + b'          or          (φ(x W_gate) ∘ x W_up) W_down (12.6)
@@ -18,6 +18,7 @@ def feed_forward(x, params, *, activation: str = "gelu_tanh"):
     x: (..., D)   params: {"up": (D, F), "down": (F, D)}, optionally "gate": (D, F), "up_bias", "down_bias"
     ->   (..., D)
 
+    `record(name, value)`, if given, is told "hidden": the activations of the neurons, (..., F).
     Raises: ValueError for an unknown activation.
     Source: 001, §8.1; 000, step 3; Shazeer 2020.
 
@@ -30,17 +31,20 @@ def feed_forward(x, params, *, activation: str = "gelu_tanh"):
     if "up_bias" in params:
         up = up + params["up_bias"]
     bent = _ACTIVATIONS[activation](x @ params["gate"]) * up if "gate" in params else _ACTIVATIONS[activation](up)
+    if record is not None:
+        record("hidden", bent)
     y = bent @ params["down"]
     return y + params["down_bias"] if "down_bias" in params else y
 
 
-def mixture_of_experts(x, params, *, used: int = 2, activation: str = "silu"):
+def mixture_of_experts(x, params, *, used: int = 2, activation: str = "silu", record=None):
     """A router sends each token to the `used` experts with the highest scores, and mixes what they answer.
 
         g = softmax over the top-k of x W_r,      y = Σ_(e in top-k) g_e · FFN_e(x) (12.14)
 
     x: (..., D)   params: {"router": (D, E), "experts": [E times the parameters of `feed_forward`]}   ->   (..., D)
 
+    `record(name, value)`, if given, is told "shares": g, (..., E), zero for the experts that are not asked.
     Raises: ShapeError if `used` is not in 1 … E.
     Source: 004, knowledge stack; Jiang et al. 2024, §2.1.
 
@@ -58,6 +62,8 @@ def mixture_of_experts(x, params, *, used: int = 2, activation: str = "silu"):
     chosen = np.zeros(values.shape, bool)
     np.put_along_axis(chosen, np.argsort(-values, axis=-1, kind="stable")[:, :used], True, axis=-1)
     shares = softmax(scores + np.where(chosen, 0, -np.inf).astype(values.dtype))
+    if record is not None:
+        record("shares", shares.reshape(*x.shape[:-1], len(experts)))
     y = tokens * 0
     for number, expert in enumerate(experts):
         rows = np.flatnonzero(chosen[:, number])

@@ -120,8 +120,9 @@ class Transformer:
         source, source_mask: (B, S), for a model with an encoder   ->   logits: (B, T, V)
 
         `record`, an empty dictionary, is filled with every intermediate under its name: "embeddings",
-        "blocks.0.attention.weights" (B, H, T, T), "blocks.0.attention.output", "blocks.0.feed_forward.output",
-        "blocks.0.output", "final_norm", "logits". Without it nothing is kept.
+        "blocks.0.attention.weights" (B, H, T, T), "blocks.0.attention.output", "blocks.0.feed_forward.hidden",
+        "blocks.0.feed_forward.output", "blocks.0.output", "final_norm", "logits", and so on; those of an encoder begin
+        with "encoder.", as in "encoder.0.output". Without it nothing is kept.
 
         `replace` maps such names, of what is (B, T, D), to arrays or to functions of the value: the run goes on with
         those instead.
@@ -156,13 +157,14 @@ class Transformer:
         if self.config.encoder_layers and memory is None:
             if source is None:
                 raise ValueError("this model has an encoder: give it source=tokens of the text to read")
-            memory, memory_mask = self._encode(params, self._checked(source), source_mask)
+            memory, memory_mask = self._encode(params, self._checked(source), source_mask, _Recorder(record))
         x = self._embed(params, tokens, segments, self._positions(tokens, attention_mask, cache))
         if cache is not None:
             cache.source = memory, memory_mask
         keep = _Recorder(record, replace=self._replaceable(replace))
         x = keep("embeddings", x)
-        x = self._blocks(params["blocks"], x, attention_mask, self.config.causal, keep, memory, memory_mask, cache)
+        inside = keep.under("blocks.")
+        x = self._blocks(params["blocks"], x, attention_mask, self.config.causal, inside, memory, memory_mask, cache)
         if "final_norm" in params:
             x = self._norm(x, params["final_norm"])
         return keep("final_norm", x)
@@ -221,11 +223,12 @@ class Transformer:
             x = x + embedding(params["segments"], np.zeros_like(tokens) if segments is None else np.asarray(segments))
         return self._norm(x, params["embedding_norm"]) if c.embedding_norm else x
 
-    def _encode(self, params, source, source_mask):
+    def _encode(self, params, source, source_mask, keep):
         x = self._embed(params, source, None, self._positions(source, source_mask))
-        x = self._blocks(params["encoder"], x, source_mask, False, _Recorder(None))
+        keep("encoder.embeddings", x)
+        x = self._blocks(params["encoder"], x, source_mask, False, keep.under("encoder."))
         mask = None if source_mask is None else padding_mask(source_mask)
-        return self._norm(x, params["encoder_norm"]), mask
+        return keep("encoder.final_norm", self._norm(x, params["encoder_norm"])), mask
 
     def _blocks(self, blocks, x, attention_mask, causal, keep, memory=None, memory_mask=None, cache=None):
         c, length = self.config, x.shape[1]
@@ -250,25 +253,27 @@ class Transformer:
         for number, block in enumerate(blocks):
             if cache is not None:
                 options["cache"] = cache.layer(number)
-            x = self._block(x, block, options, cross, keep.under(f"blocks.{number}."))
+            x = self._block(x, block, options, cross, keep.under(f"{number}."))
         return x
 
     def _block(self, x, block, options, cross, keep):
         """One block: tokens talk (attention), then each thinks (feed-forward), each time added to what was there."""
         c = self.config
 
+        def recorder(name):
+            return keep.under(f"{name}.") if keep.record is not None else None
+
         def attend(h):
-            record = keep.under("attention.") if keep.record is not None else None
-            return multi_head_attention(h, block["attention"], record=record, **options)
+            return multi_head_attention(h, block["attention"], record=recorder("attention"), **options)
 
         def attend_to_source(h):
-            record = keep.under("cross_attention.") if keep.record is not None else None
-            return multi_head_attention(h, block["cross_attention"], record=record, **cross)
+            return multi_head_attention(h, block["cross_attention"], record=recorder("cross_attention"), **cross)
 
         def think(h):
+            choices = {"activation": c.activation, "record": recorder("feed_forward")}
             if c.experts:
-                return mixture_of_experts(h, block["feed_forward"], used=c.experts_used, activation=c.activation)
-            return feed_forward(h, block["feed_forward"], activation=c.activation)
+                return mixture_of_experts(h, block["feed_forward"], used=c.experts_used, **choices)
+            return feed_forward(h, block["feed_forward"], **choices)
 
         x = self._sublayer(x, block["attention_norm"], attend, keep, "attention")
         if "cross_attention" in block:
