@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import mathllm as ml
 from mathllm import reference
@@ -86,6 +88,91 @@ def test_a_reward_model_recovers_the_differences_that_made_the_preferences():
         slope = ml.grad(lambda r: -(ml.log_sigmoid(r[pairs[:, 0]] - r[pairs[:, 1]]) * share).sum())(reward)
         reward = reward - 0.2 * slope
     np.testing.assert_allclose(reward - reward[0], truth - truth[0], atol=1e-3)
+
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@given(seeds, st.floats(0.01, 5))
+def test_preferences_do_not_see_what_both_answers_share(seed, beta):
+    """The prompt's normaliser cancels: a constant added to both answers of policy or reference changes nothing."""
+    draw = np.random.default_rng(seed)
+    policy_w, policy_l, old_w, old_l, shift = draw.normal(size=(5, 4))
+    for loss in (dpo_loss, ipo_loss):
+        expected = loss(policy_w, policy_l, old_w, old_l, beta=beta)
+        assert loss(policy_w + shift, policy_l + shift, old_w, old_l, beta=beta) == pytest.approx(expected)
+        assert loss(policy_w, policy_l, old_w - shift, old_l - shift, beta=beta) == pytest.approx(expected)
+
+
+@given(seeds)
+def test_two_judgements_of_a_pair_are_certain_to_be_one_or_the_other(seed):
+    chosen, rejected = np.random.default_rng(seed).normal(0, 3, size=(2, 1))
+    both = np.exp(-bradley_terry_loss(chosen, rejected)) + np.exp(-bradley_terry_loss(rejected, chosen))
+    assert both == pytest.approx(1)
+
+
+@given(seeds, st.floats(0.05, 0.9))
+def test_clipping_only_takes_gains_away_and_nothing_near_the_old_policy(seed, epsilon):
+    draw = np.random.default_rng(seed)
+    ratio, advantage = np.exp(draw.normal(size=20)), draw.normal(size=20)
+    clipped = clipped_surrogate(ratio, advantage, epsilon=epsilon)
+    assert np.all(clipped <= ratio * advantage)
+    near = np.abs(ratio - 1) < epsilon
+    np.testing.assert_array_equal(clipped[near], (ratio * advantage)[near])
+    assert np.all(clipped <= (1 + epsilon) * np.abs(advantage) + 1e-12)  # the most that can be gained
+
+
+@given(seeds, st.integers(1, 9), st.floats(0, 1))
+def test_with_full_decay_advantages_are_returns_minus_values(seed, steps, discount):
+    rewards, values = np.random.default_rng(seed).normal(size=(2, steps))
+    returns = [sum(discount**k * r for k, r in enumerate(rewards[t:])) for t in range(steps)]
+    np.testing.assert_allclose(advantages(rewards, values, discount=discount, decay=1.0), returns - values, atol=1e-12)
+
+
+@given(seeds, st.integers(2, 6), st.floats(0.05, 20))
+def test_a_higher_reward_never_makes_an_outcome_less_likely(seed, outcomes, beta):
+    draw = np.random.default_rng(seed)
+    reference, reward = draw.dirichlet(np.ones(outcomes)), draw.normal(size=outcomes)
+    policy = kl_optimal_policy(reference, reward, beta=beta)
+    assert policy.sum() == pytest.approx(1)
+    order = np.argsort(reward)
+    gains = np.log(np.maximum(policy, 1e-300) / reference)[order]
+    assert np.all(np.diff(gains) >= -1e-9)
+
+
+@pytest.mark.parametrize("size", [1e4, -1e4])
+def test_log_probabilities_of_ten_thousand_give_finite_losses_and_gradients(size):
+    far = np.array([size, 0.0])
+    near = np.zeros(2)
+    for loss in (
+        lambda p: dpo_loss(p, near, near, near),
+        lambda p: ipo_loss(p, near, near, near),
+        lambda p: bradley_terry_loss(p, near),
+        lambda p: kto_loss(p, near, [True, False]),
+    ):
+        value, slope = ml.value_and_grad(loss)(far)
+        assert np.isfinite(value)
+        assert np.all(np.isfinite(slope))
+
+
+def test_nothing_changes_its_inputs():
+    p, q, r, s = (np.array([0.3, 0.7]) for _ in range(4))
+    tokens = np.array([[1, 2, 3, 4]])
+    params = {"query": np.eye(3)}
+    adapters = lora_adapters(params, ["query"], 1, rng)
+    arrays = [p, q, r, s, tokens, params["query"], *adapters["query"].values()]
+    for array in arrays:
+        array.flags.writeable = False
+    for function in (dpo_loss, ipo_loss):
+        ml.grad(lambda x, function=function: function(x, q, r, s))(p)
+    ml.grad(lambda x: bradley_terry_loss(x, q))(p)
+    ml.grad(lambda x: kto_loss(x, q, [True, False]))(p)
+    ml.grad(lambda x: grpo_loss(x, q, r, s))(p)
+    advantages(p, q)
+    group_advantages(p)
+    kl_optimal_policy(p, q, beta=1.0)
+    completion_labels(tokens, [2])
+    with_adapters(params, adapters)
 
 
 def test_ipo_stops_where_dpo_goes_on():

@@ -123,6 +123,66 @@ def test_rows_of_weights_are_distributions_and_outputs_stay_between_the_values(q
     assert np.all((v.min(axis=0) - 1e-12 <= y) & (y <= v.max(axis=0) + 1e-12))
 
 
+sizes = st.integers(1, 7)
+
+
+@given(sizes, sizes, sizes, st.integers(1, 9), st.booleans(), st.integers(0, 2**32 - 1))
+def test_tiles_of_any_size_give_the_same_attention(queries, more, width, block, causal, seed):
+    draw = np.random.default_rng(seed)
+    keys = queries + more - 1
+    q, k, v = draw.normal(size=(queries, width)), draw.normal(size=(keys, width)), draw.normal(size=(keys, 3))
+    tiled = flash_attention(q, k, v, causal=causal, block_size=block)
+    np.testing.assert_allclose(tiled, attention(q, k, v, causal_mask(queries, keys) if causal else None), atol=1e-12)
+
+
+@given(sizes, sizes, st.booleans(), st.integers(0, 2**32 - 1))
+def test_linear_attention_is_the_same_token_by_token(length, width, shifted, seed):
+    q, k, v = np.random.default_rng(seed).normal(size=(3, length, width)) + 3 * shifted
+    np.testing.assert_allclose(linear_attention_recurrent(q, k, v), linear_attention(q, k, v, causal=True), atol=1e-9)
+
+
+@given(sizes, st.integers(1, 4), st.sampled_from(["half", "adjacent"]), st.integers(0, 500), st.integers(0, 2**32 - 1))
+def test_rotation_keeps_lengths_and_only_the_distance_counts(length, pairs, pairing, shift, seed):
+    q, k = np.random.default_rng(seed).normal(size=(2, length, 2 * pairs))
+    here, later = (rotary_angles(np.arange(length) + start, 2 * pairs) for start in (0, shift))
+    turned = rotate(q, angles=here, pairing=pairing)
+    np.testing.assert_allclose(np.linalg.norm(turned, axis=-1), np.linalg.norm(q, axis=-1))
+    scores = [rotate(q, angles=a, pairing=pairing) @ rotate(k, angles=a, pairing=pairing).T for a in (here, later)]
+    np.testing.assert_allclose(*scores, atol=1e-9)
+
+
+@given(st.sampled_from([(4, 4), (4, 2), (4, 1), (1, 1)]), sizes, st.integers(0, 2**32 - 1))
+def test_heads_that_share_keys_are_heads_with_copies_of_them(heads, length, seed):
+    draw = np.random.default_rng(seed)
+    heads, kv_heads = heads
+    x, width = draw.normal(size=(length, 8)), 2
+    params = {"query": draw.normal(size=(8, heads * width)), "output": draw.normal(size=(heads * width, 8))}
+    shared = {name: draw.normal(size=(8, kv_heads * width)) for name in ("key", "value")}
+    copies = {
+        name: np.repeat(W.reshape(8, kv_heads, width), heads // kv_heads, axis=1).reshape(8, -1)
+        for name, W in shared.items()
+    }
+    np.testing.assert_allclose(
+        multi_head_attention(x, params | shared, heads=heads, kv_heads=kv_heads),
+        multi_head_attention(x, params | copies, heads=heads), atol=1e-10,
+    )  # fmt: skip
+
+
+def test_nothing_changes_its_inputs():
+    x = rng.normal(size=(2, 5, 8))
+    params = projections(8, 4, 2, 2)
+    mask, marks, angles = causal_mask(5), np.ones((2, 5), int), rotary_angles(range(5), 2)
+    for array in (x, mask, marks, angles, *params.values()):
+        array.flags.writeable = False
+    layer = lambda p: multi_head_attention(x, p, heads=4, kv_heads=2, mask=mask, angles=angles)  # noqa: E731
+    ml.grad(lambda p: layer(p).sum())(params)
+    padding_mask(marks)
+    additive_mask(mask)
+    linear_attention(x, x, x)
+    linear_attention_recurrent(x[0], x[0], x[0])
+    merge_heads(split_heads(x, 4))
+
+
 def test_without_positions_attention_does_not_know_the_order():
     x = rng.normal(size=(6, 4))
     order = rng.permutation(6)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import mathllm as ml
 from mathllm import reference
@@ -202,6 +204,39 @@ def test_an_encoder_looks_both_ways():
     changed = TOKENS.copy()
     changed[:, -1] = (changed[:, -1] + 1) % 11
     assert not np.allclose(model(params, TOKENS)[:, 0], model(params, changed)[:, 0])
+
+
+@given(st.sampled_from(list(CONFIGS)), st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 8))
+def test_each_text_is_read_as_if_it_were_alone(name, seed, texts, length):
+    model, params, options = model_of(name)
+    tokens = np.random.default_rng(seed).integers(0, 11, size=(texts, length))
+    source = {"source": tokens[:, ::-1]} if options else {}
+    together = model(params, tokens, **source)
+    assert together.shape == (texts, length, 11)
+    for n in range(texts):
+        alone = model(params, tokens[n : n + 1], **{key: value[n : n + 1] for key, value in source.items()})
+        np.testing.assert_allclose(together[n], alone[0], atol=1e-10)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_reading_and_training_change_no_input(name):
+    model, params, options = model_of(name)
+    mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    before = ml.tree_map(np.copy, params)
+    for array in [TOKENS, mask, *ml.tree_leaves(params)]:
+        array.flags.writeable = False
+    model(params, TOKENS, mask, **options)
+    ml.value_and_grad(lambda p: model.loss(p, TOKENS, TOKENS, mask, **options))(params)
+    ml.value_and_grad(lambda p: model.loss(p, TOKENS, TOKENS, **options))(params)
+    TOKENS.flags.writeable = True
+    assert all(map(np.array_equal, ml.tree_leaves(params), ml.tree_leaves(before)))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_no_text_at_all_gives_no_logits(name):
+    model, params, options = model_of(name)
+    none = np.zeros((0, 5), int)
+    assert model(params, none, **({"source": none} if options else {})).shape == (0, 5, 11)
 
 
 @pytest.mark.parametrize("name", CONFIGS)

@@ -134,4 +134,4 @@ def _pairs(x, pairing):
 def _joined(first, second, pairing):
     if pairing == "half":
         return np.concatenate([first, second], axis=-1)
-    return np.stack([first, second], axis=-1).reshape(*first.shape[:-1], -1)
+    return np.stack([first, second], axis=-1).reshape(*first.shape[:-1], 2 * first.shape[-1])
