@@ -13,7 +13,9 @@ import mathllm as ml
 from mathllm import reference
 from mathllm.attention import sliding_window_mask
 from mathllm.inference import (
+    DecodingStep,
     KVCache,
+    Reader,
     accept_drafts,
     acceptance_probability,
     apply_temperature,
@@ -27,6 +29,7 @@ from mathllm.inference import (
     keep_top_p,
     keys_computed,
     kv_cache_bytes,
+    lay_side_by_side,
     left_pad,
     nucleus_as_printed,
     penalize_repetition,
@@ -355,6 +358,83 @@ def test_a_refused_call_leaves_the_cache_as_it_was():
         with pytest.raises(ValueError, match=r"got 11|room for 2|for 1 seq"):
             model(params, tokens, cache=cache)
     np.testing.assert_allclose(model(params, [[3]], cache=cache)[0], model(params, [[1, 2, 3]])[0, 2:], atol=EXACT)
+
+
+# ---------------------------------------------------------------------------------------------------- a token at a time
+
+PLAIN = ("gpt2", "llama", "llama, grouped and tied", "llama, multi-query", "llama, stretched", "no positions")
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("together", [False, True], ids=["matrices apart", "side by side"])
+@pytest.mark.parametrize(("dtype", "within"), [(np.float64, EXACT), (np.float32, 1e-4)])
+def test_a_decoding_step_gives_the_logits_of_the_model(name, together, dtype, within):
+    model, params, _ = model_of(name)
+    params = ml.tree_map(lambda leaf: leaf.astype(dtype), params)
+    if together:
+        lay_side_by_side(params)
+    cache, own = (KVCache(model.config, capacity=6, dtype=dtype) for _ in range(2))
+    for one in (cache, own):  # two tokens read by the model before
+        model(params, TOKENS[:1, :2], cache=one)
+    step = DecodingStep(model, params, own)
+    assert [layer.projections.whole is not None for layer in step.layers] == [together] * 2
+    for token in TOKENS[0, 2:]:
+        logits = step(token)
+        assert logits.dtype == dtype
+        np.testing.assert_allclose(logits, model(params, [[token]], cache=cache)[0, 0], rtol=0, atol=within)
+    np.testing.assert_allclose(own.keys, cache.keys, rtol=0, atol=within)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama, grouped and tied"])
+def test_a_decoding_step_sees_no_padding_and_nothing_before_the_window(name):
+    model, params, _ = model_of(name)
+    for options in ({"capacity": 8}, {"window": 4}):
+        cache, own = (KVCache(model.config, **options) for _ in range(2))
+        for one in (cache, own):
+            model(params, [[0, 7, 8, 9]], [[0, 1, 1, 1]], cache=one)
+        step = DecodingStep(model, params, own)
+        for token in TOKENS[0, :4]:
+            np.testing.assert_allclose(step(token), model(params, [[token]], cache=cache)[0, 0], rtol=0, atol=EXACT)
+
+
+def test_huge_scores_and_gates_do_not_overflow_in_a_decoding_step():
+    model, params, _ = model_of("llama")
+    params = ml.tree_map(lambda leaf: leaf.astype(np.float32), params)
+    for block in params["blocks"]:
+        block["attention"]["query"] *= 1e4
+        block["feed_forward"]["gate"] *= 1e4
+    logits = DecodingStep(model, params, KVCache(model.config, dtype=np.float32))(3)
+    expected = model(params, [[3]])[0, 0]
+    np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
+
+
+def test_matrices_laid_side_by_side_are_the_same_and_take_no_more_memory():
+    _, params, _ = model_of("llama, grouped and tied")
+    before = ml.tree_map(np.copy, params)
+    lay_side_by_side(params)
+    ml.tree_map(np.testing.assert_array_equal, before, params)
+    block = params["blocks"][0]
+    for part, names in (("attention", ("query", "key", "value")), ("feed_forward", ("gate", "up"))):
+        (owner,) = {id(block[part][name].base): block[part][name].base for name in names}.values()
+        assert owner.nbytes == sum(block[part][name].nbytes for name in names)
+
+
+def test_generation_reads_single_tokens_by_the_step_and_gives_the_same_text(monkeypatch):
+    model, params, _ = model_of("llama")
+    calls, step = [], DecodingStep.__call__
+    monkeypatch.setattr(DecodingStep, "__call__", lambda self, token: calls.append(token) or step(self, token))
+    text = generate(model, params, TOKENS[:1], max_new_tokens=8)
+    assert calls == text[0, 6:-1].tolist()
+    assert text.tolist() == generate(model, params, TOKENS[:1], max_new_tokens=8, use_cache=False).tolist()
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_reader_reads_what_is_new_whatever_the_model(name):
+    model, params, options = model_of(name)
+    options = {key: value[:1] for key, value in options.items()}
+    read, expected = Reader(model, params, KVCache(model.config), **options), model(params, TOKENS[:1], **options)
+    for start, end in ((0, 3), (3, 4), (4, 6)):
+        np.testing.assert_allclose(read(TOKENS[:1, :end]), expected[:, start:end], rtol=0, atol=EXACT)
 
 
 # ---------------------------------------------------------------------------------------------------------------- beam
@@ -713,6 +793,9 @@ RNG = np.random.default_rng(0)
         (lambda: KVCache(CONFIGS["gpt2"], window=3).crop(0), ValueError, "cannot go back"),
         (lambda: KVCache(CONFIGS["gpt2"], window=3).advance(7), ml.ShapeError, "room for 6.*pieces"),
         (lambda: KVCache(CONFIGS["gpt2"]).advance(2, [[1, 1, 1]]), ml.ShapeError, r"\(1, 2\), got \(1, 3\)"),
+        (lambda: DecodingStep(*model_of("mixtral")[:2], KVCache(CONFIGS["mixtral"])), ValueError, "no experts"),
+        (lambda: DecodingStep(*small(), KVCache(CONFIGS["gpt2"], batch=2)), ValueError, "one sequence"),
+        (lambda: DecodingStep(*small(), KVCache(CONFIGS["gpt2"]))(11), ValueError, "from 0 to 10, got 11"),
         (lambda: kv_cache_bytes(layers=-1, kv_heads=1, head_width=1, tokens=1), ValueError, "not negative"),
         (lambda: keys_computed(-1, True), ValueError, "got -1"),
         (lambda: step_flops(CONFIGS["gpt2"], 0, True), ValueError, "at least 1"),

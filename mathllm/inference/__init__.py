@@ -7,6 +7,7 @@ other text.
 
     filters.py      temperature, top-k, top-p, min-p, the repetition penalty; greedy choice and sampling
     cache.py        keys and values kept, with a window if wanted; what they cost and save
+    decoding.py     one token of one sequence, as fast as its weights can be read
     beam.py         beam search and its score
     generation.py   one function that generates, for several prompts at once
     speculative.py  guess with a small model, check with the large one
@@ -15,6 +16,7 @@ other text.
 
 from .beam import Hypothesis, beam_search, sequence_score
 from .cache import KVCache, keys_computed, kv_cache_bytes, step_flops
+from .decoding import DecodingStep, Reader, lay_side_by_side
 from .filters import (
     apply_temperature,
     greedy,
@@ -36,8 +38,10 @@ from .speculative import (
 from .watermark import WatermarkTest, detect_watermark, green_list, watermark_logits
 
 __all__ = [
+    "DecodingStep",
     "Hypothesis",
     "KVCache",
+    "Reader",
     "Speculation",
     "WatermarkTest",
     "accept_drafts",
@@ -53,6 +57,7 @@ __all__ = [
     "keep_top_p",
     "keys_computed",
     "kv_cache_bytes",
+    "lay_side_by_side",
     "left_pad",
     "nucleus_as_printed",
     "penalize_repetition",

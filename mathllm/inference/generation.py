@@ -8,6 +8,7 @@ from ..errors import ShapeError
 from ..softmax import log_softmax
 from .beam import beam_search
 from .cache import KVCache
+from .decoding import Reader
 from .filters import apply_temperature, greedy, keep_min_p, keep_top_k, keep_top_p, penalize_repetition, sample_token
 
 
@@ -67,58 +68,44 @@ def generate(
     >>> generate(model, params, [[1, 2], [3, 4]], max_new_tokens=3, top_k=5, rng=np.random.default_rng(0)).shape
     (2, 5)
     """
-    tokens = np.asarray(tokens)
-    if tokens.ndim != 2 or tokens.shape[1] == 0:
-        raise ShapeError(f"generate() needs tokens of shape (B, T) with T ≥ 1, got {tokens.shape}; see left_pad()")
-    marks = np.ones(tokens.shape, int) if attention_mask is None else np.asarray(attention_mask)
-    _check_marks(tokens, marks)
+    tokens, marks = _checked_prompts(tokens, attention_mask)
     _check_choices(rng, temperature, top_k, top_p, min_p, num_beams, streamer)
     _check_lengths(model.config, marks, max_new_tokens, use_cache, window)
     if len(tokens) == 0 or max_new_tokens == 0:
         return tokens.copy()
-    ends = np.atleast_1d([] if eos_token_id is None else eos_token_id)
+    ends = np.atleast_1d([] if eos_token_id is None else eos_token_id).astype(int)
     pad = pad_token_id if pad_token_id is not None else int(ends[0]) if ends.size else 0
-    options = {} if source is None else {"source": np.asarray(source)}
-    options |= {} if source_mask is None else {"source_mask": np.asarray(source_mask)}
 
     def processed(tokens, marks, logits):
         if repetition_penalty != 1:
             logits = penalize_repetition(logits, tokens, repetition_penalty, marks)
         return logits if logits_processor is None else logits_processor(tokens, logits)
 
-    def new_cache(batch):
-        capacity = tokens.shape[1] + max_new_tokens
-        return KVCache(model.config, batch, capacity, params["embedding"].dtype, window) if use_cache else None
-
-    if num_beams > 1:
-        rows = []
-        for row in range(len(tokens)):
-            prompt = tokens[row : row + 1, marks[row] == 1]
-            own = {name: value[row : row + 1] for name, value in options.items()}
-            following = _beam_reader(model, params, prompt, own, new_cache(1), processed)
-            best = beam_search(
-                following, num_beams=num_beams, max_new_tokens=max_new_tokens, length_penalty=length_penalty,
-                eos_token_id=tuple(ends.tolist()),
-            )  # fmt: skip
-            rows.append(best[0].tokens)
-        longest = max(map(len, rows))
-        return np.hstack([tokens, [[*row, *[pad] * (longest - len(row))] for row in rows]])
-
-    cache, done = new_cache(len(tokens)), np.zeros(len(tokens), bool)
-    for _ in range(max_new_tokens):
-        logits = processed(tokens, marks, _last_logits(model, params, tokens, marks, cache, options))
+    def choose(logits):
         if rng is None:
-            new = greedy(logits)
-        else:
-            new = sample_token(reshape_logits(logits, temperature, top_k, top_p, min_p), rng)
-        new = np.where(done, pad, new)
-        tokens, marks = np.column_stack([tokens, new]), np.column_stack([marks, ~done])
-        if streamer is not None:
-            streamer(new)
-        done = done | np.isin(new, ends)
-        if done.all():
-            break
-    return tokens
+            return greedy(logits)
+        return sample_token(reshape_logits(logits, temperature, top_k, top_p, min_p), rng)
+
+    def reader(rows):
+        cache, capacity = None, tokens.shape[1] + max_new_tokens
+        if use_cache:
+            cache = KVCache(model.config, len(tokens[rows]), capacity, params["embedding"].dtype, window)
+        given = {"source": source, "source_mask": source_mask}
+        options = {name: np.asarray(value)[rows] for name, value in given.items() if value is not None}
+        return Reader(model, params, cache, **options)
+
+    if num_beams == 1:
+        return _continued(tokens, marks, reader(slice(None)), processed, choose, max_new_tokens, ends, pad, streamer)
+    best = [
+        beam_search(
+            _beam_reader(reader(slice(row, row + 1)), tokens[row : row + 1, marks[row] == 1], processed),
+            num_beams=num_beams, max_new_tokens=max_new_tokens, length_penalty=length_penalty,
+            eos_token_id=tuple(ends.tolist()),
+        )[0].tokens
+        for row in range(len(tokens))
+    ]  # fmt: skip
+    longest = max(map(len, best))
+    return np.hstack([tokens, [[*row, *[pad] * (longest - len(row))] for row in best]])
 
 
 def reshape_logits(logits, temperature: float = 1.0, top_k=None, top_p=None, min_p=None) -> np.ndarray:
@@ -135,32 +122,43 @@ def reshape_logits(logits, temperature: float = 1.0, top_k=None, top_p=None, min
     return logits
 
 
-def _last_logits(model, params, tokens, marks, cache, options):
-    """Logits for the token after each sequence, (B, V): reading only what the cache has not seen."""
-    padding = None if np.all(marks) else marks
-    if cache is None:
-        return model(params, tokens, padding, **options)[:, -1]
-    piece = tokens.shape[1] if cache.window is None else cache.window
-    while cache.length < tokens.shape[1]:
-        part = slice(cache.length, min(cache.length + piece, tokens.shape[1]))
-        here = None if padding is None else padding[:, part]
-        logits = model(params, tokens[:, part], here, cache=cache, **options)
-    return logits[:, -1]
+def _continued(tokens, marks, read, processed, choose, limit, ends, pad, streamer):
+    """Read, choose, append; a row that has ended is padded, and when all have, or at the limit, the text is done."""
+    done = np.zeros(len(tokens), bool)
+    for _ in range(limit):
+        logits = read(tokens, None if np.all(marks) else marks)[:, -1]  # (B, V)
+        new = np.where(done, pad, choose(processed(tokens, marks, logits)))
+        tokens, marks = np.column_stack([tokens, new]), np.column_stack([marks, ~done])
+        if streamer is not None:
+            streamer(new)
+        done = done | np.isin(new, ends)
+        if done.all():
+            break
+    return tokens
 
 
-def _beam_reader(model, params, prompt, options, cache, processed):
+def _beam_reader(read, prompt, processed):
     """What beam search asks: ln P of the next token after each continuation of one prompt."""
+    options = read.options
 
     def next_log_probabilities(continuations, parents):
         tokens = np.hstack([np.repeat(prompt, len(continuations), axis=0), continuations])
-        copies = {name: np.repeat(value, len(continuations), axis=0) for name, value in options.items()}
-        if cache is not None:
-            cache.select(parents)
-        marks = np.ones(tokens.shape, int)
-        logits = _last_logits(model, params, tokens, marks, cache, copies)
-        return processed(tokens, marks, log_softmax(logits.astype(np.float64, copy=False)))
+        read.options = {name: np.repeat(value, len(continuations), axis=0) for name, value in options.items()}
+        if read.cache is not None:
+            read.cache.select(parents)
+        logits = read(tokens)[:, -1]
+        return processed(tokens, np.ones(tokens.shape, int), log_softmax(logits.astype(np.float64, copy=False)))
 
     return next_log_probabilities
+
+
+def _checked_prompts(tokens, attention_mask):
+    tokens = np.asarray(tokens)
+    if tokens.ndim != 2 or tokens.shape[1] == 0:
+        raise ShapeError(f"generate() needs tokens of shape (B, T) with T ≥ 1, got {tokens.shape}; see left_pad()")
+    marks = np.ones(tokens.shape, int) if attention_mask is None else np.asarray(attention_mask)
+    _check_marks(tokens, marks)
+    return tokens, marks
 
 
 def _check_marks(tokens, marks):

@@ -9,6 +9,7 @@ from ..errors import ShapeError
 from ..probability import sample
 from ..softmax import softmax
 from .cache import KVCache
+from .decoding import Reader
 from .filters import greedy
 from .generation import _check_choices, _check_lengths, reshape_logits
 
@@ -105,49 +106,74 @@ def speculative_generate(
     ((1, 12), 2, 8)
     """
     tokens = np.asarray(tokens)
-    if tokens.ndim != 2 or tokens.shape[0] != 1 or tokens.shape[1] == 0:
-        raise ShapeError(f"speculative_generate() needs one prompt, tokens of shape (1, T), got {tokens.shape}")
-    if model.config.vocabulary != draft_model.config.vocabulary or num_drafts < 1:
-        raise ValueError(
-            f"speculative_generate() needs models of one vocabulary and at least one draft, got vocabularies "
-            f"{model.config.vocabulary} and {draft_model.config.vocabulary}, and {num_drafts} drafts"
-        )
+    _check_models(model.config, draft_model.config, tokens, num_drafts)
     _check_choices(rng, temperature, top_k, top_p, min_p, 1, None)
     for config in (model.config, draft_model.config):
         _check_lengths(config, np.ones(tokens.shape, int), max_new_tokens, True, None)
 
-    def reader(model, params):
-        """A function that reads what it has not read of a text, and gives the distributions after it, (new, V)."""
-        cache = KVCache(model.config, 1, tokens.shape[1] + max_new_tokens, params["embedding"].dtype)
+    def distributions(logits):
+        if rng is None:
+            return np.eye(logits.shape[-1])[greedy(logits)]  # all the mass on the best token
+        return softmax(reshape_logits(logits, temperature, top_k, top_p, min_p))
 
-        def read(text):
-            logits = model(params, np.array([text[cache.length :]]), cache=cache)[0].astype(np.float64, copy=False)
-            if rng is None:
-                return np.eye(logits.shape[-1])[greedy(logits)]  # all the mass on the best token
-            return softmax(reshape_logits(logits, temperature, top_k, top_p, min_p))
-
-        return read, cache
-
-    (read, cache), (guess, draft_cache) = reader(model, params), reader(draft_model, draft_params)
+    text, end = tokens[0].tolist(), tokens.shape[1] + max_new_tokens
+    target = _Predictor(model, params, end, distributions)
+    draft = _Predictor(draft_model, draft_params, end, distributions)
     chance = np.random.default_rng(0) if rng is None else rng  # greedy: every probability is 0 or 1
     ends = np.atleast_1d([] if eos_token_id is None else eos_token_id).tolist()
-    text, end = tokens[0].tolist(), tokens.shape[1] + max_new_tokens
-    readings = drafted_in_all = accepted_in_all = 0
-    while len(text) < end:
-        known, drafted, draft = len(text), [], []
-        for _ in range(min(num_drafts, end - known - 1)):
-            draft.append(guess(text + drafted)[-1])
-            drafted.append(int(sample(draft[-1], chance)))
-        target = read(text + drafted)[-len(drafted) - 1 :]
-        new, accepted = accept_drafts(drafted, draft, target, chance)
-        readings, drafted_in_all = readings + 1, drafted_in_all + len(drafted)
-        accepted_in_all += accepted
-        for one in (cache, draft_cache):  # forget what was read of rejected guesses
-            one.crop(min(one.length, known + accepted))
-        for token in new.tolist():
+    readings = drafted = accepted = 0
+    ended = False
+    while len(text) < end and not ended:
+        guesses = min(num_drafts, end - len(text) - 1)
+        new, kept = _guess_and_check(target, draft, text, guesses, chance)
+        readings, drafted, accepted = readings + 1, drafted + guesses, accepted + kept
+        for token in _up_to_end(new, ends):
             text.append(token)
             if streamer is not None:
                 streamer(token)
-            if token in ends:
-                return Speculation(np.array([text]), readings, drafted_in_all, accepted_in_all)
-    return Speculation(np.array([text]), readings, drafted_in_all, accepted_in_all)
+        ended = text[-1] in ends
+    return Speculation(np.array([text]), readings, drafted, accepted)
+
+
+class _Predictor:
+    """A model that reads what it has not read of a text, and tells the distribution after each new token, (new, V)."""
+
+    def __init__(self, model, params, capacity, distributions):
+        cache = KVCache(model.config, 1, capacity, params["embedding"].dtype)
+        self.read, self.distributions = Reader(model, params, cache), distributions
+
+    def __call__(self, text):
+        return self.distributions(self.read(np.array([text]))[0].astype(np.float64, copy=False))
+
+    def forget(self, length):
+        cache = self.read.cache
+        cache.crop(min(cache.length, length))
+
+
+def _guess_and_check(target, draft, text, guesses, rng):
+    """One reading of the large model: what is appended to the text, and how many of the guesses were accepted."""
+    drafted, guessed = [], []
+    for _ in range(guesses):
+        guessed.append(draft(text + drafted)[-1])
+        drafted.append(int(sample(guessed[-1], rng)))
+    new, accepted = accept_drafts(drafted, guessed, target(text + drafted)[-guesses - 1 :], rng)
+    for model in (target, draft):  # what was read of rejected guesses
+        model.forget(len(text) + accepted)
+    return new.tolist(), accepted
+
+
+def _up_to_end(tokens, ends):
+    for place, token in enumerate(tokens):
+        if token in ends:
+            return tokens[: place + 1]
+    return tokens
+
+
+def _check_models(config, draft_config, tokens, num_drafts):
+    if tokens.ndim != 2 or tokens.shape[0] != 1 or tokens.shape[1] == 0:
+        raise ShapeError(f"speculative_generate() needs one prompt, tokens of shape (1, T), got {tokens.shape}")
+    if config.vocabulary != draft_config.vocabulary or num_drafts < 1:
+        raise ValueError(
+            f"speculative_generate() needs models of one vocabulary and at least one draft, got vocabularies "
+            f"{config.vocabulary} and {draft_config.vocabulary}, and {num_drafts} drafts"
+        )

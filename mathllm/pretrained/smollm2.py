@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from .. import data
 from ..errors import MissingDataError
+from ..inference import lay_side_by_side
 from ..training import Tokenizer
 from ..transformer import Transformer
 from .gguf import GGUF
@@ -110,6 +111,8 @@ def _load(place: Path) -> SmolLM2:
     with ThreadPoolExecutor(2) as pool:  # NumPy lets two threads dequantise at a time
         arrays = dict(zip(file, pool.map(file.__getitem__, file), strict=True))
     config, params = from_hf(*gguf_to_hf(file, arrays))
+    del arrays  # so that each matrix goes when its copy stands beside its neighbours
+    lay_side_by_side(params)
     _lock(params)
     return SmolLM2(Transformer(config), params, _tokenizer(place))
 
