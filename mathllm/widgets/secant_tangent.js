@@ -41,18 +41,21 @@ function render({ model, el }) {
   for (let y = -2; y <= 5; y++) {
     const [, height] = place(0, y);
     svg("line", { x1: 24, y1: height, x2: WIDE, y2: height, class: y ? "mathllm-grid" : "mathllm-axis" }, picture);
-    svg("text", { x: 18, y: height + 4, "text-anchor": "end" }, picture).textContent = String(y).replace("-", "−");
   }
   for (let x = -2; x <= 2; x++) {
     const [across, height] = place(x, 0);
     svg("line", { x1: across, y1: height - 3, x2: across, y2: height + 3, class: "mathllm-axis" }, picture);
-    svg("text", { x: across, y: HIGH - 4, "text-anchor": "middle" }, picture).textContent = String(x).replace("-", "−");
   }
   const curve = svg("path", { class: "mathllm-arc", fill: "none", "stroke-width": 2.5 }, picture);
   const tangent = svg("line", { class: "mathllm-b", "stroke-dasharray": "6 4", "stroke-width": 2 }, picture);
   const secant = svg("line", { class: "mathllm-a", "stroke-width": 2 }, picture);
   const first = svg("circle", { r: 5, class: "mathllm-b" }, picture);
   const second = svg("circle", { r: 5, class: "mathllm-a" }, picture);
+  function mark(number, x, y, anchor) {
+    svg("text", { x, y, "text-anchor": anchor }, picture).textContent = String(number).replace("-", "−");
+  }
+  for (let y = -2; y <= 5; y++) mark(y, 18, place(0, y)[1] + 4, "end");
+  for (let x = -2; x <= 2; x++) mark(x, place(x, 0)[0], HIGH - 4, "middle");
 
   const controls = html("div", "mathllm-controls", root);
   const choice = html("label", "mathllm-choice", controls);
