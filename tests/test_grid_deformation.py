@@ -1,0 +1,54 @@
+"""The figure of chapter 3 moves the plane as mathllm's matrices do."""
+
+import numpy as np
+import pytest
+import traitlets
+from test_widgets import SAME, run_js
+
+import mathllm as ml
+from mathllm.widgets import GridDeformation
+
+rng = np.random.default_rng(1)
+MATRICES = np.vstack([rng.uniform(-2, 2, size=(100, 2, 2)), np.zeros((1, 2, 2)), np.eye(2)[None], -np.eye(2)[None]])
+
+
+def js(name, *arguments):
+    """The exported function, called once for each matrix of the list."""
+    return run_js("grid_deformation.js", name, [list(one) for one in zip(*arguments, strict=True)])
+
+
+def test_a_point_goes_where_the_matrix_sends_it():
+    points = rng.normal(size=(len(MATRICES), 2))
+    moved = js("apply", MATRICES.tolist(), points.tolist())
+    np.testing.assert_allclose(moved, ml.matrix_vector_product(MATRICES, points), atol=SAME * 10)
+
+
+def test_the_radii_of_the_ellipse_are_the_singular_values():
+    np.testing.assert_allclose(js("singularValues", MATRICES.tolist()), ml.singular_values(MATRICES), atol=SAME * 10)
+
+
+def test_the_stretches_are_the_real_eigenvalues_and_none_for_a_turn():
+    found = js("eigenvalues", MATRICES.tolist())
+    for W, ours in zip(MATRICES, found, strict=True):
+        values = ml.eigenvalues(W)
+        wanted = [] if np.iscomplexobj(values) else values
+        np.testing.assert_allclose(sorted(ours), sorted(wanted), atol=1e-6)  # roots of nearly equal values: √1e-16
+    assert 10 < sum(not ours for ours in found) < 90  # both kinds were tried
+    assert js("eigenvalues", [[[0, -1], [1, 0]]]) == [[]]
+
+
+def test_the_amount_leads_from_the_plane_as_it_was_to_the_matrix():
+    amounts = rng.uniform(size=len(MATRICES))
+    blended = js("blend", MATRICES.tolist(), amounts.tolist())
+    wanted = np.eye(2) + amounts[:, None, None] * (MATRICES - np.eye(2))
+    np.testing.assert_allclose(blended, wanted, atol=SAME)
+
+
+def test_zero_is_shown_without_a_sign():
+    assert js("format", [-0.001, 0.0, -1.5]) == ["0.00", "0.00", "−1.50"]
+
+
+@pytest.mark.parametrize("outside", [{"w11": 2.5}, {"w22": -3}, {"amount": 1.5}, {"amount": -0.1}])
+def test_the_figure_refuses_settings_off_its_sliders(outside):
+    with pytest.raises(traitlets.TraitError):
+        GridDeformation(**outside)
