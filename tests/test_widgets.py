@@ -23,7 +23,10 @@ import("data:text/javascript;charset=utf-8," + encodeURIComponent(module))
 """
 
 WORDS = {"king": [3.0, 4.0], "queen": [3.0, 5.0], "car": [0.0, 1.0]}
-ARGUMENTS = {"WordMap": (WORDS, {"royalty": ["king", "queen"], "vehicles": ["car"]})}
+ARGUMENTS = {
+    "WordMap": (WORDS, {"royalty": ["king", "queen"], "vehicles": ["car"]}),
+    "SamplingFilters": (["yes", "no"], [1.0, 0.0]),
+}
 
 
 def run_js(file, function, args):
