@@ -1,5 +1,7 @@
 """Show the model what an answer looks like: supervised fine-tuning, of all weights or through thin matrices."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 import numpy as np
 
 from ..errors import ShapeError

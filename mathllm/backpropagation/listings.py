@@ -3,6 +3,8 @@
 Columns are examples here and weights stand on the left, as in the document: z = Wx + b with W (m, n), b (m, 1).
 """
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 from collections.abc import Callable
 from itertools import pairwise
 

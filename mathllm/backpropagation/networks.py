@@ -1,5 +1,7 @@
 """A layer mixes and bends; a network is layers in a row, and the last one only mixes."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 from itertools import pairwise
 
 import numpy as np

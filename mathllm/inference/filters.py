@@ -1,5 +1,7 @@
 """Reshape the distribution before drawing from it: each step takes logits and gives logits back, −∞ for what is out."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 import numpy as np
 
 from ..errors import ShapeError

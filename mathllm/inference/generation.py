@@ -1,5 +1,7 @@
 """Token after token: read what is there, reshape the distribution, choose, append, and stop at the end."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 from collections.abc import Callable, Sequence
 
 import numpy as np

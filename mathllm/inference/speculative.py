@@ -1,5 +1,7 @@
 """Let a small model guess ahead and the large one check all guesses at once: same distribution, fewer readings."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

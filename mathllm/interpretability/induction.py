@@ -1,5 +1,7 @@
 """What came after this, the last time? A circuit of two heads that knows, by hand; and scores to find it elsewhere."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 import numpy as np
 
 from ..autodiff import value_and_grad

@@ -1,5 +1,7 @@
 """Can it be read with a ruler? A linear classifier on frozen activations, and what it must be held against."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 import numpy as np
 
 from ..autodiff import value_and_grad

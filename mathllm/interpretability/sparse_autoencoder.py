@@ -1,5 +1,7 @@
 """Features hidden in superposition can be found again: learn a wide dictionary of which few entries are ever used."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 import numpy as np
 
 from ..autodiff import value_and_grad

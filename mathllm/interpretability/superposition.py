@@ -1,5 +1,7 @@
 """More features than dimensions: almost orthogonal directions are plenty, as long as few are active at once."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 import math
 
 import numpy as np

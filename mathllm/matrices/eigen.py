@@ -1,5 +1,7 @@
 """The directions that a matrix only stretches, found by applying the matrix again and again."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 import numpy as np
 
 from ..errors import ShapeError

@@ -1,5 +1,7 @@
 """Teach a large matrix something new through two thin ones: LoRA, low-rank adaptation."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 import math
 
 import numpy as np

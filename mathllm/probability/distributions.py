@@ -1,5 +1,7 @@
 """Shares of one: lists of probabilities, where they come from, and how to draw from them."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 import numpy as np
 
 from ..errors import ShapeError

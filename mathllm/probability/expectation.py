@@ -1,5 +1,7 @@
 """What is to be expected, how far reality strays from it, and probabilities of numbers that are not on a list."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 from collections.abc import Callable
 from typing import NamedTuple
 

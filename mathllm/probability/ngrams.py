@@ -11,6 +11,8 @@ with P₀ = 1/V: what was counted after the history h, and a share `back` kept f
 history that was never seen keeps everything for the shorter one.
 """
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """A sentence is a walk: from what has been said to what comes next, one conditional probability at a time."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 

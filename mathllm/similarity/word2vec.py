@@ -5,6 +5,8 @@ few words drawn at random; the dot product with the true neighbour should be lar
 that keep the same company are pushed the same way, and end up as neighbours.
 """
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """How does a long stream of tokens become lessons? Cut out a window; the answer to each token is the one after it."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 

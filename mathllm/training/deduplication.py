@@ -5,7 +5,6 @@ only the smallest value: two sets have the same minimum with just the probabilit
 into bands and used as keys of a table, signatures bring the similar pages together without comparing any two others.
 """
 
-import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -67,6 +66,8 @@ def minhash_signature(items: Iterable[str], hashes: int = 128, seed: int = 0) ->
     """
     if hashes < 1:
         raise ValueError(f"minhash_signature() needs at least one hash function, got {hashes}")
+    import hashlib  # here and not above: `import mathllm` stays quick
+
     digests = b"".join(hashlib.blake2b(item.encode("utf-8", "surrogatepass"), digest_size=8).digest() for item in items)
     keys = np.random.default_rng(seed).integers(2**64, size=hashes, dtype=np.uint64)
     smallest = np.full(hashes, _NOTHING)

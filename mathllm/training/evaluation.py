@@ -1,5 +1,7 @@
 """How good is a model, and how sure can one be? A score on a test set is itself a random number."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 from collections.abc import Callable
 from typing import NamedTuple
 

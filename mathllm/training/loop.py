@@ -8,6 +8,8 @@
 The rest of this file sees to it that a long run can be watched, stopped, and taken up again as if nothing had happened.
 """
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 import math
 import sys
 import time

@@ -4,6 +4,8 @@ A Markov source of order k draws each symbol from a table that asks for the last
 lowest loss that any model can reach on it, so a training loop that arrives there has nothing left to learn.
 """
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 import numpy as np
 
 from ..cross_entropy import entropy
