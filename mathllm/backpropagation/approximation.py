@@ -11,7 +11,7 @@ from .networks import mlp_forward
 def bump_network(function: Callable, a: float, b: float, bumps: int, *, steepness: float = 50.0) -> list[dict]:
     """A sigmoid network that copies a curve with bars: two steep units make one bar, up and down again.
 
-        f(x) ≈ Σᵢ f(mᵢ) [σ(k(x − eᵢ)) − σ(k(x − eᵢ₊₁))],      w = (b − a)/n,   k = steepness/w   (11.16)
+        f(x) ≈ Σᵢ f(mᵢ) [σ(k(x − eᵢ)) − σ(k(x − eᵢ₊₁))],      w = (b − a)/n,   k = steepness/w   (11.13)
 
     function: on arrays, continuous on [a, b]   bumps: n, with 2n hidden units   ->   layers for mlp_forward() with
     activation=sigmoid, from (..., 1) to (..., 1)
@@ -42,7 +42,7 @@ def bump_network(function: Callable, a: float, b: float, bumps: int, *, steepnes
 def hat_network(function: Callable, a: float, b: float, pieces: int) -> list[dict]:
     """A ReLU network that copies a curve with straight pieces: each unit changes the slope at one place.
 
-        f(x) ≈ f(e₀) + Σᵢ (sᵢ − sᵢ₋₁) relu(x − eᵢ),      sᵢ = [f(eᵢ₊₁) − f(eᵢ)]/w      (11.17)
+        f(x) ≈ f(e₀) + Σᵢ (sᵢ − sᵢ₋₁) relu(x − eᵢ),      sᵢ = [f(eᵢ₊₁) − f(eᵢ)]/w      (11.14)
 
     function: on arrays, continuous on [a, b]   pieces: n, with n hidden units   ->   layers for mlp_forward()
 
@@ -81,7 +81,7 @@ def approximation_error(
 def sawtooth_network(depth: int) -> list[dict]:
     """A ReLU network that folds the interval [0, 1] in two, again and again: 2 units a layer, 2^(L−1) teeth.
 
-        t(x) = 2 relu(x) − 4 relu(x − ½),      network = t(t(… t(x)))                  (11.18)
+        t(x) = 2 relu(x) − 4 relu(x − ½),      network = t(t(… t(x)))                  (11.15)
 
     depth: L foldings   ->   layers for mlp_forward(), on [0, 1]
 

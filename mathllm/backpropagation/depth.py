@@ -1,5 +1,7 @@
 """A gradient on its way back is multiplied by one Jacobian per layer. What is left of it after fifty?"""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -21,7 +23,7 @@ VANISHING_PAIR = (((2.0, 0.0), (0.0, 0.1)), ((0.1, 0.0), (0.0, 2.0)))  # radius 
 def spectral_radius(A) -> float:
     """The largest modulus of an eigenvalue: how a vector grows when one and the same matrix is applied forever.
 
-        ρ(A) = max |λᵢ| = lim ‖Aᵏ‖^(1/k)                                            (11.12)
+        ρ(A) = max |λᵢ| = lim ‖Aᵏ‖^(1/k)                                            (11.17)
 
     A: (n, n)   ->   one number, at most the largest singular value
 
@@ -38,7 +40,7 @@ def spectral_radius(A) -> float:
 def jacobian_product(jacobians: Sequence) -> np.ndarray:
     """The Jacobian of all layers together; its singular values say what is left of a gradient.
 
-        J = J_L ⋯ J₂ J₁,      δ₀ = Jᵀ δ_L,      σ_min(J) ‖δ_L‖ ≤ ‖δ₀‖ ≤ σ_max(J) ‖δ_L‖   (11.13)
+        J = J_L ⋯ J₂ J₁,      δ₀ = Jᵀ δ_L,      σ_min(J) ‖δ_L‖ ≤ ‖δ₀‖ ≤ σ_max(J) ‖δ_L‖   (11.16)
 
     jacobians: from the first layer to the last, each (outputs, inputs)   ->   J: (outputs of the last, inputs)
 
@@ -67,7 +69,7 @@ def jacobian_product(jacobians: Sequence) -> np.ndarray:
 def gradient_bounds(jacobians: Sequence) -> tuple[float, float]:
     """By what factor can a gradient at most shrink and grow, judged layer by layer?
 
-        Π σ_min(Jₗ) ≤ ‖δ₀‖ / ‖δ_L‖ ≤ Π σ_max(Jₗ)                                    (11.14)
+        Π σ_min(Jₗ) ≤ ‖δ₀‖ / ‖δ_L‖ ≤ Π σ_max(Jₗ)                                    (11.18)
 
     jacobians: from the first layer to the last   ->   lowest and highest factor
 
@@ -174,7 +176,7 @@ def layer_jacobians(layers: Sequence[Callable], x) -> list[np.ndarray]:
 def residual(x, sublayer: Callable, *, before: Callable | None = None, after: Callable | None = None):
     """Add what a sublayer says to what it was given: the gradient gets a road past it.
 
-        y = x + f(x),               ∂y/∂x = I + J_f                                 (11.15)
+        y = x + f(x),               ∂y/∂x = I + J_f                                 (11.24)
         y = x + f(norm(x))          pre-norm:   I + J_f J_norm
         y = norm(x + f(x))          post-norm:  J_norm (I + J_f)
 

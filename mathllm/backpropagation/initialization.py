@@ -1,5 +1,7 @@
 """Where should descent begin? Not at zero, where all units stay alike, and with a scale that survives depth."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 import math
 
 import numpy as np
@@ -8,7 +10,7 @@ import numpy as np
 def he_scale(inputs: int) -> float:
     """The standard deviation that keeps the size of a signal through a ReLU layer.
 
-        Var[W] = 2/n                                                                (11.9)
+        Var[W] = 2/n                                                                (11.19)
 
     inputs: n, units that feed one unit   ->   √(2/n). A sum of n terms has n times their variance, and ReLU halves the
     mean square of what is symmetric around 0: n · Var[W] · ½ = 1.
@@ -27,7 +29,7 @@ def he_scale(inputs: int) -> float:
 def xavier_scale(inputs: int, outputs: int) -> float:
     """The standard deviation for layers whose bend is nearly straight at 0 (tanh): a compromise of both directions.
 
-        Var[W] = 2/(n + m)                                                          (11.10)
+        Var[W] = 2/(n + m)                                                          (11.20)
 
     Forwards 1/n keeps the size of the signal, backwards 1/m keeps that of the gradient.
 
@@ -51,7 +53,7 @@ def initial_weights(
         normal       N(0, s²)            s = `scale`, whatever the width
         xavier       N(0, 2/(n + m))
         he           N(0, 2/n)
-        orthogonal   s Q                 QᵀQ = I or QQᵀ = I: every singular value is s          (11.11)
+        orthogonal   s Q                 QᵀQ = I or QQᵀ = I: every singular value is s          (11.21)
 
     inputs: n   outputs: m   scale: s   ->   W: (n, m)
 

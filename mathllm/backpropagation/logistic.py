@@ -12,8 +12,8 @@ from ..similarity import sigmoid
 def binary_cross_entropy(logits, targets, *, reduction="mean"):
     """Surprise, in nats, of a yes/no prediction at what was true, computed from logits.
 
-        L = −[y ln ŷ + (1−y) ln(1−ŷ)] = y softplus(−z) + (1−y) softplus(z),   ŷ = σ(z)   (11.6)
-        dz = ŷ − y                                      prediction minus truth      (11.7)
+        L = −[y ln ŷ + (1−y) ln(1−ŷ)] = y softplus(−z) + (1−y) softplus(z),   ŷ = σ(z)   (11.3)
+        dz = ŷ − y                                      prediction minus truth      (11.4)
 
     logits: z, any shape   targets: y in [0, 1], the same shape   ->   one number; z's shape with reduction="none"
 

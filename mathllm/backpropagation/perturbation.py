@@ -24,7 +24,7 @@ class PerturbedGradient(NamedTuple):
 def perturbation_gradient(loss: Callable, x, *, central: bool = False, h: float | None = None) -> PerturbedGradient:
     """The gradient from n nudges: each parameter is moved by h, and the loss computed again.
 
-        forward   [L(x + h eᵢ) − L(x)] / h                   n + 1 passes, error ∝ h      (11.19)
+        forward   [L(x + h eᵢ) − L(x)] / h                   n + 1 passes, error ∝ h      (11.10)
         central   [L(x + h eᵢ) − L(x − h eᵢ)] / 2h           2n passes, error ∝ h²
 
     loss: one number at each place   x: any shape   h: by default √ε, and what (8.4) takes   ->   gradient, passes
@@ -62,7 +62,7 @@ def perturbation_gradient(loss: Callable, x, *, central: bool = False, h: float 
 def perturbation_passes(parameters: int, *, central: bool = False) -> int:
     """How many forward passes the perturbation method needs.
 
-        n + 1 with forward differences, 2n with central ones                        (11.20)
+        n + 1 with forward differences, 2n with central ones                        (11.11)
 
     Source: 001, §4.4 (erratum B19).
 
@@ -92,7 +92,7 @@ class GradientCost(NamedTuple):
 def gradient_cost(sizes: Sequence[int], batch: int = 1) -> GradientCost:
     """Count what the matrix products of one gradient cost, by going backwards and by trying.
 
-        Y = XW: B·n·m      dX = dY Wᵀ and dW = XᵀdY: B·n·m each, so backward = 2 · forward      (11.21)
+        Y = XW: B·n·m      dX = dY Wᵀ and dW = XᵀdY: B·n·m each, so backward = 2 · forward      (11.12)
 
     sizes: units of every layer   batch: B   ->   GradientCost
 

@@ -63,13 +63,13 @@ def forward_pass(x, layers, *, activation=relu) -> ForwardPass:
 def backward_pass(dlogits, forward: ForwardPass, layers, *, activation=relu) -> BackwardPass:
     """Carry the error at the output back through the layers, and read every gradient off on the way.
 
-        δ_L = ∂L/∂z_L                                                               (11.3)
-        δₗ = (δₗ₊₁ Wₗ₊₁ᵀ) ⊙ φ′(zₗ)                                                  (11.4)
-        dWₗ = hₗ₋₁ᵀ δₗ,      dbₗ = Σ over the batch of δₗ                           (11.5)
+        δ_L = ∂L/∂z_L                                                               (11.6)
+        δₗ = (δₗ₊₁ Wₗ₊₁ᵀ) ⊙ φ′(zₗ)                                                  (11.7)
+        dWₗ = hₗ₋₁ᵀ δₗ,      dbₗ = Σ over the batch of δₗ                           (11.8)
 
     dlogits: δ_L (B, m)   forward: from forward_pass()   ->   gradient, errors δ₁ … δ_L, dx (B, n)
 
-    In the documents' column notation, (11.4) and (11.5) read (Wᵀδ) ⊙ φ′ and δhᵀ. A mean over the batch is part of δ_L.
+    In the documents' column notation, (11.7) and (11.8) read (Wᵀδ) ⊙ φ′ and δhᵀ. A mean over the batch is part of δ_L.
     Raises: ShapeError if the error has not the shape of the logits.
     Source: 001, §4.4; 004, recipe, steps 2 and 3; 000, step 5.
 

@@ -62,7 +62,7 @@ def trace_network(
 ) -> Trace:
     """One step of training of a network with one hidden ReLU layer and one sigmoid output, with nothing left out.
 
-        δ² = ŷ − y,   dW² = δ² a¹ᵀ,   δ¹ = W²ᵀδ² ⊙ relu′(z¹),   dW¹ = δ¹ xᵀ,   W ← W − η dW   (11.8)
+        δ² = ŷ − y,   dW² = δ² a¹ᵀ,   δ¹ = W²ᵀδ² ⊙ relu′(z¹),   dW¹ = δ¹ xᵀ,   W ← W − η dW   (11.5)
 
     x: (n,)   W1: (h, n)   b1: (h,)   W2: (1, h)   b2: (1,)   y: 0 or 1   learning_rate: η   ->   Trace
 

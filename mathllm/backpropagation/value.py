@@ -10,7 +10,7 @@ import math
 class Value:
     """A number, the numbers it was computed from, and its slope with respect to each of them.
 
-        ∂L/∂x = Σ over all values y made from x of ∂L/∂y · ∂y/∂x                    (11.22)
+        ∂L/∂x = Σ over all values y made from x of ∂L/∂y · ∂y/∂x                    (11.9)
 
     Source: 001, §4.4 (dynamic programming); after Karpathy's micrograd.
 

@@ -12,6 +12,7 @@ import importlib
 __all__ = [
     "AngleCosine",
     "AttentionStepper",
+    "BackpropStepper",
     "BetaBelief",
     "DescentSurface",
     "GridDeformation",
@@ -28,6 +29,7 @@ __all__ = [
 _MODULES = {
     "AngleCosine": "angle_cosine",
     "AttentionStepper": "attention_stepper",
+    "BackpropStepper": "backprop_stepper",
     "BetaBelief": "beta_belief",
     "DescentSurface": "descent_surface",
     "GridDeformation": "grid_deformation",
