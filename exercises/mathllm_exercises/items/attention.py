@@ -232,6 +232,72 @@ to three decimals: the three attention weights, and then the three weights if th
 )  # fmt: skip
 
 
+def _turned(v, angle):
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([c * v[0] - s * v[1], s * v[0] + c * v[1]])
+
+
+def _turned_score(query, key, m, n, rate, sign=1):
+    return float(_turned(query, sign * m * rate) @ _turned(key, n * rate))
+
+
+def _own_turn(rng):
+    """One pair of components, two positions, a rate; drawn again while a slip would go unnoticed."""
+    while True:
+        query, key = (rng.integers(1, 9, size=(2, 2)) / 2).tolist()
+        drawn = {
+            "query": query,
+            "key": key,
+            "m": int(rng.integers(4, 10)),
+            "n": int(rng.integers(1, 4)),
+            "rate": float(rng.choice([0.1, 0.2, 0.3])),
+        }
+        wrong = (make(**drawn) for make, _ in TURN_SLIPS)
+        if min(abs(_turned_score(**drawn) - slip) for slip in wrong) > 0.01:
+            return drawn
+
+
+TURN_SLIPS = (
+    (lambda query, key, **_: float(np.dot(query, key)), "You left out the rotation: both vectors are turned first."),
+    (
+        lambda query, key, m, n, rate: _turned_score(query, key, m, n, rate, sign=-1),
+        "Both turn the same way. You turned the query back: the angles add instead of subtracting.",
+    ),
+    (
+        lambda query, key, m, n, rate: _turned_score(query, key, n, m, rate),
+        "You swapped the positions: the query stands at m, the key at n.",
+    ),
+    (
+        lambda query, key, m, n, rate: _turned_score(query, key, m, 0, rate),
+        "You turned the query alone. The key is turned by its own position.",
+    ),
+)
+
+OWN_TURN = Item(
+    id="10.attention.own_turn",
+    kind="value",
+    title="Two clock hands",
+    difficulty=2,
+    minutes=7,
+    source="after Foundations (001), section 6.2.2",
+    answer="own_score",
+    task="""
+RoPE on one pair of components: `mine.query` stands at position `mine.m`, `mine.key` at position `mine.n`, and the pair
+turns by `mine.rate` radians per position. Give the dot product of the two turned vectors, `own_score`, right to three
+decimals. (Can you do it with a single rotation?)
+""",
+    numbers=_own_turn,
+    expected=_turned_score,
+    checks=(values(2, decimals=3),),
+    mistakes=tuple(Mistake(make, sentence) for make, sentence in TURN_SLIPS),
+    hints=(
+        "Turning both is the same as turning the key alone by (n − m) · rate.",
+        "`np.cos` and `np.sin` take radians.",
+    ),
+    references=("foundations.rope.formula",),
+)
+
+
 # Core ---------------------------------------------------------------------------------------------------------------
 
 
@@ -855,6 +921,7 @@ ITEMS = [
     PILLARS_ROW,
     POSITION_SUM,
     OWN_ROW,
+    OWN_TURN,
     ATTENTION,
     REPAIR_MASK,
     MULTI_HEAD,
