@@ -181,7 +181,7 @@ def lay_side_by_side(params: dict) -> None:
         [q k v] = h [W_q W_k W_v],      [g u] = h [W_gate W_up]
 
     params: of a model, changed in place: same names, same numbers and no more memory, for each matrix becomes a view of
-    a larger one, whose rows are the outputs.
+    a larger one.
 
     >>> from mathllm.transformer import Transformer, llama_config
     >>> params = Transformer(llama_config(vocabulary=10, width=8, layers=1, heads=2)).init(np.random.default_rng(0))
@@ -193,21 +193,21 @@ def lay_side_by_side(params: dict) -> None:
     for block in params["blocks"]:
         for part, names in ((block["attention"], ("query", "key", "value")), (block["feed_forward"], ("gate", "up"))):
             if all(name in part for name in names):
-                rows = np.ascontiguousarray(np.concatenate([part[name].T for name in names]))  # (outputs, D)
+                joined = np.concatenate([part[name] for name in names], axis=1)  # (D, outputs), rows or columns first
                 ends = np.cumsum([part[name].shape[1] for name in names])[:-1]
-                part |= {name: own.T for name, own in zip(names, np.split(rows, ends), strict=True)}
+                part |= zip(names, np.split(joined, ends, axis=1), strict=True)
 
 
 def _adjoining(matrices):
     """The matrices (D, n₁), (D, n₂) … as one view (D, n₁ + n₂ + …), or None if they do not lie side by side."""
-    first, length = matrices[0], sum(matrix.shape[1] for matrix in matrices)
-    place = first.ctypes.data
+    first, place = matrices[0], matrices[0].ctypes.data
     for matrix in matrices:
-        together = matrix.base is not None and matrix.base is first.base and matrix.ctypes.data == place
-        if not (together and matrix.T.flags.c_contiguous):
+        together = matrix.base is not None and matrix.base is first.base and matrix.strides == first.strides
+        if not together or matrix.ctypes.data != place:
             return None
-        place += matrix.nbytes
-    return np.lib.stride_tricks.as_strided(first, (len(first), length), first.strides, writeable=False)
+        place += matrix.shape[1] * matrix.strides[1]
+    shape = (len(first), sum(matrix.shape[1] for matrix in matrices))
+    return np.lib.stride_tricks.as_strided(first, shape, first.strides, writeable=False)
 
 
 def _rms_norm(x, params, epsilon):
