@@ -21,7 +21,7 @@ _SHARES = 2**32  # into so many shares each interval is divided
 def code_length(symbols, model: Callable, *, base: float = 2) -> float:
     """The shortest length a model allows for a message: the sum of its surprises.
 
-        ℓ = −Σₜ log_b p(xₜ | x₁ … xₜ₋₁)                                             (7.10)
+        ℓ = −Σₜ log_b p(xₜ | x₁ … xₜ₋₁)                                              (7.9)
 
     symbols: (T,) int   model: maps the symbols so far, (t,) int, to the probabilities of the next, (V,)
     base: 2 counts bits   ->   one number; divided by T it is the model's cross-entropy on the message
@@ -39,7 +39,7 @@ def code_length(symbols, model: Callable, *, base: float = 2) -> float:
 def arithmetic_encode(symbols, model: Callable) -> bytes:
     """Compress a sequence of symbols to about as many bits as the model's cross-entropy on it.
 
-        low ← low + width · Σ_{y<x} p(y),      width ← width · p(x)                 (7.11)
+        low ← low + width · Σ_{y<x} p(y),      width ← width · p(x)                 (7.10)
 
     symbols: (T,) int   model: maps the symbols so far, (t,) int, to the probabilities of the next, (V,)   ->   bytes
 

@@ -126,7 +126,7 @@ def kl_divergence(p, q, *, base=np.e):
 def mutual_information(joint, *, base: float = np.e):
     """How much does one of two things tell about the other? The divergence from independence.
 
-        I(X; Y) = Σₓᵧ p(x, y) log_b ( p(x, y) / (p(x) p(y)) ) = KL(p(x, y) ‖ p(x) p(y)) (7.5)
+        I(X; Y) = Σₓᵧ p(x, y) log_b ( p(x, y) / (p(x) p(y)) ) = KL(p(x, y) ‖ p(x) p(y)) (7.11)
 
     joint: (m, n), probabilities of all pairs   base: b > 1   ->   one number
 
@@ -148,7 +148,7 @@ def mutual_information(joint, *, base: float = np.e):
 def perplexity(cross_entropy, *, base: float):
     """Among how many equally likely tokens would someone be as uncertain? The base is that of the cross-entropy.
 
-        PPL = b^H,      2^(H in bits) = e^(H in nats)                               (7.6)
+        PPL = b^H,      2^(H in bits) = e^(H in nats)                               (7.5)
 
     cross_entropy: any shape, counted in base `base`: np.e for losses, 2 for bits   ->   the same shape, at least 1
 
@@ -171,7 +171,7 @@ def perplexity(cross_entropy, *, base: float):
 def convert_information(amount, *, from_base: float, to_base: float):
     """The same information counted in another base.
 
-        H_c = H_b · ln b / ln c,      1 nat = 1.4427 bits                           (7.7)
+        H_c = H_b · ln b / ln c,      1 nat = 1.4427 bits                           (7.6)
 
     Raises: ValueError for a base that is not above 1.
 

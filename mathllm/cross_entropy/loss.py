@@ -11,8 +11,8 @@ from ..softmax import log_softmax
 def cross_entropy(logits, labels, *, ignore_index=-100, reduction="mean"):
     """Mean surprise, in nats, at the correct tokens, computed from logits.
 
-        L = −(1/n) Σₜ ln softmax(zₜ)[yₜ]                                            (7.8)
-        dzₜ = (pₜ − one_hot(yₜ)) / n · dL      prediction minus truth               (7.9)
+        L = −(1/n) Σₜ ln softmax(zₜ)[yₜ]                                            (7.7)
+        dzₜ = (pₜ − one_hot(yₜ)) / n · dL      prediction minus truth               (7.8)
 
     logits: (..., V)   labels: (...) int, in 0 … V−1 or `ignore_index`   ->   one number; (...) with reduction="none"
 
