@@ -40,7 +40,7 @@ class ExponentRange(NamedTuple):
 def exponent_range(dtype=np.float64) -> ExponentRange:
     """Between which numbers can x lie for eˣ to be neither zero nor infinite?
 
-        ln(½ · smallest number) < x < ln(largest number)                            (4.1)
+        ln(½ · smallest number) < x < ln(largest number)                            (4.4)
 
     Source: 001, §2.1.1; 003, ch. VI.
 
@@ -56,7 +56,7 @@ def exponent_range(dtype=np.float64) -> ExponentRange:
 def exp(x):
     """The exponential function: sums become products, and every result is positive.
 
-        eˣ,      e⁰ = 1,      e^(a+b) = eᵃ eᵇ,      d eˣ/dx = eˣ                     (4.2)
+        eˣ,      e⁰ = 1,      e^(a+b) = eᵃ eᵇ,      d eˣ/dx = eˣ                     (4.1)
 
     x: any shape   ->   the same shape. Far below zero the result is rounded to 0.
 
@@ -80,7 +80,7 @@ def exp(x):
 def log(x, *, base: float | None = None):
     """The logarithm, which undoes the exponential: products become sums.
 
-        ln x,      ln 1 = 0,      ln(ab) = ln a + ln b,      log_b x = ln x / ln b   (4.3)
+        ln x,      ln 1 = 0,      ln(ab) = ln a + ln b,      log_b x = ln x / ln b   (4.2)
         d log_b x/dx = 1 / (x ln b)
 
     x: any shape, positive   base: e unless given   ->   the same shape
@@ -107,7 +107,7 @@ def log(x, *, base: float | None = None):
 def log_product(p, *, axis: int | None = -1):
     """The logarithm of a product of probabilities, as a sum that cannot run out of digits.
 
-        ln Πᵢ pᵢ = Σᵢ ln pᵢ,      ∂/∂pᵢ = 1/pᵢ                                       (4.4)
+        ln Πᵢ pᵢ = Σᵢ ln pᵢ,      ∂/∂pᵢ = 1/pᵢ                                       (4.3)
 
     p: (..., n), not negative   axis: the factors, None for all   ->   (...)
 
