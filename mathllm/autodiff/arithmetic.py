@@ -43,6 +43,15 @@ def _matmul(a, b):
     if not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         raise ShapeError(f"a @ b needs as many columns in a as rows in b, got shapes {a.shape} and {b.shape}")
 
+    if a.ndim > 2 and b.ndim == 2:  # one matrix for all: the rows of all batches are one product
+        y, flat_pullback = _matmul.__wrapped__(a.reshape(-1, a.shape[-1]), b)
+
+        def pullback(dy):
+            da, db = flat_pullback(dy.reshape(-1, dy.shape[-1]))
+            return da.reshape(a.shape), db
+
+        return y.reshape(*a.shape[:-1], b.shape[1]), pullback
+
     def pullback(dy):
         rows, columns = np.atleast_2d(a), b if b.ndim > 1 else b[:, None]
         dy = dy if b.ndim > 1 else np.expand_dims(dy, -1)

@@ -1,5 +1,7 @@
 """The whole model: embeddings, L blocks, an unembedding; one function for training, reading and inference."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 import numpy as np
 
 from ..attention import (
@@ -10,11 +12,14 @@ from ..attention import (
     rotary_angles,
     sinusoidal_positions,
 )
+from ..autodiff import Tensor
 from ..cross_entropy import cross_entropy
 from ..errors import ShapeError, suggest
+from ..gradient_descent import tree_leaves
 from ..vectors import embedding
 from .config import Config
 from .feed_forward import _ACTIVATIONS, feed_forward, mixture_of_experts
+from .fused import _attention_sublayer, _feed_forward_sublayer, _token_vectors
 from .norms import layer_norm, rms_norm
 
 
@@ -213,7 +218,8 @@ class Transformer:
 
     def _embed(self, params, tokens, segments, positions):
         c = self.config
-        x = embedding(params["embedding"], tokens)  # (B, T, D)
+        look_up = _token_vectors if isinstance(params["embedding"], Tensor) else embedding
+        x = look_up(params["embedding"], tokens)  # (B, T, D)
         if c.positions == "learned":
             x = x + embedding(params["positions"], positions)
         elif c.positions == "sinusoidal":
@@ -250,7 +256,11 @@ class Transformer:
         if c.positions == "alibi":
             options |= {"bias": alibi_bias(c.heads, length, keys)}
         cross = {"heads": c.heads, "kv_heads": c.kv_heads, "mask": memory_mask, "context": memory}
+        fusible = causal and attention_mask is None and memory is None and cache is None and not keep.asked
         for number, block in enumerate(blocks):
+            if fusible and self._has_fused_form(x, block):
+                x = self._fused_block(x, block, options)
+                continue
             if cache is not None:
                 options["cache"] = cache.layer(number)
             x = self._block(x, block, options, cross, keep.under(f"{number}."))
@@ -281,6 +291,23 @@ class Transformer:
         x = self._sublayer(x, block["feed_forward_norm"], think, keep, "feed_forward")
         return keep("output", x)
 
+    def _has_fused_form(self, x, block):
+        """Whether this block, in training, is one of LLaMA's, for which `fused.py` has a shorter way."""
+        c, leaves = self.config, tree_leaves(block)
+        chosen = (c.positions, c.norm, c.norm_order, c.activation) == ("rotary", "rms", "pre", "silu")
+        usual = [set(_LLAMA[part]) == set(block[part]) for part in _LLAMA if part in block] == [True, True]
+        traced = any(isinstance(leaf, Tensor) for leaf in (x, *leaves))
+        alike = {leaf.dtype for leaf in (x, *leaves)} in ({np.dtype(np.float32)}, {np.dtype(np.float64)})
+        return chosen and usual and traced and alike
+
+    def _fused_block(self, x, block, options):
+        """`_block` in training, sublayer by sublayer, without names for what lies between."""
+        norms = (block[f"{part}_norm"]["gain"] for part in _LLAMA)
+        attention, network = ([block[part][name] for name in names] for part, names in _LLAMA.items())
+        rotation = {name: options[name] for name in ("heads", "angles", "pairing", "scale")}
+        x = _attention_sublayer(x, next(norms), *attention, **rotation, epsilon=self.config.norm_epsilon)
+        return _feed_forward_sublayer(x, next(norms), *network, epsilon=self.config.norm_epsilon)
+
     def _sublayer(self, x, norm, function, keep, name):
         """x + f(norm(x)) for pre-norm, norm(x + f(x)) for post-norm (12.5)."""
         before = self.config.norm_order == "pre"
@@ -302,6 +329,10 @@ class Transformer:
         return logits + params["head"]["bias"] if "head" in params else logits
 
 
+# The parts of a block of LLaMA, and the matrices in them
+_LLAMA = {"attention": ("query", "key", "value", "output"), "feed_forward": ("gate", "up", "down")}
+
+
 class _Recorder:
     """Keeps intermediates under their names and hands on what stands in their place, or does nothing."""
 
@@ -315,6 +346,10 @@ class _Recorder:
         if self.record is not None:
             self.record[name] = getattr(value, "value", value)
         return value
+
+    @property
+    def asked(self):
+        return self.record is not None or bool(self.replace)
 
     def under(self, prefix):
         return _Recorder(self.record, self.prefix + prefix, self.replace)

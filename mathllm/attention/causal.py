@@ -1,0 +1,80 @@
+"""Causal attention without the half of the table that nobody may see, and with fewer passes over the other half."""
+
+import numpy as np
+
+from ..autodiff.memory import _empty
+
+_BLOCK = 64  # queries at a time: their keys end where they do
+
+
+def _causal_sums(query, key, value, sums, total):
+    """The two sums whose quotient is `attention(query, key, value, causal_mask(T), scale=1)`; their pullback.
+
+        for each block of queries:   E = exp(Q Kᵀ) over the keys up to its end,   sums = E V,   total = rowsum(E)
+        dS = E ∘ (dsums Vᵀ + dtotal),   dQ = dS K,   dK = dSᵀ Q,   dV = Eᵀ dsums
+
+    So the division comes after the average, where there is a vector for each query and no longer a row of the table.
+    The largest score of a row is taken off before only where some score is large: it would change both sums alike.
+
+    query, sums: (..., G, R, T, K), R query heads for each key head   key, value: (..., G, 1, T, K)
+    total: (..., G, R, T, 1)   Writes into sums and total; pullback(dquery, dkey, dvalue, dsums, dtotal) into the first
+    three.
+    """
+    blocks = []
+    for rows, seen in _row_blocks(query.shape[-2]):
+        weights = _empty((*query.shape[:-2], rows.stop - rows.start, seen.stop), query.dtype)
+        np.matmul(query[..., rows, :], key[..., seen, :].swapaxes(-1, -2), out=weights)
+        _exponentials(weights, rows)
+        np.matmul(weights, value[..., seen, :], out=sums[..., rows, :])
+        total[..., rows, :] = _row_sums(weights)
+        blocks.append((rows, seen, weights))
+
+    def pullback(dquery, dkey, dvalue, dsums, dtotal):
+        for rows, seen, weights in reversed(blocks):
+            dscores = _empty(weights.shape, weights.dtype)
+            np.matmul(dsums[..., rows, :], value[..., seen, :].swapaxes(-1, -2), out=dscores)
+            dscores += dtotal[..., rows, :]
+            dscores *= weights
+            np.matmul(dscores, key[..., seen, :], out=dquery[..., rows, :])
+            last = rows.stop == query.shape[-2]  # these queries see every key: what they add is the first to come
+            _add_product(dkey[..., seen, :], dscores, query[..., rows, :], last)
+            _add_product(dvalue[..., seen, :], weights, dsums[..., rows, :], last)
+
+    return pullback
+
+
+def _row_blocks(length):
+    """Blocks of queries, and the keys they may see between them."""
+    for start in range(0, length, _BLOCK):
+        stop = min(start + _BLOCK, length)
+        yield slice(start, stop), slice(0, stop)
+
+
+def _exponentials(scores, rows):
+    """The exponentials of a block of scores in their place, 0 for keys behind the query."""
+    small = scores.max() <= 40 and scores.min() >= -40  # then neither e^40 nor its inverse is far from 1 in any dtype
+    size = rows.stop - rows.start
+    later = np.triu(np.full((size, size), -np.inf, scores.dtype), 1)
+    scores[..., rows] += later
+    if not small:
+        scores -= scores.max(axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+
+
+def _row_sums(weights):
+    """Sums along the last axis, as the product with a vector of ones: faster for many short rows."""
+    rows = weights.reshape(-1, weights.shape[-1])
+    return (rows @ np.ones(rows.shape[-1], rows.dtype)).reshape(*weights.shape[:-1], 1)
+
+
+def _add_product(total, weights, vectors, first):
+    """total += weightsᵀ vectors, summed over the query heads that share a key head; the first replaces the total."""
+    weights = weights.swapaxes(-1, -2)
+    if weights.shape[-3] == 1 and first:
+        np.matmul(weights, vectors, out=total)
+        return
+    product = (weights @ vectors).sum(axis=-3, keepdims=True) if weights.shape[-3] > 1 else weights @ vectors
+    if first:
+        total[...] = product
+    else:
+        total += product

@@ -1,0 +1,128 @@
+"""What training computes in fewer passes over memory, held against the readable forms that the chapters show."""
+
+import numpy as np
+import pytest
+
+import mathllm as ml
+from mathllm.autodiff.memory import _empty, _reused_memory
+from mathllm.transformer.fused import _attention_sublayer, _feed_forward_sublayer, _token_vectors
+
+# A sum in another order differs in the last digits: some units of rounding, times the root of the number of terms.
+ROUNDING = {np.float32: 5e-6, np.float64: 1e-13}
+
+
+def attention_sublayer(x, gain, query, key, value, output, *, heads, angles, pairing, scale, epsilon):
+    params = {"query": query, "key": key, "value": value, "output": output}
+    kv_heads = key.shape[1] * heads // query.shape[1]
+    options = {"heads": heads, "kv_heads": kv_heads, "angles": angles, "pairing": pairing, "scale": scale}
+    mask = ml.causal_mask(x.shape[1])
+    return x + ml.multi_head_attention(ml.rms_norm(x, gain, epsilon=epsilon), params, mask=mask, **options)
+
+
+def feed_forward_sublayer(x, gain, gate, up, down, *, epsilon):
+    params = {"gate": gate, "up": up, "down": down}
+    return x + ml.feed_forward(ml.rms_norm(x, gain, epsilon=epsilon), params, activation="silu")
+
+
+def random_arrays(dtype, *shapes, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(shape).astype(dtype) / np.sqrt(shape[0], dtype=dtype) for shape in shapes]
+
+
+def assert_same(fused, readable, args, dtype, seed=1):
+    """One value, and one gradient for each argument, up to rounding; no argument is touched."""
+    for arg in args:
+        arg.setflags(write=False)
+    value, pullback = ml.vjp(fused, *args)
+    expected, expected_pullback = ml.vjp(readable, *args)
+    cotangent = np.random.default_rng(seed).standard_normal(expected.shape).astype(dtype)
+    for ours, theirs in zip((value, *pullback(cotangent)), (expected, *expected_pullback(cotangent)), strict=True):
+        if theirs is not None:
+            assert ours.dtype == dtype
+            scale = max(np.abs(theirs).max(), 0.1)  # with a single token the scores have no gradient
+            np.testing.assert_allclose(ours / scale, theirs / scale, rtol=0, atol=ROUNDING[dtype])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("length", [1, 5, 64, 65, 150])  # one block of queries, exactly one, several
+@pytest.mark.parametrize(("heads", "kv_heads"), [(4, 4), (4, 2), (4, 1)])
+def test_attention_with_norm_and_residual_is_what_its_parts_are(dtype, length, heads, kv_heads):
+    width, B, D = 6, 3, 20
+    shapes = [(B, length, D), (D,), (D, heads * width), (D, kv_heads * width), (D, kv_heads * width),
+              (heads * width, D)]  # fmt: skip
+    angles = ml.rotary_angles(np.arange(length), width)
+    for pairing in ("half", "adjacent"):
+        options = {"heads": heads, "angles": angles, "pairing": pairing, "scale": 0.7, "epsilon": 1e-6}
+        assert_same(
+            lambda *a, options=options: _attention_sublayer(*a, **options),
+            lambda *a, options=options: attention_sublayer(*a, **options),
+            random_arrays(dtype, *shapes), dtype,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_network_with_norm_and_residual_is_what_its_parts_are(dtype):
+    assert_same(
+        lambda *a: _feed_forward_sublayer(*a, epsilon=1e-5), lambda *a: feed_forward_sublayer(*a, epsilon=1e-5),
+        random_arrays(dtype, (3, 7, 20), (20,), (20, 33), (20, 33), (33, 20)), dtype,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [30.0, 1e4])
+def test_large_scores_are_no_danger(size):
+    shapes = [(2, 70, 8), (8,), (8, 8), (8, 8), (8, 8), (8, 8)]
+    x, gain, query, *rest = random_arrays(np.float64, *shapes)
+    options = {"heads": 2, "angles": np.zeros((70, 2)), "pairing": "half", "scale": 0.5, "epsilon": 1e-6}
+    args = [x, gain, size * query, *rest]
+    assert_same(
+        lambda *a: _attention_sublayer(*a, **options), lambda *a: attention_sublayer(*a, **options), args, np.float64
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_vectors_of_equal_tokens_collect_all_their_gradients(dtype):
+    (table,) = random_arrays(dtype, (9, 4))
+    ids = np.random.default_rng(0).integers(7, size=(5, 6))
+    assert_same(lambda t: _token_vectors(t, ids), lambda t: ml.embedding(t, ids), [table], dtype)
+    with pytest.raises(ValueError, match="ids from 0 to 8, got 9"):
+        _token_vectors(table, [9])
+
+
+@pytest.mark.parametrize("choices", [{}, {"kv_heads": 2, "tied": True}, {"rope_scaling": "yarn", "rope_factor": 4.0}])
+def test_a_model_learns_from_the_fused_blocks_what_it_learns_from_the_readable_ones(choices):
+    model = ml.Transformer(ml.llama_config(vocabulary=13, width=16, layers=2, heads=4, hidden=20, **choices))
+    params = ml.tree_map(lambda p: 5 * p, model.init(np.random.default_rng(0)))
+    tokens = np.random.default_rng(1).integers(13, size=(3, 70))
+    loss, gradient = ml.value_and_grad(lambda p: model.loss(p, tokens, tokens))(params)
+    readable, expected = ml.value_and_grad(lambda p: model.loss(p, tokens, tokens, record={}))(params)
+    assert float(loss) == pytest.approx(float(readable), rel=1e-13)
+    ml.tree_map(lambda g, e: np.testing.assert_allclose(g, e, rtol=0, atol=1e-13 * max(1, abs(e).max())),
+                gradient, expected)  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------------------- memory
+
+
+def test_memory_is_handed_out_again_only_when_no_view_of_it_is_left():
+    with _reused_memory({}):
+        first = _empty((3, 4), np.float32)
+        place, view = first.ctypes.data, first[1:].T
+        del first
+        assert _empty((3, 4), np.float32).ctypes.data != place, "a view still shows this memory"
+        del view
+        again = _empty((4, 3), np.float32)
+        assert again.ctypes.data == place
+        assert _empty((4, 3), np.float32).ctypes.data != place
+    assert _empty((2,), np.float64).base is None
+
+
+def test_gradients_are_the_same_to_the_last_bit_in_memory_that_was_used_before():
+    model = ml.Transformer(ml.llama_config(vocabulary=13, width=16, layers=2, heads=4, hidden=20))
+    params = model.init(np.random.default_rng(0))
+    tokens = np.random.default_rng(1).integers(13, size=(4, 3, 70))
+    gradient = ml.grad(lambda p, t: model.loss(p, t, t))
+    expected = [gradient(params, some) for some in tokens]
+    with _reused_memory({}):
+        found = [gradient(params, some) for some in tokens]
+    for pair in zip(found, expected, strict=True):
+        ml.tree_map(np.testing.assert_array_equal, *pair)
