@@ -8,7 +8,7 @@ __all__ = ["SamplingFilters"]
 
 
 class SamplingFilters(Figure):
-    """Bars for the best tokens; sliders for temperature, top-k and top-p show which stay, and how likely.
+    """Bars for tokens; sliders for temperature, top-k and top-p say which stay.
 
     tokens: their texts   logits: one for each, in falling order   temperature: from 0.1 to 3   top_k: from 1 to all
     top_p: from 0.05 to 1
