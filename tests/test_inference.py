@@ -435,6 +435,9 @@ def test_a_reader_reads_what_is_new_whatever_the_model(name):
     read, expected = Reader(model, params, KVCache(model.config), **options), model(params, TOKENS[:1], **options)
     for start, end in ((0, 3), (3, 4), (4, 6)):
         np.testing.assert_allclose(read(TOKENS[:1, :end]), expected[:, start:end], rtol=0, atol=EXACT)
+    for cache in (None, KVCache(model.config)):
+        only = Reader(model, params, cache, **options)(TOKENS[:1], last=True)
+        np.testing.assert_allclose(only, expected[:, -1:], rtol=0, atol=EXACT)
 
 
 # ---------------------------------------------------------------------------------------------------------------- beam

@@ -132,21 +132,28 @@ class Reader:
         single = cache is not None and cache.batch == 1 and DecodingStep.fits(model.config, params)
         self.step = DecodingStep(model, params, cache) if single else None
 
-    def __call__(self, tokens: np.ndarray, marks: np.ndarray | None = None) -> np.ndarray:
+    def __call__(self, tokens: np.ndarray, marks: np.ndarray | None = None, last: bool = False) -> np.ndarray:
         """Logits after each new token: tokens (B, T), with 0 in marks for padding  ->  (B, new, V)
 
+        With `last` only the last of them, (B, 1, V): the largest matrix, the unembedding, then multiplies one vector.
         With a window the text is read in pieces no longer than it, and the logits are those of the last piece.
         """
         cache, end = self.cache, tokens.shape[1]
         if cache is None:
-            return self.model(self.params, tokens, marks, **self.options)
+            return self._logits(tokens, marks, last)
         if self.step is not None and cache.batch == 1 and cache.length == end - 1:
             return self.step(int(tokens[0, -1]))[None, None]
         while cache.length < end:
             new = slice(cache.length, min(cache.length + (cache.window or end), end))
             here = None if marks is None else marks[:, new]
-            logits = self.model(self.params, tokens[:, new], here, cache=cache, **self.options)
+            logits = self._logits(tokens[:, new], here, last)
         return logits
+
+    def _logits(self, tokens, marks, last):
+        if not last:
+            return self.model(self.params, tokens, marks, cache=self.cache, **self.options)
+        vectors = self.model.hidden(self.params, tokens, marks, cache=self.cache, **self.options)  # (B, T, D)
+        return self.model._unembed(self.params, vectors[:, -1:])
 
 
 class _Layer:

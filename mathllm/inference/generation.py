@@ -128,7 +128,7 @@ def _continued(tokens, marks, read, processed, choose, limit, ends, pad, streame
     """Read, choose, append; a row that has ended is padded, and when all have, or at the limit, the text is done."""
     done = np.zeros(len(tokens), bool)
     for _ in range(limit):
-        logits = read(tokens, None if np.all(marks) else marks)[:, -1]  # (B, V)
+        logits = read(tokens, None if np.all(marks) else marks, last=True)[:, 0]  # (B, V)
         new = np.where(done, pad, choose(processed(tokens, marks, logits)))
         tokens, marks = np.column_stack([tokens, new]), np.column_stack([marks, ~done])
         if streamer is not None:
@@ -148,7 +148,7 @@ def _beam_reader(read, prompt, processed):
         read.options = {name: np.repeat(value, len(continuations), axis=0) for name, value in options.items()}
         if read.cache is not None:
             read.cache.select(parents)
-        logits = read(tokens)[:, -1]
+        logits = read(tokens, last=True)[:, 0]
         return processed(tokens, np.ones(tokens.shape, int), log_softmax(logits.astype(np.float64, copy=False)))
 
     return next_log_probabilities
