@@ -5,6 +5,7 @@ import pytest
 
 import mathllm as ml
 from mathllm.autodiff.memory import _empty, _reused_memory
+from mathllm.gradient_descent.in_place import _adamw_in_place, _own_copy
 from mathllm.transformer.fused import _attention_sublayer, _feed_forward_sublayer, _token_vectors
 
 # A sum in another order differs in the last digits: some units of rounding, times the root of the number of terms.
@@ -126,3 +127,42 @@ def test_gradients_are_the_same_to_the_last_bit_in_memory_that_was_used_before()
         found = [gradient(params, some) for some in tokens]
     for pair in zip(found, expected, strict=True):
         ml.tree_map(np.testing.assert_array_equal, *pair)
+
+
+# --------------------------------------------------------------------------------------------------------------- descent
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("decay", [0.0, 0.1, [0.1, 0.0, 0.3]])
+def test_adamw_in_place_gives_every_bit_of_adamw(dtype, decay):
+    rng = np.random.default_rng(0)
+    params = [rng.standard_normal(shape).astype(dtype) for shape in [(3, 40_000), (7,), ()]]
+    own, memory = _own_copy(params), _own_copy(ml.adamw_init(params))
+    expected, state = params, ml.adamw_init(params)
+    for step in range(1, 4):
+        gradient = [np.asarray(rng.standard_normal(p.shape), dtype) for p in params]
+        options = {"learning_rate": 0.1 / step, "weight_decay": decay}
+        expected, state = ml.adamw_step(expected, gradient, state, **options)
+        memory = _adamw_in_place(own, gradient, memory, **options)
+    assert memory["step"] == state["step"]
+    for ours, theirs in [(own, expected), (memory["mean"], state["mean"]), (memory["square"], state["square"])]:
+        ml.tree_map(np.testing.assert_array_equal, ours, theirs)
+
+
+def test_workers_descend_together_to_the_bits_of_one_worker():
+    model = ml.Transformer(ml.llama_config(vocabulary=13, width=32, layers=2, heads=4, hidden=80))
+    start = ml.training_state(model.init(np.random.default_rng(0), np.float32), np.random.default_rng(1))
+    stream = np.random.default_rng(2).integers(13, size=500)
+
+    def loss(params, batch):
+        return ml.cross_entropy(model(params, batch.inputs), batch.targets)
+
+    def plain_step(*args, **options):  # not the optimiser that the loop knows how to overwrite
+        return ml.adamw_step(*args, **options)
+
+    states = [
+        ml.train(start, loss, lambda rng: ml.random_batch(stream, 6, 20, rng), 5, learning_rate=1e-2, workers=2,
+                 step=step)[0]
+        for step in (ml.adamw_step, plain_step)
+    ]  # fmt: skip
+    ml.tree_map(np.testing.assert_array_equal, states[0].params, states[1].params)

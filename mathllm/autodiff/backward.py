@@ -7,6 +7,7 @@ from numbers import Real
 import numpy as np
 
 from ..errors import ShapeError
+from .memory import _empty
 from .tensor import Tensor, sum_to
 
 
@@ -177,7 +178,9 @@ def _gradient_of(leaf, gradients):
     if not isinstance(leaf, Tensor):
         return None
     gradient = gradients.get(id(leaf))
-    return np.zeros_like(leaf.value) if gradient is None else np.array(gradient)
+    own = _empty(leaf.shape, leaf.dtype)  # for a pullback may have given two parameters one array
+    own[...] = 0 if gradient is None else gradient
+    return own
 
 
 def _value_of(output):

@@ -26,23 +26,27 @@ def _reused_memory(buffers: dict) -> Iterator[None]:
 
 
 def _empty(shape, dtype) -> np.ndarray:
-    """As `np.empty`. Every view of an array refers to the buffer behind it: no reference left means it is free."""
+    """As `np.empty`. Every view of an array refers to the buffer behind it: no reference left means it is free.
+
+    The first number lies where a line of the cache begins: vector instructions then are up to twice as fast.
+    """
     buffers = _buffers.get()
     if buffers is None:
         return np.empty(shape, dtype)
     size = math.prod(shape) * np.dtype(dtype).itemsize
     alike = buffers.setdefault(size, [])
-    for number in range(len(alike)):
-        if _references(alike, number) == _UNUSED:
-            break
-    else:
+    number = next((n for n in range(len(alike)) if _references(alike, n) == _UNUSED), None)
+    if number is None:
         number = len(alike)
-        alike.append(np.empty(size, np.uint8))
-    return alike[number].view(dtype).reshape(shape)
+        alike.append(np.empty(size + _LINE, np.uint8))
+    buffer = alike[number]
+    start = -buffer.ctypes.data % _LINE
+    return buffer[start : start + size].view(dtype).reshape(shape)
 
 
 def _references(buffers, number):
     return sys.getrefcount(buffers[number])
 
 
+_LINE = 64  # bytes
 _UNUSED = _references([np.empty(0)], 0)

@@ -5,7 +5,6 @@ computes. Each worker's matrix products use one thread: two workers with two thr
 """
 
 import contextvars
-import functools
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,8 +12,9 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 
 from ..autodiff import value_and_grad
+from ..autodiff.memory import _reused_memory
 from ..errors import ShapeError
-from ..gradient_descent import tree_map
+from ..gradient_descent import tree_leaves
 from .batching import IGNORED
 
 
@@ -56,10 +56,57 @@ def parallel_value_and_grad(loss: Callable, workers: int = 1, count: Callable = 
     >>> round(float(value), 6), slope.round(6)  # (1 + 4 + 36)/3, and twice as much
     (13.666667, array([27.333333]))
     """
+    with _crew(workers) as share_out:
+        yield _divided_gradient(loss, workers, count, share_out)
+
+
+def _divided_gradient(loss, workers, count, share_out):
+    """The function that `parallel_value_and_grad` lends; `share_out` calls a function for many things at once."""
+
+    def gradient(params, batch):
+        shares = [(batch, 1)]
+        if workers > 1:
+            shares = [(share, n) for share in _divided(batch, workers) if (n := count(share))]
+        if len(shares) < 2:
+            return next(iter(share_out(lambda _: value_and_grad(loss)(params, batch), [None])))
+        total = sum(n for _, n in shares)
+        weighted = value_and_grad(lambda params, share, weight: loss(params, share) * weight)
+        results = share_out(lambda share: weighted(params, share[0], share[1] / total), shares)
+        losses, gradients = zip(*results, strict=True)
+        return sum(losses), _sum_of_trees(gradients, share_out)
+
+    return gradient
+
+
+def _sum_of_trees(trees, share_out):
+    """The sum, leaf by leaf, of nested arrays that nobody else holds: it is added up in the first of them."""
+    leaves = list(zip(*map(tree_leaves, trees), strict=True))
+
+    def add_up(parts):
+        for part in parts[1:]:
+            parts[0][...] += part
+
+    for _ in share_out(add_up, leaves):
+        pass
+    return trees[0]
+
+
+@contextmanager
+def _crew(workers):
+    """Threads that wait for work, and memory for each: lends share_out(function, things) -> the results, in order.
+
+    The things are dealt out in turn. With one worker it is the calling thread that works.
+    """
     if workers < 1:
         raise ValueError(f"parallel_value_and_grad() needs at least one worker, got {workers}")
+    memory = [{} for _ in range(workers)]
+
+    def work(function, things, number):
+        with _reused_memory(memory[number]):
+            return [function(thing) for thing in things]
+
     if workers == 1:
-        yield value_and_grad(loss)
+        yield lambda function, things: work(function, things, 0)
         return
     from concurrent.futures import ThreadPoolExecutor  # here and not above: `import mathllm` stays quick
 
@@ -67,25 +114,17 @@ def parallel_value_and_grad(loss: Callable, workers: int = 1, count: Callable = 
         stack.enter_context(_one_blas_thread())
         pool = stack.enter_context(ThreadPoolExecutor(workers, thread_name_prefix="worker"))
 
-        def gradient(params, batch):
-            shares = [(share, count(share)) for share in _divided(batch, workers)]
-            shares = [(share, n) for share, n in shares if n]
-            if len(shares) < 2:
-                return value_and_grad(loss)(params, batch)
-            total = sum(n for _, n in shares)
+        def share_out(function, things):
+            hands = [things[number::workers] for number in range(min(workers, len(things)))]
+            # In a copy of the caller's context: np.errstate holds for the workers, too.
             tasks = [
-                # In a copy of the caller's context: np.errstate holds for the workers, too.
-                pool.submit(contextvars.copy_context().run, _weighted(loss), params, share, n / total)
-                for share, n in shares
+                pool.submit(contextvars.copy_context().run, work, function, hand, number)
+                for number, hand in enumerate(hands)
             ]
-            losses, gradients = zip(*(task.result() for task in tasks), strict=True)
-            return sum(losses), tree_map(lambda *parts: functools.reduce(np.add, parts), *gradients)
+            results = [task.result() for task in tasks]
+            return [results[n % len(hands)][n // len(hands)] for n in range(len(things))]
 
-        yield gradient
-
-
-def _weighted(loss):
-    return value_and_grad(lambda params, share, weight: loss(params, share) * weight)
+        yield share_out
 
 
 @contextmanager

@@ -21,8 +21,9 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..gradient_descent import adamw_init, adamw_step, clip_gradient, tree_leaves
+from ..gradient_descent.in_place import _adamw_in_place, _own_copy
 from .checkpoints import save_checkpoint
-from .data_parallel import parallel_value_and_grad, target_count
+from .data_parallel import _crew, _divided_gradient, target_count
 
 
 class TrainingState(NamedTuple):
@@ -134,61 +135,96 @@ def train(
     rate = learning_rate if callable(learning_rate) else lambda t: learning_rate
     rng = _generator(state.rng)
     validation = None if validation is None else list(validation)
-    history, tokens, validation_loss, length, saved = [], 0, None, None, None
-    first, began = state.step, time.perf_counter()
+    history, length, validation_loss = [], None, None
+    clock, guard = _Clock(state.step, steps), _Guard(state.step, steps, checkpoint)
 
-    def computed(function, *args):
-        try:
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # an overflow is looked for below
-                return function(*args)
-        except ShapeError:
-            raise  # a mistake of the program, not of the run
-        except (ValueError, ArithmeticError) as error:
-            raise stopped(f"the loss cannot be computed, {error}") from error
-
-    def stopped(reason):
-        where = f"step {number} of {steps}: {reason}"
-        if saved is None:
-            return TrainingStopped(f"{where} (a smaller learning rate or clipping?)")
-        return TrainingStopped(f"{where}; the last good checkpoint is that of step {saved}, {checkpoint}")
-
-    with parallel_value_and_grad(loss, workers, count) as value_and_gradient:
-        for number in range(first + 1, steps + 1):
-            batch = batches(rng)
-            value, gradient = computed(value_and_gradient, state.params, batch)
-            if not math.isfinite(value):
-                raise stopped(f"the loss is {value}")
-            if not _finite(gradient):
-                raise stopped(f"the gradient is not finite, the loss is {value:.6g}")
-            if checkpoint is not None and (state.step % save_every == 0 or state.step == first):
-                save_checkpoint(checkpoint, state)
-                saved = state.step
-
+    with _crew(workers) as share_out:
+        value_and_gradient = _divided_gradient(loss, workers, count, share_out)
+        state, step = _with_memory_of_its_own(state, step, share_out)
+        for number in range(state.step + 1, steps + 1):
+            guard.step, batch = number, batches(rng)
+            value, gradient = guard.computed(value_and_gradient, state.params, batch)
+            guard.require_finite(value, gradient)
+            if checkpoint is not None and (state.step % save_every == 0 or state.step == clock.first):
+                guard.save(state)
             if max_norm is not None:
                 gradient, length = clip_gradient(gradient, max_norm)
             eta = rate(number)
             params, optimizer = step(state.params, gradient, state.optimizer, learning_rate=eta, **options)
             del gradient  # its memory serves the next one
             state = TrainingState(params, optimizer, number, rng.bit_generator.state)
-
             if validation is not None and (number % validate_every == 0 or number == steps):
-                validation_loss = computed(mean_loss, loss, params, validation, count)
-                if not math.isfinite(validation_loss):
-                    raise stopped(f"the validation loss is {validation_loss}")
-            tokens += count(batch)
-            seconds = time.perf_counter() - began
-            left = seconds / (number - first) * (steps - number)
-            history.append(
-                TrainingProgress(number, steps, float(value), eta, length, validation_loss, tokens / seconds, left)
-            )
+                validation_loss = guard.computed(mean_loss, loss, params, validation, count)
+                guard.require_finite(validation_loss, what="validation loss")
+            speed, left = clock.tell(number, count(batch))
+            now = TrainingProgress(number, steps, float(value), eta, length, validation_loss, speed, left)
+            history.append(now)
             if progress is not None:
-                progress(history[-1])
+                progress(now)
     if checkpoint is not None and history:
-        value = computed(loss, state.params, batch)  # no next step will tell whether this one was good
-        if not math.isfinite(value):
-            raise stopped(f"the loss after the step is {value}")
-        save_checkpoint(checkpoint, state)
+        value = guard.computed(loss, state.params, batch)  # no next step will tell whether this one was good
+        guard.require_finite(value, what="loss after the step")
+        guard.save(state)
     return state, history
+
+
+def _with_memory_of_its_own(state, step, share_out):
+    """The same state in arrays that AdamW may overwrite, and AdamW so; any other optimiser as it is."""
+    arrays = tree_leaves([state.params, state.optimizer.get("mean"), state.optimizer.get("square")])
+    alike = len({getattr(array, "dtype", None) for array in arrays}) == 1
+    if step is not adamw_step or not alike or not all(isinstance(array, np.ndarray) for array in arrays):
+        return state, step
+    params, optimizer = _own_copy(state.params), _own_copy(state.optimizer)
+
+    def overwrite(params, gradient, optimizer, **options):
+        return params, _adamw_in_place(params, gradient, optimizer, share_out=share_out, **options)
+
+    return state._replace(params=params, optimizer=optimizer), overwrite
+
+
+class _Clock:
+    """How fast a run is, from the mean speed since it began here."""
+
+    def __init__(self, first, steps):
+        self.first, self.steps, self.tokens, self.began = first, steps, 0, time.perf_counter()
+
+    def tell(self, number, tokens):
+        """After a step: tokens per second, and the seconds that are left."""
+        self.tokens += tokens
+        seconds = time.perf_counter() - self.began
+        return self.tokens / seconds, seconds / (number - self.first) * (self.steps - number)
+
+
+class _Guard:
+    """Ends a run in words where its numbers cease to be numbers, and knows its last good checkpoint."""
+
+    def __init__(self, step, steps, checkpoint):
+        self.step, self.steps, self.checkpoint, self.saved = step, steps, checkpoint, None
+
+    def computed(self, function, *args):
+        try:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # an overflow is looked for afterwards
+                return function(*args)
+        except ShapeError:
+            raise  # a mistake of the program, not of the run
+        except (ValueError, ArithmeticError) as error:
+            raise self._stopped(f"the loss cannot be computed, {error}") from error
+
+    def require_finite(self, value, gradient=(), what="loss"):
+        if not math.isfinite(value):
+            raise self._stopped(f"the {what} is {value}")
+        if not _finite(gradient):
+            raise self._stopped(f"the gradient is not finite, the {what} is {value:.6g}")
+
+    def save(self, state):
+        save_checkpoint(self.checkpoint, state)
+        self.saved = state.step
+
+    def _stopped(self, reason):
+        where = f"step {self.step} of {self.steps}: {reason}"
+        if self.saved is None:
+            return TrainingStopped(f"{where} (a smaller learning rate or clipping?)")
+        return TrainingStopped(f"{where}; the last good checkpoint is that of step {self.saved}, {self.checkpoint}")
 
 
 def mean_loss(loss: Callable, params, batches: Iterable, count: Callable = target_count) -> float:
