@@ -8,7 +8,7 @@ __all__ = ["LogProduct"]
 
 
 class LogProduct(Figure):
-    """A probability is multiplied by itself again and again, in three number types and as a sum of logarithms.
+    """A product of equal probabilities in three number types, and its logarithm.
 
     probability: of each factor, from 0.01 to 0.99   factors: how many, from 1 to 1000
 
