@@ -43,7 +43,7 @@ function format(value) {
 
 const BASES = { nats: Math.E, bits: 2 };
 const [LEFT, RIGHT, ROW] = [84, 338, 44];
-const FULL = 4; // nats that fit into a bar
+const FULL = 3; // nats that fit into a bar
 
 function render({ model, el }) {
   const labels = model.get("labels");
@@ -73,10 +73,10 @@ function render({ model, el }) {
 
   const controls = html("div", "mathllm-controls", root);
   const refresh = [];
-  for (const [trait, who] of [["p", "true, p"], ["q", "predicted, q"]]) {
+  for (const [trait, who] of [["p", "true p"], ["q", "predicted q"]]) {
     labels.forEach((word, i) => {
       const label = html("label", "", controls);
-      html("span", "", label, `${who}: weight of “${word}”`);
+      html("span", "", label, `${who}: “${word}”`);
       const input = html("input", "", label);
       Object.assign(input, { type: "range", min: 0, max: 10, step: 0.1 });
       const output = html("output", "", label);
