@@ -6,7 +6,7 @@ import pytest
 import mathllm as ml
 from mathllm.autodiff.memory import _empty, _reused_memory
 from mathllm.gradient_descent.in_place import _adamw_in_place, _own_copy
-from mathllm.transformer.fused import _attention_sublayer, _feed_forward_sublayer, _token_vectors
+from mathllm.transformer.fused import _attention_sublayer, _feed_forward_sublayer, _surprise_at, _token_vectors
 
 # A sum in another order differs in the last digits: some units of rounding, times the root of the number of terms.
 ROUNDING = {np.float32: 5e-6, np.float64: 1e-13}
@@ -89,6 +89,34 @@ def test_vectors_of_equal_tokens_collect_all_their_gradients(dtype):
         _token_vectors(table, [9])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_loss_from_the_last_vectors_is_the_cross_entropy_of_their_logits(dtype, masked):
+    x, unembedding = random_arrays(dtype, (3, 50, 8), (8, 1000))
+    if masked:
+        x[..., 0], unembedding[0, 3] = 1, -np.inf  # a logit of −∞: not the usual way
+    targets = np.random.default_rng(0).integers(4, 1000, size=(3, 50))
+    targets[0, 10:20] = -100
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert_same(
+            lambda x, w: _surprise_at(30 * x, w, targets), lambda x, w: ml.cross_entropy(30 * x @ w, targets),
+            [x, unembedding], dtype,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("targets", "words"), [([[-100, -100]], "at least one label"), ([[0, 9]], "labels from 0 to 4"), ([[0]], "shapes")]
+)
+def test_a_loss_that_has_no_meaning_is_refused_as_cross_entropy_does(targets, words):
+    with pytest.raises(ValueError, match=words):
+        _surprise_at(np.ones((1, 2, 3)), np.ones((3, 5)), targets)
+
+
+def test_logits_that_are_no_numbers_are_refused():
+    with pytest.raises(ValueError, match="NaN"):
+        _surprise_at(np.full((1, 2, 3), np.nan), np.ones((3, 5)), [[1, 2]])
+
+
 @pytest.mark.parametrize("choices", [{}, {"kv_heads": 2, "tied": True}, {"rope_scaling": "yarn", "rope_factor": 4.0}])
 def test_a_model_learns_from_the_fused_blocks_what_it_learns_from_the_readable_ones(choices):
     model = ml.Transformer(ml.llama_config(vocabulary=13, width=16, layers=2, heads=4, hidden=20, **choices))
@@ -129,7 +157,7 @@ def test_gradients_are_the_same_to_the_last_bit_in_memory_that_was_used_before()
         ml.tree_map(np.testing.assert_array_equal, *pair)
 
 
-# --------------------------------------------------------------------------------------------------------------- descent
+# ------------------------------------------------------------------------------------------------------------- descent
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

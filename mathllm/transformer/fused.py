@@ -4,17 +4,21 @@ A step of a small model spends as long on carrying numbers to and fro as on its 
 input are one product; the gain of the norm is multiplied into the weights, of which there are fewer than activations;
 where one pass over an array follows another, a part of it is taken through all of them while it lies in the cache; and
 nothing is computed for keys that the causal mask hides. The readable forms are `rms_norm`, `multi_head_attention`,
-`feed_forward` and `embedding`.
+`feed_forward`, `embedding` and `cross_entropy`.
 """
 
 import functools
 
 import numpy as np
 
-from ..attention.causal import _causal_sums
+from ..attention.causal import _causal_sums, _row_sums
 from ..autodiff import primitive
 from ..autodiff.memory import _empty
+from ..cross_entropy import cross_entropy
+from ..cross_entropy.loss import _require_labels
 from ..vectors import embedding
+
+_IGNORED = -100  # a target that counts for nothing
 
 _CACHE = 1 << 17  # numbers that are worked on at a time where one pass follows another, 512 kB in float32
 
@@ -99,6 +103,27 @@ def _feed_forward_sublayer(x, gain, gate, up, down, *, epsilon):
     return y, pullback
 
 
+@primitive(nondiff=("targets",))
+def _surprise_at(x, unembedding, targets):
+    """`cross_entropy(x @ unembedding, targets)`: the gradient of the logits takes their place while they are at hand.
+
+    x: (B, T, D)   unembedding: (D, V)   targets: (B, T) int, −100 where there is none   ->   one number
+    """
+    logits = _product(x, unembedding)
+    targets = _require_labels(logits, targets, _IGNORED)
+    usual = np.any(targets != _IGNORED) and np.isfinite(logits.max()) and np.isfinite(logits.min())
+    if usual:
+        loss, dlogits = _become_gradient(logits, targets), logits
+    else:  # the readable form says what is wrong, or knows what to do
+        loss, logits_pullback = cross_entropy.__wrapped__(logits, targets)
+        dlogits, _ = logits_pullback(np.ones_like(loss))
+
+    def pullback(dloss):
+        return _product(dlogits, unembedding.T * dloss), _transposed_product(x, dlogits) * dloss, None
+
+    return loss, pullback
+
+
 @primitive(nondiff=("ids",))
 def _token_vectors(table, ids):
     """`embedding(table, ids)`, whose gradient sorts the tokens first: equal ids then stand together and are summed."""
@@ -177,6 +202,25 @@ def _swiglu(gate, up):
         u *= s
         u += h
     return hidden
+
+
+def _become_gradient(logits, targets):
+    """The mean surprise at the targets, in nats; the logits become its gradient, (p − one_hot(target)) / n.    (7.8)"""
+    rows, targets = logits.reshape(-1, logits.shape[-1]), targets.reshape(-1)
+    counted = targets != _IGNORED
+    share = counted[:, None] / rows.dtype.type(np.count_nonzero(counted))  # 1/n, or 0
+    loss = 0.0
+    for part in _parts(*rows.shape):
+        z = rows[part]
+        at_target = np.arange(len(z)), np.where(counted[part], targets[part], 0)
+        z -= z.max(axis=1, keepdims=True)
+        z_target = z[at_target][:, None]
+        np.exp(z, out=z)
+        total = _row_sums(z)
+        loss += np.sum((np.log(total) - z_target) * share[part], dtype=np.float64)
+        z *= share[part] / total
+        z[at_target] -= share[part][:, 0]
+    return rows.dtype.type(loss)
 
 
 def _pairs_side_by_side(width, pairing):

@@ -19,7 +19,7 @@ from ..gradient_descent import tree_leaves
 from ..vectors import embedding
 from .config import Config
 from .feed_forward import _ACTIVATIONS, feed_forward, mixture_of_experts
-from .fused import _attention_sublayer, _feed_forward_sublayer, _token_vectors
+from .fused import _attention_sublayer, _feed_forward_sublayer, _surprise_at, _token_vectors
 from .norms import layer_norm, rms_norm
 
 
@@ -182,11 +182,31 @@ class Transformer:
 
         tokens, labels: (B, T) int   ->   one number
         """
-        logits = self(params, tokens, attention_mask, **options)
         labels = np.asarray(labels)
+        labels = labels.astype(np.int64) if labels.dtype.kind == "u" else labels
         if self.config.causal and not self.config.encoder_layers:
-            logits, labels = logits[:, :-1], labels[:, 1:]
-        return cross_entropy(logits, labels)
+            labels = np.concatenate([labels[:, 1:], np.full_like(labels[:, :1], _IGNORED)], axis=1)
+        return self.next_token_loss(params, tokens, labels, attention_mask, **options)
+
+    def next_token_loss(self, params, tokens, targets, attention_mask=None, **options):
+        """Mean cross-entropy in nats, where the targets stand in the places of the tokens they follow.
+
+        That is `cross_entropy(model(params, tokens), targets)`, as of a batch of next_token_pairs(), in fewer passes.
+
+        tokens, targets: (B, T) int, targets of −100 do not count   ->   one number
+
+        >>> from mathllm.transformer import llama_config
+        >>> model = Transformer(llama_config(vocabulary=10, width=8, layers=2, heads=2, hidden=16))
+        >>> params = model.init(np.random.default_rng(0))
+        >>> round(float(model.next_token_loss(params, [[1, 2, 3]], [[2, 3, 4]])), 1)  # ln 10
+        2.3
+        """
+        targets = np.asarray(targets)
+        fusible = options.get("record") is None and "head" not in params and targets.shape == np.shape(tokens)
+        if fusible and isinstance(params["embedding"], Tensor) and params["embedding"].dtype in _PRECISE:
+            x = self.hidden(params, tokens, attention_mask, **options)
+            return _surprise_at(x, params["embedding"].T if self.config.tied else params["unembedding"], targets)
+        return cross_entropy(self(params, tokens, attention_mask, **options), targets)
 
     def _checked(self, tokens):
         tokens = np.asarray(tokens)
@@ -297,7 +317,7 @@ class Transformer:
         chosen = (c.positions, c.norm, c.norm_order, c.activation) == ("rotary", "rms", "pre", "silu")
         usual = [set(_LLAMA[part]) == set(block[part]) for part in _LLAMA if part in block] == [True, True]
         traced = any(isinstance(leaf, Tensor) for leaf in (x, *leaves))
-        alike = {leaf.dtype for leaf in (x, *leaves)} in ({np.dtype(np.float32)}, {np.dtype(np.float64)})
+        alike = {leaf.dtype for leaf in (x, *leaves)} in ({precise} for precise in _PRECISE)
         return chosen and usual and traced and alike
 
     def _fused_block(self, x, block, options):
@@ -331,6 +351,10 @@ class Transformer:
 
 # The parts of a block of LLaMA, and the matrices in them
 _LLAMA = {"attention": ("query", "key", "value", "output"), "feed_forward": ("gate", "up", "down")}
+
+
+_PRECISE = (np.dtype(np.float32), np.dtype(np.float64))  # sums in float16 need the care of the readable forms
+_IGNORED = -100  # a target that counts for nothing
 
 
 class _Recorder:
