@@ -4,7 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..item import Item, Mistake, gradient, keeps_dtype, leaves_inputs, refuses, values
+from ..item import Item, Mistake, gradient, keeps_dtype, leaves_inputs, quick, refuses, values
 
 Q, K = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
 V = np.array([[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]])  # 003, chapter X, example 10
@@ -838,27 +838,9 @@ $m$, the sum $\\ell$, and the blend $o$, and rescale the last two when the maxim
 
 # Check yourself (in the chapter, not graded) ------------------------------------------------------------------------
 
-
-def _quick(name, title, source, task, expected, mistakes):
-    return Item(
-        id=f"10.attention.quick_{name}",
-        kind="value",
-        title=title,
-        difficulty=1,
-        minutes=1,
-        source=source,
-        graded=False,
-        answer="answer",
-        task=task,
-        expected=expected,
-        checks=(values(1, decimals=3),),
-        mistakes=mistakes,
-    )
-
-
 QUICK = [
-    _quick(
-        "equal",
+    quick(
+        "10.attention.quick_equal",
         "Nothing fits better",
         "Putting it together (000), step 2",
         "A query has the scores [0, 0, 0, 0] with four keys. What weight does each get?",
@@ -868,8 +850,8 @@ QUICK = [
             Mistake(lambda: 1, "Four shares of 1 would add up to 4."),
         ),
     ),
-    _quick(
-        "blend",
+    quick(
+        "10.attention.quick_blend",
         "A weighted average",
         "Foundations (001), section 7.1",
         "The values are the numbers 2 and 6, the weights [0.75, 0.25]. What is the output?",
@@ -879,8 +861,8 @@ QUICK = [
             Mistake(lambda: 4, "This is the plain mean: the weights are missing."),
         ),
     ),
-    _quick(
-        "pairs",
+    quick(
+        "10.attention.quick_pairs",
         "Under the diagonal",
         "Foundations (001), section 7.3",
         "How many pairs of query and key does a causal mask allow for 5 tokens?",
@@ -890,8 +872,8 @@ QUICK = [
             Mistake(lambda: 25, "These are all pairs, without a mask."),
         ),
     ),
-    _quick(
-        "width",
+    quick(
+        "10.attention.quick_width",
         "Sixteen heads",
         "after the primer (003), chapter X, exercise 21",
         "D = 1024 and 16 heads: how wide is a head?",
@@ -901,8 +883,8 @@ QUICK = [
             Mistake(lambda: 32, "This is the root of 1024. The heads share the width: 1024/16."),
         ),
     ),
-    _quick(
-        "rope",
+    quick(
+        "10.attention.quick_rope",
         "A hundred places on",
         "Foundations (001), section 6.2.2",
         "With RoPE, a query at 12 and a key at 9 have the score 1.7. What is it at 112 and 109?",

@@ -6,7 +6,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..item import Item, Mistake, gradient, leaves_inputs, refuses, values
+from ..item import Item, Mistake, gradient, leaves_inputs, quick, refuses, values
 
 EXAMPLE = np.array([0.629, 0.231, 0.140])  # softmax of [2, 1, 0.5], as 003 and 004 use it
 
@@ -696,27 +696,9 @@ def _refuse():
 
 # Check yourself (in the chapter, not graded) ------------------------------------------------------------------------
 
-
-def _quick(name, title, source, task, expected, mistakes, decimals=3):
-    return Item(
-        id=f"14.inference.quick_{name}",
-        kind="value",
-        title=title,
-        difficulty=1,
-        minutes=1,
-        source=source,
-        graded=False,
-        answer="answer",
-        task=task,
-        expected=expected,
-        checks=(values(1, decimals=decimals),),
-        mistakes=mistakes,
-    )
-
-
 QUICK = [
-    _quick(
-        "nucleus",
+    quick(
+        "14.inference.quick_nucleus",
         "Reach 0.8",
         "Part II (004), top-p sampling",
         "P = [0.5, 0.25, 0.15, 0.1]. How many tokens are in the nucleus for p = 0.8?",
@@ -726,8 +708,8 @@ QUICK = [
             Mistake(lambda: 4, "Three hold 0.9 already: the smallest set was asked for."),
         ),
     ),
-    _quick(
-        "top_k",
+    quick(
+        "14.inference.quick_top_k",
         "Two stay",
         "Part II (004), top-k sampling",
         "P = [0.5, 0.25, 0.15, 0.1] with k = 2: what is the new probability of the first token?",
@@ -737,8 +719,8 @@ QUICK = [
             Mistake(lambda: 0.75, "This is the kept mass. Divide by it."),
         ),
     ),
-    _quick(
-        "cache",
+    quick(
+        "14.inference.quick_cache",
         "Bytes per token",
         "Foundations (001), section 10.3",
         "A model with 24 layers and 4 key/value heads of width 64 stores its cache in 2-byte numbers. Bytes per token?",
@@ -751,8 +733,8 @@ QUICK = [
             Mistake(lambda: 2 * 4 * 64 * 2, "This is one layer; there are 24."),
         ),
     ),
-    _quick(
-        "accept",
+    quick(
+        "14.inference.quick_accept",
         "Will it stand?",
         "Leviathan et al. 2023, section 2.3",
         "p = [0.6, 0.4], q = [0.9, 0.1]. With which probability is a guess of the first token accepted?",
@@ -763,8 +745,8 @@ QUICK = [
             Mistake(lambda: 1.5, "p/q, not q/p."),
         ),
     ),
-    _quick(
-        "z_score",
+    quick(
+        "14.inference.quick_z_score",
         "Seventy of a hundred",
         "Kirchenbauer et al. 2023, equation 3",
         "Of 100 tokens 70 are green, the green share is ½. What is the z-score?",

@@ -4,7 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..item import Check, Item, Mistake, gradient, keeps_dtype, leaves_inputs, refuses, values
+from ..item import Check, Item, Mistake, gradient, keeps_dtype, leaves_inputs, quick, refuses, values
 
 EXAMPLE = np.array([2.0, 1.0, 0.5])  # 003, chapter VI, example 6; 004 uses it for temperature
 
@@ -771,27 +771,9 @@ $\\operatorname{softmax}(z/T)$ is `share`, to a relative accuracy of $10^{-6}$. 
 
 # Check yourself (in the chapter, not graded) ------------------------------------------------------------------------
 
-
-def _quick(name, title, source, task, expected, mistakes, check=None):
-    return Item(
-        id=f"06.softmax.quick_{name}",
-        kind="value",
-        title=title,
-        difficulty=1,
-        minutes=1,
-        source=source,
-        graded=False,
-        answer="answer",
-        task=task,
-        expected=expected,
-        checks=(check or values(1, decimals=3),),
-        mistakes=mistakes,
-    )
-
-
 QUICK = [
-    _quick(
-        "ratio",
+    quick(
+        "06.softmax.quick_ratio",
         "How many times as likely",
         "after the primer (003), chapter VI, example 6",
         "The logits of two tokens differ by ln 4. How many times as likely is the better one?",
@@ -801,8 +783,8 @@ QUICK = [
             Mistake(lambda: 0.8, "This is its probability if there are only two. Asked for is the ratio."),
         ),
     ),
-    _quick(
-        "shift",
+    quick(
+        "06.softmax.quick_shift",
         "Three more for everybody",
         "The primer (003), chapter VI",
         "Softmax gives [0.7, 0.2, 0.1]. What does it give when 3 is added to every logit?",
@@ -812,8 +794,8 @@ QUICK = [
             Mistake(lambda: [1 / 3, 1 / 3, 1 / 3], "The differences of the logits are still there."),
         ),
     ),
-    _quick(
-        "temperature",
+    quick(
+        "06.softmax.quick_temperature",
         "Twice as hot",
         "The primer (003), chapter VI",
         "At T = 1 one token is 9 times as likely as another. How many times at T = 2?",
@@ -824,8 +806,8 @@ QUICK = [
             Mistake(lambda: 18, "Hotter is flatter: the ratio shrinks."),
         ),
     ),
-    _quick(
-        "slope",
+    quick(
+        "06.softmax.quick_slope",
         "A slope of a sure model",
         "Pillars (002), derivative of the softmax",
         "What is ∂p₁/∂z₁ where p₁ = 0.9?",
@@ -836,8 +818,8 @@ QUICK = [
             Mistake(lambda: -0.09, "Raising a score raises its own share: the slope is positive."),
         ),
     ),
-    _quick(
-        "sigmoid",
+    quick(
+        "06.softmax.quick_sigmoid",
         "In the middle",
         "Foundations (001), section 4.2.2",
         "What is σ(0)?",

@@ -4,7 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..item import Item, Mistake, gradient, keeps_dtype, leaves_inputs, refuses, values
+from ..item import Item, Mistake, gradient, keeps_dtype, leaves_inputs, quick, refuses, values
 
 # Warm-up ------------------------------------------------------------------------------------------------------------
 
@@ -759,27 +759,9 @@ Write `block(x, gains, projections, network, heads)`: one pre-norm transformer b
 
 # Check yourself (in the chapter, not graded) ------------------------------------------------------------------------
 
-
-def _quick(name, title, source, task, expected, mistakes):
-    return Item(
-        id=f"12.transformer.quick_{name}",
-        kind="value",
-        title=title,
-        difficulty=1,
-        minutes=1,
-        source=source,
-        graded=False,
-        answer="answer",
-        task=task,
-        expected=expected,
-        checks=(values(1, decimals=3),),
-        mistakes=mistakes,
-    )
-
-
 QUICK = [
-    _quick(
-        "rms",
+    quick(
+        "12.transformer.quick_rms",
         "Root, mean, square",
         "Foundations (001), section 5.3",
         "What is the root mean square of [3, 4, 0, 0]?",
@@ -790,8 +772,8 @@ QUICK = [
             Mistake(lambda: 1.75, "This is the mean."),
         ),
     ),
-    _quick(
-        "attention",
+    quick(
+        "12.transformer.quick_attention",
         "Four projections",
         "Foundations (001), section 8.2",
         "A block has D = 768 and F = 4D. How many weights has its attention (four projections, no biases)?",
@@ -802,8 +784,8 @@ QUICK = [
             Mistake(lambda: 12 * 768**2, "This is the whole block."),
         ),
     ),
-    _quick(
-        "signals",
+    quick(
+        "12.transformer.quick_signals",
         "Ten tokens",
         "Part II (004), the transformer trace, step 8",
         "A text of 10 tokens is fed to a GPT. How many predictions can be compared with the text?",
@@ -813,8 +795,8 @@ QUICK = [
             Mistake(lambda: 1, "Every position predicts, not only the last."),
         ),
     ),
-    _quick(
-        "mask",
+    quick(
+        "12.transformer.quick_mask",
         "Fifteen and eighty",
         "Devlin et al. 2019, section 3.1",
         "Of 1,000 tokens, how many does BERT replace by [MASK], on average?",
@@ -824,8 +806,8 @@ QUICK = [
             Mistake(lambda: 800, "80 % of the chosen ones, and 15 % are chosen."),
         ),
     ),
-    _quick(
-        "identity",
+    quick(
+        "12.transformer.quick_identity",
         "Two silent sublayers",
         "000, step 5",
         "In a pre-norm block both sublayers answer zero. By which factor does the block change its input?",
