@@ -41,7 +41,7 @@ export function format(value) {
 }
 
 const TYPES = ["float16", "float32", "float64"];
-const LEFT = 64;
+const LEFT = 80;
 const RIGHT = 350;
 const REACH = 800; // the scale ends at −800
 
@@ -51,14 +51,16 @@ function place(x) {
 
 function render({ model, el }) {
   const root = frame("mathllm-log-product", el);
-  const picture = svg("svg", { viewBox: "0 0 380 168", class: "mathllm-plot", role: "img" }, root);
+  const picture = svg("svg", { viewBox: "0 0 380 186", class: "mathllm-plot", role: "img" }, root);
   picture.style.maxWidth = "32rem";
   picture.style.margin = "0 auto";
   const bars = TYPES.map((type, row) => {
     const y = 12 + 34 * row;
     const label = svg("text", { x: LEFT - 8, y: y + 16, "text-anchor": "end" }, picture);
     label.textContent = type;
-    svg("rect", { x: LEFT, y, width: place(lowest(type)) - LEFT, height: 22, class: "mathllm-track" }, picture);
+    const end = place(lowest(type));
+    svg("rect", { x: LEFT, y, width: end - LEFT, height: 22, class: "mathllm-track" }, picture);
+    svg("line", { x1: end, y1: y - 3, x2: end, y2: y + 25, class: "mathllm-axis" }, picture);
     return svg("rect", { x: LEFT, y: y + 4, height: 14, class: "mathllm-a", stroke: "none" }, picture);
   });
   const label = svg("text", { x: LEFT - 8, y: 130, "text-anchor": "end" }, picture);
@@ -71,6 +73,9 @@ function render({ model, el }) {
     const text = svg("text", { x, y: 161, "text-anchor": "middle" }, picture);
     text.textContent = String(tick).replace("-", "−");
   }
+
+  const title = svg("text", { x: (LEFT + RIGHT) / 2, y: 180, "text-anchor": "middle" }, picture);
+  title.textContent = "ln of the product; a type ends at its mark";
 
   const controls = html("div", "mathllm-controls", root);
   const sliders = [["probability", "probability of each", 0.01, 0.99, 0.01], ["factors", "how many factors", 1, 1000, 1]];
