@@ -28,7 +28,7 @@ def sgd_step(params, gradient, state, *, learning_rate: float, weight_decay=0.0)
     params, gradient: nested arrays of one structure   learning_rate: η   weight_decay: λ, one number or a number for
     each parameter   ->   params, state
 
-    The decay is the same as adding λθ to the gradient, that is (λ/2)‖θ‖² to the loss (9.13).
+    The decay is the same as adding λθ to the gradient, that is (λ/2)‖θ‖² to the loss (9.14).
     Raises: ShapeError if params and gradient differ; ValueError for a negative or infinite rate, or a gradient that is
     not finite.
     Source: 003, ch. IX, example 9; 001, §3.2.1; 004, L2 regularization.
@@ -55,8 +55,8 @@ def momentum_step(
 ):
     """One step with momentum: a ball that keeps its direction.
 
-        heavy-ball   v ← βv + g,              θ ← θ − ηv      gain 1/(1−β)          (9.2)
-        average      v ← βv + (1−β)g,         θ ← θ − ηv      gain 1                (9.3)
+        heavy-ball   v ← βv + g,              θ ← θ − ηv      gain 1/(1−β)          (9.3)
+        average      v ← βv + (1−β)g,         θ ← θ − ηv      gain 1                (9.4)
 
     params, gradient: nested arrays   state: of momentum_init() or the last step   ->   params, state
     weight_decay: λ, added to the gradient as λθ
@@ -97,7 +97,7 @@ def rmsprop_step(
 ):
     """One step of RMSProp: divide each slope by its usual size.
 
-        s ← βs + (1−β)g²,      θ ← θ − η g / (√s + ε)                               (9.4)
+        s ← βs + (1−β)g²,      θ ← θ − η g / (√s + ε)                               (9.5)
 
     params, gradient: nested arrays   state: of rmsprop_init() or the last step   ->   params, state
 
@@ -118,7 +118,7 @@ def rmsprop_step(
 def bias_correction(beta: float, step: int) -> float:
     """How much a running mean that began at zero must be enlarged after so many steps.
 
-        1 / (1 − βᵗ)                                                                (9.5)
+        1 / (1 − βᵗ)                                                                (9.7)
 
     Raises: ValueError for a step before the first, or a β outside [0, 1).
     Source: 001, §3.2.3; 004, Adam.
@@ -156,7 +156,7 @@ def adam_step(
     """One step of Adam: momentum, divided by the usual size of the gradient, each parameter for itself.
 
         m ← β₁m + (1−β₁)g,      v ← β₂v + (1−β₂)g²                                  (9.6)
-        m̂ = m/(1−β₁ᵗ),      v̂ = v/(1−β₂ᵗ),      θ ← θ − η m̂ / (√v̂ + ε)          (9.7)
+        m̂ = m/(1−β₁ᵗ),      v̂ = v/(1−β₂ᵗ),      θ ← θ − η m̂ / (√v̂ + ε)          (9.8)
 
     params, gradient: nested arrays   state: of adam_init() or the last step   ->   params, state
 
@@ -182,7 +182,7 @@ def adamw_step(
 ):  # fmt: skip
     """One step of AdamW: Adam, and beside it a decay of the weights that no gradient can weaken.
 
-        θ ← θ (1 − ηλ) − η m̂ / (√v̂ + ε)                                           (9.8)
+        θ ← θ (1 − ηλ) − η m̂ / (√v̂ + ε)                                           (9.15)
 
     params, gradient: nested arrays   state: of adamw_init() or the last step   weight_decay: λ, one number or a number
     for each parameter   ->   params, state

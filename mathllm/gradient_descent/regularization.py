@@ -26,7 +26,7 @@ def global_norm(tree) -> float:
 def clip_gradient(gradient, max_norm: float):
     """Shorten a gradient that is too long, and keep its direction.
 
-        g ← g · min(1, γ/‖g‖)                                                       (9.14)
+        g ← g · min(1, γ/‖g‖)                                                       (9.13)
 
     gradient: nested arrays   max_norm: γ > 0   ->   gradient, its length before
 
@@ -48,7 +48,7 @@ def clip_gradient(gradient, max_norm: float):
 def l2_penalty(params, strength: float, *, half: bool = True):
     """A price on large weights, to be added to the loss.
 
-        R(θ) = (λ/2) Σ θ²,      ∇R = λθ                                             (9.13)
+        R(θ) = (λ/2) Σ θ²,      ∇R = λθ                                             (9.14)
 
     params: nested arrays   strength: λ   half: False for λ Σ θ², whose gradient is twice as large   ->   one number
 
@@ -75,7 +75,7 @@ def l2_penalty(params, strength: float, *, half: bool = True):
 def dropout(x, *, rate, rng):
     """Switch off a random share of the units, and enlarge the others so that the mean stays.
 
-        y = m x / (1 − p),      m ~ Bernoulli(1 − p),      dx = m dy / (1 − p)      (9.15)
+        y = m x / (1 − p),      m ~ Bernoulli(1 − p),      dx = m dy / (1 − p)      (9.16)
 
     x: any shape   rate: p in [0, 1)   rng: draws m   ->   the same shape
 

@@ -1,5 +1,7 @@
 """A few examples at a time: cheaper steps in a direction that is right on average."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -29,7 +31,7 @@ def minibatches(examples: int, size: int, rng: np.random.Generator) -> Iterator[
 def minibatch_variance(gradients, size: int, *, replacement: bool = True):
     """How much the mean gradient of a random minibatch varies; its mean is the gradient of all examples.
 
-        E[ḡ] = g,      Var[ḡ] = σ²/b,      without replacement times (N − b)/(N − 1) (9.16)
+        E[ḡ] = g,      Var[ḡ] = σ²/b,      without replacement times (N − b)/(N − 1) (9.2)
 
     gradients: (N, ...), one for each example   size: b   ->   (...), the variance of each component
 

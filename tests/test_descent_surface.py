@@ -1,0 +1,66 @@
+"""The figure of chapter 9 walks as the optimisers of mathllm walk, on the heights it draws."""
+
+import numpy as np
+import pytest
+import traitlets
+from test_widgets import run_js
+
+import mathllm as ml
+from mathllm.widgets import DescentSurface
+
+HEIGHTS = {
+    "valley": lambda v: 0.5 * (v[0] ** 2 + 20 * v[1] ** 2),
+    "pass": lambda v: 0.5 * (v[0] ** 2 - v[1] ** 2) + 0.25 * v[1] ** 4,
+    "two bowls": lambda v: 0.5 * (v[0] ** 2 - 1) ** 2 + 0.3 * v[0] + v[1] ** 2,
+}
+METHODS = {
+    "plain": lambda beta: {},
+    "momentum": lambda beta: {"init": ml.momentum_init, "step": ml.momentum_step, "beta": beta},
+    "Adam": lambda beta: {"init": ml.adam_init, "step": ml.adam_step, "beta1": beta},
+}
+# The same arithmetic in another order: rounding grows along the path, most where it is steep, but stays far below this.
+NEAR = 1e-7
+
+
+@pytest.fixture
+def places():
+    return np.random.default_rng(1).uniform(-2, 2, size=(50, 2))
+
+
+@pytest.mark.parametrize("surface", HEIGHTS)
+def test_heights_and_slopes_are_those_of_one_function(surface, places):
+    heights = run_js("descent_surface.js", "height", [[surface, place] for place in places.tolist()])
+    slopes = run_js("descent_surface.js", "gradient", [[surface, place] for place in places.tolist()])
+    np.testing.assert_allclose(heights, [HEIGHTS[surface](place) for place in places], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(slopes, [ml.grad(HEIGHTS[surface])(place) for place in places], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("surface", HEIGHTS)
+def test_the_path_is_that_of_the_optimiser(surface, method, beta):
+    (visited,) = run_js("descent_surface.js", "path", [[surface, method, 0.03, beta, 40]])
+    path = ml.descent_path(HEIGHTS[surface], visited[0], 40, learning_rate=0.03, **METHODS[method](beta))
+    np.testing.assert_allclose(visited, path, rtol=NEAR, atol=NEAR)
+
+
+def test_a_descent_that_runs_away_stops():
+    (visited,) = run_js("descent_surface.js", "path", [["valley", "plain", 0.5, 0.0, 100]])
+    assert len(visited) < 20
+    assert np.abs(visited[-1]).max() >= 1e6 > np.abs(visited[-2]).max()
+
+
+@pytest.mark.parametrize("surface", HEIGHTS)
+def test_a_contour_line_keeps_its_height(surface):
+    level = 1.3
+    (pieces,) = run_js("descent_surface.js", "contour", [[surface, level, [-2.6, 2.6], [-1.7, 1.7]]])
+    assert len(pieces) > 20
+    heights = [HEIGHTS[surface](point) for piece in pieces for point in piece]
+    # Straight lines across cells 0.09 wide, where the ground bends by up to 20 units per unit²: a little off.
+    np.testing.assert_allclose(heights, level, atol=0.05)
+
+
+@pytest.mark.parametrize("outside", [{"log_rate": 1.0}, {"beta": 1.0}, {"steps": -1}, {"method": "magic"}])
+def test_the_figure_refuses_settings_off_its_controls(outside):
+    with pytest.raises(traitlets.TraitError):
+        DescentSurface(**outside)
