@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mathllm as ml
-from mathllm.autodiff.memory import _empty, _reused_memory
+from mathllm.autodiff.memory import _empty, _Memory, _reused_memory
 from mathllm.gradient_descent.in_place import _adamw_in_place, _own_copy
 from mathllm.transformer.fused import _attention_sublayer, _feed_forward_sublayer, _surprise_at, _token_vectors
 
@@ -133,7 +133,7 @@ def test_a_model_learns_from_the_fused_blocks_what_it_learns_from_the_readable_o
 
 
 def test_memory_is_handed_out_again_only_when_no_view_of_it_is_left():
-    with _reused_memory({}):
+    with _reused_memory(_Memory()):
         first = _empty((3, 4), np.float32)
         place, view = first.ctypes.data, first[1:].T
         del first
@@ -151,7 +151,7 @@ def test_gradients_are_the_same_to_the_last_bit_in_memory_that_was_used_before()
     tokens = np.random.default_rng(1).integers(13, size=(4, 3, 70))
     gradient = ml.grad(lambda p, t: model.loss(p, t, t))
     expected = [gradient(params, some) for some in tokens]
-    with _reused_memory({}):
+    with _reused_memory(_Memory()):
         found = [gradient(params, some) for some in tokens]
     for pair in zip(found, expected, strict=True):
         ml.tree_map(np.testing.assert_array_equal, *pair)

@@ -8,45 +8,57 @@ from contextvars import ContextVar
 
 import numpy as np
 
-_buffers = ContextVar("buffers", default=None)
+_SLAB = 1 << 25  # bytes asked of the system at a time: enough for it to give large pages
+_LINE = 64  # bytes: where a line of the cache begins, vector instructions are up to twice as fast
+
+_current = ContextVar("memory", default=None)
+
+
+class _Memory:
+    """Buffers by size, for one thread at a time. A buffer is free when nothing refers to it but its list here."""
+
+    def __init__(self):
+        self.buffers, self.slab, self.used = {}, np.empty(0, np.uint8), 0
+
+    def buffer(self, size):
+        alike = self.buffers.setdefault(size, [])
+        references = _references(alike)
+        if _UNUSED in references:
+            return alike[references.index(_UNUSED)]
+        alike.append(self._new(size))
+        return alike[-1]
+
+    def _new(self, size):
+        if self.used + size > self.slab.size:
+            self.slab = np.empty(max(size, _SLAB) + _LINE, np.uint8)
+            self.used = -self.slab.ctypes.data % _LINE
+        start, self.used = self.used, self.used - (-size // _LINE * _LINE)
+        return np.frombuffer(memoryview(self.slab), np.uint8, size, start)
 
 
 @contextmanager
-def _reused_memory(buffers: dict) -> Iterator[None]:
-    """While it lasts, `_empty` keeps its arrays in `buffers` and hands them out again when nobody refers to them.
+def _reused_memory(memory: _Memory) -> Iterator[None]:
+    """While it lasts, `_empty` takes its arrays from `memory`, which goes back to the system when it goes itself.
 
     Fresh memory comes from the operating system page by page, which takes as long as writing the array once more.
-    `buffers`, at first empty, is for one thread at a time; its memory is given back with it.
     """
-    before = _buffers.set(buffers)
+    before = _current.set(memory)
     try:
         yield
     finally:
-        _buffers.reset(before)
+        _current.reset(before)
 
 
 def _empty(shape, dtype) -> np.ndarray:
-    """As `np.empty`. Every view of an array refers to the buffer behind it: no reference left means it is free.
-
-    The first number lies where a line of the cache begins: vector instructions then are up to twice as fast.
-    """
-    buffers = _buffers.get()
-    if buffers is None:
+    """As `np.empty`, in memory that is free again if there is some: every view of an array refers to its buffer."""
+    memory = _current.get()
+    if memory is None or 0 in shape:
         return np.empty(shape, dtype)
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    alike = buffers.setdefault(size, [])
-    number = next((n for n in range(len(alike)) if _references(alike, n) == _UNUSED), None)
-    if number is None:
-        number = len(alike)
-        alike.append(np.empty(size + _LINE, np.uint8))
-    buffer = alike[number]
-    start = -buffer.ctypes.data % _LINE
-    return buffer[start : start + size].view(dtype).reshape(shape)
+    return memory.buffer(math.prod(shape) * np.dtype(dtype).itemsize).view(dtype).reshape(shape)
 
 
-def _references(buffers, number):
-    return sys.getrefcount(buffers[number])
+def _references(buffers):
+    return list(map(sys.getrefcount, buffers))
 
 
-_LINE = 64  # bytes
-_UNUSED = _references([np.empty(0)], 0)
+_UNUSED = _references([np.empty(0)])[0]

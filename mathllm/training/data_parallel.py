@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 
 from ..autodiff import value_and_grad
-from ..autodiff.memory import _reused_memory
+from ..autodiff.memory import _Memory, _reused_memory
 from ..errors import ShapeError
 from ..gradient_descent import tree_leaves
 from .batching import IGNORED
@@ -99,7 +99,7 @@ def _crew(workers):
     """
     if workers < 1:
         raise ValueError(f"parallel_value_and_grad() needs at least one worker, got {workers}")
-    memory = [{} for _ in range(workers)]
+    memory = [_Memory() for _ in range(workers)]
 
     def work(function, things, number):
         with _reused_memory(memory[number]):
