@@ -24,6 +24,7 @@ import("data:text/javascript;charset=utf-8," + encodeURIComponent(module))
 
 WORDS = {"king": [3.0, 4.0], "queen": [3.0, 5.0], "car": [0.0, 1.0]}
 ARGUMENTS = {
+    "RankSlider": ([[0.0, 1.0], [1.0, 0.0]],),
     "WordMap": (WORDS, {"royalty": ["king", "queen"], "vehicles": ["car"]}),
     "SamplingFilters": (["yes", "no"], [1.0, 0.0]),
 }
