@@ -40,6 +40,12 @@ parity: setup $(DATA)  ## compare with PyTorch, transformers and tokenizers (fet
 	@sh tools/set_up_parity.sh
 	@.venv-parity/bin/python -m pytest -q tests/parity
 
+bench: setup $(DATA)  ## measure speed and memory beside the peers (an hour; leave the machine alone meanwhile)
+	@sh tools/set_up_parity.sh
+	@for file in benchmarks/*.py; do \
+	    printf '\n%s\n\n' "== $$file"; PYTHONPATH="$(CURDIR)" .venv-parity/bin/python $$file || exit 1; \
+	done
+
 lint: setup  ## check the style of the code
 	@ruff check --quiet .
 
@@ -61,4 +67,4 @@ clean:  ## remove what was built; text, notebooks, data, .venv and .venv-parity 
 	@rm -rf _site dist build .pytest_cache .ruff_cache .hypothesis *.egg-info
 	@find . -name '$(VENV)*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help lab setup data test quick parity lint check-source notebooks site lock clean
+.PHONY: help lab setup data test quick parity bench lint check-source notebooks site lock clean

@@ -76,7 +76,7 @@ def our_batch(size, rng):
     return ml.next_token_pairs(rng.integers(size.vocabulary, size=(size.batch, size.length + 1)))
 
 
-# ---------------------------------------------------------------------- the sides: each yields seconds and the last loss
+# --------------------------------------------------------------------- the sides: each yields seconds and the last loss
 
 
 def ours(size):
@@ -247,14 +247,18 @@ def serve(side, size):
         print(json.dumps(steps.send(int(line))), flush=True)
 
 
+def environment(side):
+    """Two threads for the peer; one for each of our two workers. The package is that of this checkout."""
+    one = {"OPENBLAS_NUM_THREADS": "1" if side in ("ours", "products") else str(WORKERS)}
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return os.environ | {"OMP_NUM_THREADS": str(WORKERS), "PYTHONPATH": path} | one
+
+
 class Side:
     def __init__(self, name, size):
-        one_thread = {"OPENBLAS_NUM_THREADS": "1"} if name in ("ours", "products") else {}
-        threads = {"OMP_NUM_THREADS": str(WORKERS), "OPENBLAS_NUM_THREADS": str(WORKERS)} | one_thread
-        package = {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])}
         command = [sys.executable, __file__, "--side", name, "--size", ",".join(map(str, size))]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | threads | package
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(name)
         )
         self.seconds, self.loss = [], None
 
