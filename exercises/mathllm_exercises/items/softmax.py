@@ -698,7 +698,8 @@ def _to_calibrate(*sizes):
         drawn = []
         for n in sizes:
             z = rng.normal(size=n) * 3
-            drawn.append((z, float(ml.softmax(z, temperature=rng.uniform(0.3, 3.0)).max())))
+            share = ml.softmax(z, temperature=rng.uniform(0.3, 3.0)).max()
+            drawn.append((z, float(min(share, 0.99))))  # nearer to 1 the rounding of the share hides T
         return drawn
 
     return cases
@@ -719,8 +720,8 @@ $\\operatorname{softmax}(z/T)$ is `share`, to a relative accuracy of $10^{-6}$. 
 
 - The largest probability falls when $T$ rises (why?), so the search can halve an interval again and again. On which
   scale is it best to halve?
-- Below $1/n$ no temperature leads, and not up to 1 either; with $m$ logits in first place the limit is $1/m$. A share
-  out of reach is refused with `ValueError`.
+- No temperature leads down to $1/n$ or up to 1; with $m$ logits tied for the first place, not up to $1/m$. Refuse a
+  share out of reach with `ValueError`.
 """,
     expected=_reachable(_calibrated),
     checks=(
