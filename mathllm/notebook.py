@@ -3,8 +3,10 @@
 import ast
 import inspect
 import textwrap
+import time
+from contextlib import contextmanager
 
-__all__ = ["show_source"]
+__all__ = ["live_curve", "show_source"]
 
 
 def show_source(function, docstring=True):
@@ -30,6 +32,56 @@ def show_source(function, docstring=True):
 
     fence = "```"
     display({"text/markdown": f"{fence}python\n{listing}\n{fence}", "text/plain": listing}, raw=True)
+
+
+@contextmanager
+def live_curve(every=10, seconds=1.0):
+    """A curve of the loss that grows while `train(progress=…)` runs; it is gone when the run is over.
+
+    every: steps between two pictures   seconds: at least so long between them
+
+    It needs a kernel: what is stored in the notebook is a line that says so. Outside a notebook nothing is drawn.
+
+    >>> with live_curve() as progress:
+    ...     progress(None)
+    """
+    if not _in_a_notebook():
+        yield lambda now: None
+        return
+    from IPython.display import display
+
+    words = {"text/plain": "(While this cell runs in a notebook, the loss is drawn here.)"}
+    handle = display(words, raw=True, display_id=True)
+    history, drawn = [], time.monotonic()
+
+    def progress(now):
+        nonlocal drawn
+        history.append(now)
+        if now.step % every == 0 and time.monotonic() - drawn > seconds:
+            handle.update(_curve(history), raw=True)
+            drawn = time.monotonic()
+
+    yield progress
+    handle.update(words, raw=True)
+
+
+def _curve(history):
+    """The picture of a run as it stands, as an output of the notebook."""
+    import base64
+
+    from matplotlib.figure import Figure
+
+    from .plots import _png
+
+    figure = Figure(figsize=(6.4, 2.6))
+    axes = figure.subplots()
+    axes.plot([now.step for now in history], [now.loss for now in history], linewidth=1, label="batch")
+    measured = [now for now in history if now.validation_loss is not None]
+    if measured:
+        axes.plot([now.step for now in measured], [now.validation_loss for now in measured], label="held out")
+    axes.set(xlabel="step", ylabel="loss, nats per token", xlim=(0, history[-1].steps))
+    axes.legend()
+    return {"image/png": base64.b64encode(_png(figure)[0]).decode(), "text/plain": str(history[-1])}
 
 
 def _listing(function, docstring):

@@ -8,7 +8,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from mathllm import autodiff, errors
-from mathllm.notebook import show_source
+from mathllm.notebook import live_curve, show_source
+from mathllm.training import TrainingProgress
 
 
 def decorated(function):
@@ -97,3 +98,16 @@ def test_what_has_no_python_source_is_refused(thing):
 def test_outside_a_notebook_the_source_is_printed(capsys):
     show_source(errors.suggest)
     assert capsys.readouterr().out.startswith("# mathllm/errors.py\ndef suggest(")
+
+
+def test_a_live_curve_leaves_the_same_line_however_long_the_run_was():
+    InteractiveShell.instance()
+    left = []
+    for steps in (1, 4):
+        with capture_output() as captured, live_curve(every=2, seconds=0) as progress:
+            for step in range(1, steps + 1):
+                progress(TrainingProgress(step, steps, 2.5 / step, 0.1, None, 2.0 if step > 1 else None, 100.0, 1.0))
+        pictures = [output.data for output in captured.outputs]
+        assert sum("image/png" in data for data in pictures) == steps // 2
+        left.append((pictures[0], pictures[-1]))
+    assert len({str(line) for pair in left for line in pair}) == 1

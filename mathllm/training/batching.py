@@ -23,7 +23,7 @@ class Batch(NamedTuple):
 def next_token_pairs(tokens) -> Batch:
     """Inputs and targets from a piece of text: everything but the last token, everything but the first.
 
-        inputs = x₁ … x_T,      targets = x₂ … x_{T+1}                              (13.20)
+        inputs = x₁ … x_T,      targets = x₂ … x_{T+1}                              (13.7)
 
     tokens: (..., T + 1)   ->   inputs, targets: (..., T), views of the tokens
 

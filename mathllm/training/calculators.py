@@ -12,7 +12,7 @@ from ..softmax import softmax
 def approximate_parameters(layers: int, width: int) -> int:
     """The rule of thumb for a transformer's size: 4D² for attention and 8D² for the network, in each layer.
 
-        N ≈ 12 L D²                                                                 (13.6)
+        N ≈ 12 L D²                                                                 (13.8)
 
     Embeddings, biases and norms are left out; `parameter_count` counts them. GPT-3 has 96 layers of width 12,288: that
     makes 174 billion, and the 175 of its name only with the embeddings (erratum A10).
@@ -44,7 +44,7 @@ class TrainingMemory(NamedTuple):
 def training_memory(parameters: float, *, mixed: bool = True, gradients: bool = True) -> TrainingMemory:
     """Bytes for a model and its Adam: what each parameter needs beside itself.
 
-        mixed precision    2 (bf16 weight) + 4 (float32 master) + 8 (two moments) + 4 (gradient) = 18   (13.7)
+        mixed precision    2 (bf16 weight) + 4 (float32 master) + 8 (two moments) + 4 (gradient) = 18   (13.9)
         float32            4 (weight)                           + 8               + 4            = 16
 
     The 18 of 004 count a float32 gradient, although the text says parameters and optimiser states only: those are 14
@@ -92,7 +92,7 @@ def training_steps(tokens: float, batch_tokens: float) -> int:
 def training_flops(parameters, tokens):
     """Floating-point operations of a training run: two for each parameter and token forward, four backward.
 
-        C ≈ 6 N D                                                                   (13.8)
+        C ≈ 6 N D                                                                   (13.10)
 
     Source: 001, §9.2; Kaplan et al. 2020, §2.1. `forward_flops` counts what this leaves out.
 
@@ -105,7 +105,7 @@ def training_flops(parameters, tokens):
 def training_seconds(flops: float, devices: int, peak: float, utilization: float = 0.4) -> float:
     """How long a run takes on devices of a given peak (operations per second), of which a share is reached.
 
-        t = C / (devices · peak · utilization)                                      (13.9)
+        t = C / (devices · peak · utilization)                                      (13.11)
 
     Raises: ValueError for a utilization outside (0, 1].
 
@@ -135,7 +135,7 @@ CHINCHILLA = ScalingLaw(E=1.69, A=406.4, B=410.7, alpha=0.34, beta=0.28)
 def scaling_loss(parameters, tokens, law: ScalingLaw = CHINCHILLA):
     """The loss that a scaling law predicts for a model of N parameters after D tokens.
 
-        L(N, D) = E + A/N^α + B/D^β                                                 (13.10)
+        L(N, D) = E + A/N^α + B/D^β                                                 (13.22)
 
     E is the entropy of the text, which nothing can undercut; A/N^α is the price of a small model, B/D^β that of
     little text. Nats per token, for the tokenizer and the text of the fitted runs.
@@ -162,7 +162,7 @@ class Allocation(NamedTuple):
 def optimal_exponents(law: ScalingLaw = CHINCHILLA) -> tuple[float, float]:
     """How fast the best model and the best amount of text grow with the budget.
 
-        N_opt ∝ C^(β/(α+β)),      D_opt ∝ C^(α/(α+β))                               (13.11)
+        N_opt ∝ C^(β/(α+β)),      D_opt ∝ C^(α/(α+β))                               (13.23)
 
     Raises: ValueError unless both exponents are above 0.
     Source: 001, §9.2; Hoffmann et al. 2022, eq. 4. Equal exponents, 001's ½ and ½, need α = β (erratum E1).
@@ -178,7 +178,7 @@ def optimal_exponents(law: ScalingLaw = CHINCHILLA) -> tuple[float, float]:
 def compute_optimal(flops: float, law: ScalingLaw = CHINCHILLA) -> Allocation:
     """The model size and the number of tokens that make the loss smallest for a budget C = 6ND.
 
-        N = G (C/6)^(β/(α+β)),      D = G⁻¹ (C/6)^(α/(α+β)),      G = (αA / βB)^(1/(α+β))      (13.12)
+        N = G (C/6)^(β/(α+β)),      D = G⁻¹ (C/6)^(α/(α+β)),      G = (αA / βB)^(1/(α+β))      (13.24)
 
     At the optimum one per cent more model would gain as much as one per cent more text: αA/N^α = βB/D^β.
     Raises: ValueError for a budget that is not above 0.
@@ -197,9 +197,9 @@ def compute_optimal(flops: float, law: ScalingLaw = CHINCHILLA) -> Allocation:
 
 
 def fit_scaling_law(parameters, tokens, losses) -> ScalingLaw:
-    """The constants of (13.10) that fit measured runs best, by least squares on the logarithm of the loss.
+    """The constants of (13.22) that fit measured runs best, by least squares on the logarithm of the loss.
 
-        min Σᵢ [ln(E + A/Nᵢ^α + B/Dᵢ^β) − ln Lᵢ]²                                   (13.13)
+        min Σᵢ [ln(E + A/Nᵢ^α + B/Dᵢ^β) − ln Lᵢ]²                                   (13.25)
 
     parameters, tokens, losses: (n,) of n runs; sizes and lengths must both vary, and a few times each, or the
     constants are not determined. E, A and B come out above 0.

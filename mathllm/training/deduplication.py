@@ -35,7 +35,7 @@ def shingles(text: str, size: int = 5) -> set[str]:
 def jaccard_similarity(a: Collection, b: Collection) -> float:
     """How much two sets have in common: 1 for equal sets, 0 for disjoint ones.
 
-        J(A, B) = |A ∩ B| / |A ∪ B|                                                 (13.3)
+        J(A, B) = |A ∩ B| / |A ∪ B|                                                 (13.4)
 
     Two empty sets are equal.
     Source: 004, data preparation (MinHash).
@@ -50,7 +50,7 @@ def jaccard_similarity(a: Collection, b: Collection) -> float:
 def minhash_signature(items: Iterable[str], hashes: int = 128, seed: int = 0) -> np.ndarray:
     """A fingerprint of a set: for each of several hash functions the smallest hash of any item.
 
-        h_k(A) = min over a ∈ A of hash_k(a),      P(h_k(A) = h_k(B)) = J(A, B)     (13.4)
+        h_k(A) = min over a ∈ A of hash_k(a),      P(h_k(A) = h_k(B)) = J(A, B)     (13.5)
 
     The smallest hash of A ∪ B belongs to each of its items with equal probability, and the minima agree just if that
     item is in both. An item is hashed once; the k-th function then scrambles its 64 bits with the k-th key.
@@ -105,7 +105,7 @@ def estimated_similarity(a, b) -> float:
 def band_probability(similarity, bands: int, rows: int):
     """The probability that two pages of a given similarity share at least one whole band: an S-shaped curve.
 
-        P = 1 − (1 − J^r)^b,      steepest near J = (1/b)^(1/r)                     (13.5)
+        P = 1 − (1 − J^r)^b,      steepest near J = (1/b)^(1/r)                     (13.6)
 
     similarity: any shape, J from 0 to 1   bands: b   rows: r, the hashes of a band   ->   the same shape
 
@@ -160,7 +160,7 @@ def deduplicate(
 
     Texts of equal words are found first and for certain. Among the rest the bands find candidates, and each
     candidate's true similarity is computed, so no page goes without being similar to one that stays; with the
-    probability 1 − P of (13.5) a copy is overlooked.
+    probability 1 − P of (13.6) a copy is overlooked.
     Raises: ValueError for a threshold outside (0, 1].
     Source: 004, data preparation (exact and fuzzy deduplication); Lee et al. 2022.
 

@@ -30,7 +30,7 @@ def bootstrap_interval(
     """A confidence interval without any formula for the distribution: evaluate again on resampled test sets.
 
         draw n of the n values with replacement, compute the statistic, repeat;
-        low, high = the quantiles (1 − level)/2 and (1 + level)/2 of the results     (13.14)
+        low, high = the quantiles (1 − level)/2 and (1 + level)/2 of the results     (13.28)
 
     values: (n, ...), one row for each independent test case   ->   low, estimate, high
 
@@ -59,7 +59,7 @@ def bootstrap_interval(
 def held_out_perplexity(log_probabilities, tokens=None) -> float:
     """The perplexity of a text from the log-probabilities a model gave it.
 
-        PPL = exp(−(1/T) Σ ln p_t)                                                  (13.15)
+        PPL = exp(−(1/T) Σ ln p_t)                                                  (13.26)
 
     log_probabilities: ln p of every token; or, with `tokens`, sums over pieces of text and how many tokens each has
 
@@ -101,7 +101,7 @@ def perplexity_interval(
 def bits_per_byte(log_probabilities, size: int) -> float:
     """The length of the code a model gives a text, per byte of the text: comparable between tokenizers.
 
-        −(1/size) Σ log₂ p_t                                                        (13.16)
+        −(1/size) Σ log₂ p_t                                                        (13.27)
 
     log_probabilities: ln p of every token, or sums of them   size: the bytes of the text
 

@@ -29,7 +29,7 @@ class Reduced(NamedTuple):
 def ring_all_reduce(parts: Sequence) -> Reduced:
     """Give every worker the sum of all workers' arrays; each speaks to its neighbour in a ring only.
 
-        y = Σ_w x_w,      numbers sent by a worker: 2 (n − 1)/n · size              (13.22)
+        y = Σ_w x_w,      numbers sent by a worker: 2 (n − 1)/n · size              (13.15)
 
     parts: n arrays of one shape   ->   the sum, n times, and the numbers sent
 
@@ -61,7 +61,7 @@ def ring_all_reduce(parts: Sequence) -> Reduced:
 def data_parallel_gradient(loss: Callable, params, batch: Sequence, workers: int):
     """Loss and gradient of a batch that is divided among workers, each with a copy of the model.
 
-        ∇L = (1/n) Σ_w ∇L_w                                                         (13.23)
+        ∇L = (1/n) Σ_w ∇L_w                                                         (13.16)
 
     loss: loss(params, *batch) -> mean over the examples   batch: arrays (B, ...) that are divided along B
     ->   loss, gradient: those of the undivided batch
@@ -85,7 +85,7 @@ def data_parallel_gradient(loss: Callable, params, batch: Sequence, workers: int
 def column_parallel(x, W, workers: int) -> list:
     """A linear layer divided by outputs: every worker has all of x and some columns of W.
 
-        x [W₁ W₂ …] = [xW₁  xW₂ …]                                                  (13.24)
+        x [W₁ W₂ …] = [xW₁  xW₂ …]                                                  (13.17)
 
     x: (..., n)   W: (n, m)   ->   for each worker (..., m / workers); nothing has to be sent
 
@@ -102,7 +102,7 @@ def column_parallel(x, W, workers: int) -> list:
 def row_parallel(parts: Sequence, W):
     """A linear layer divided by inputs: every worker has some components of x and the rows of W for them.
 
-        [x₁ x₂ …] [W₁; W₂; …] = Σ_w x_w W_w                                         (13.25)
+        [x₁ x₂ …] [W₁; W₂; …] = Σ_w x_w W_w                                         (13.18)
 
     parts: for each worker (..., n / workers)   W: (n, m)   ->   (..., m); the sum is one all-reduce
 
@@ -123,7 +123,7 @@ def row_parallel(parts: Sequence, W):
 def tensor_parallel_network(x, W_up, W_down, *, workers: int, activation: Callable = relu):
     """The two layers of a transformer's network on several workers, with a single exchange.
 
-        f(xW₁) W₂ = Σ_w f(x W₁[:, w]) W₂[w, :]                                      (13.26)
+        f(xW₁) W₂ = Σ_w f(x W₁[:, w]) W₂[w, :]                                      (13.19)
 
     x: (..., D)   W_up: (D, F)   W_down: (F, D)   ->   (..., D), as on one worker
 
@@ -173,7 +173,7 @@ def pipeline_schedule(stages: int, microbatches: int) -> list[Task]:
 def pipeline_bubble(stages: int, microbatches: int) -> float:
     """The share of the time in which a machine of the pipeline waits.
 
-        (S − 1) / (S + M − 1)                                                       (13.27)
+        (S − 1) / (S + M − 1)                                                       (13.20)
 
     Raises: ValueError for fewer than one stage or microbatch.
     Source: Huang et al. 2019 (GPipe), §2.3.
@@ -226,7 +226,7 @@ def pipeline_gradient(stages: Sequence[Callable], params: Sequence, loss: Callab
 def zero_memory(parameters: float, workers: int, stage: int) -> TrainingMemory:
     """Bytes on each worker if what data parallelism keeps many times is divided among the workers (ZeRO).
 
-        stage 1: moments and master weights / n,   stage 2: gradients / n, too,   stage 3: weights / n, too   (13.28)
+        stage 1: moments and master weights / n,   stage 2: gradients / n, too,   stage 3: weights / n, too   (13.21)
 
     stage 0: nothing is divided.
     Raises: ValueError for a stage other than 0 … 3 or fewer than one worker.

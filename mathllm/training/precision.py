@@ -52,7 +52,7 @@ FLOAT32 = FloatFormat("float32", 8, 23)
 def round_to(x, *, format: FloatFormat = BFLOAT16):
     """What is left of numbers when they are stored in a shorter format; the gradient is stored in it, too.
 
-        q = 2^(max(⌊log₂|x|⌋, e_min) − mantissa bits),      y = q · round(x/q),      dx = round_to(dy)  (13.17)
+        q = 2^(max(⌊log₂|x|⌋, e_min) − mantissa bits),      y = q · round(x/q),      dx = round_to(dy)  (13.12)
 
     x: any shape   ->   the same shape and dtype; ties go to the even number, what is too large becomes ±∞
 
@@ -90,7 +90,7 @@ class LossScale(NamedTuple):
 def update_loss_scale(state: LossScale, finite: bool, *, interval: int = 2000, factor: float = 2.0) -> LossScale:
     """Halve the scale when a gradient overflowed, double it after `interval` good steps: always as large as possible.
 
-        S ← S/2 if a gradient is not finite (and the step is skipped),   S ← 2S after so many good steps   (13.18)
+        S ← S/2 if a gradient is not finite (and the step is skipped),   S ← 2S after so many good steps   (13.13)
 
     Raises: ValueError for a factor that is not above 1 or an interval below 1.
     Source: 001, §9.3 (scaler.update()); Micikevicius et al. 2018, §3.2.
@@ -122,7 +122,7 @@ def mixed_precision_gradient(
 ) -> MixedGradient:
     """The gradient as mixed precision computes it: short weights, a scaled loss, unscaling in full precision.
 
-        w = round(master),      ∇ = (1/S) ∂(S·L)/∂w                                 (13.19)
+        w = round(master),      ∇ = (1/S) ∂(S·L)/∂w                                 (13.14)
 
     loss: loss(params, *args) -> one number, of primitives; where its intermediate values shall be short, it says
     `round_to` (the weights arrive rounded)   master: nested arrays of full precision   ->   loss, gradient, finite

@@ -104,7 +104,7 @@ class LanguageModel(NamedTuple):
 def train_language_model(samples: Mapping[str, str]) -> LanguageModel:
     """Count the runs of three letters in a sample of each language.
 
-        ln P(abc | language) = ln (count(abc) + ½) / (total + ½ (different + 1))     (13.21)
+        ln P(abc | language) = ln (count(abc) + ½) / (total + ½ (different + 1))     (13.3)
 
     Half an occurrence is added to each, so that a run that was never seen is unlikely, not impossible.
     Raises: ValueError for fewer than two languages or a sample without letters.

@@ -1,0 +1,47 @@
+"""The bill in the figure of chapter 13 is the one that mathllm makes out."""
+
+import numpy as np
+import pytest
+import traitlets
+from test_widgets import SAME, run_js
+
+import mathllm as ml
+from mathllm.widgets import TrainingBudget
+
+RNG = np.random.default_rng(3)
+SIZES = 10 ** RNG.uniform(7, 12, size=30)
+TOKENS = 10 ** RNG.uniform(9, 14, size=30)
+
+
+@pytest.mark.parametrize("stage", range(4))
+def test_the_bars_are_the_memory_of_each_worker(stage):
+    workers = [2**k for k in range(10)]
+    bars = run_js("training_budget.js", "zeroMemory", [[float(N), n, stage] for N in SIZES for n in workers])
+    expected = [ml.zero_memory(N, n, stage) for N in SIZES for n in workers]
+    np.testing.assert_allclose(bars, expected, rtol=SAME)
+
+
+def test_operations_days_and_loss_are_those_of_the_package():
+    runs = [[float(N), float(D)] for N, D in zip(SIZES, TOKENS, strict=True)]
+    operations = np.array(run_js("training_budget.js", "flops", runs), float)  # JavaScript writes whole numbers out
+    np.testing.assert_allclose(operations, ml.training_flops(SIZES, TOKENS), rtol=SAME)
+    np.testing.assert_allclose(run_js("training_budget.js", "loss", runs), ml.scaling_loss(SIZES, TOKENS), rtol=SAME)
+    days = run_js("training_budget.js", "days", [[float(C), 1024] for C in operations])
+    expected = [ml.training_seconds(C, 1024, 312e12) / 86400 for C in operations]
+    np.testing.assert_allclose(days, expected, rtol=SAME)
+
+
+def test_the_waiting_is_the_bubble_of_the_pipeline():
+    sizes = [[stages, many] for stages in (1, 2, 8, 32) for many in (1, 5, 128)]
+    np.testing.assert_allclose(run_js("training_budget.js", "bubble", sizes), [ml.pipeline_bubble(*s) for s in sizes])
+
+
+def test_sizes_are_read_with_three_digits():
+    words = run_js("training_budget.js", "inWords", [[7.02e9], [1e12], [123456.0], [12.0], [0.031]])
+    assert words == ["7.02 billion", "1 trillion", "123 thousand", "12", "0.031"]
+
+
+@pytest.mark.parametrize("outside", [{"zero": 4}, {"parameters": 13.0}, {"microbatches": 0}])
+def test_the_figure_refuses_settings_off_its_sliders(outside):
+    with pytest.raises(traitlets.TraitError):
+        TrainingBudget(**outside)
