@@ -6,7 +6,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..item import Item, Mistake, gradient, leaves_inputs, refuses, values
+from ..item import Item, Mistake, gradient, leaves_inputs, quick, refuses, values
 
 # Warm-up ------------------------------------------------------------------------------------------------------------
 
@@ -693,8 +693,15 @@ TRAINING = Item(
     source="ours; Part II (004), the evolution of gradient descent",
     answer="train",
     masked=(
-        "adam_step", "adamw_step", "sgd_step", "momentum_step", "rmsprop_step", "descent_path", "warmup_cosine",
-        "clip_gradient", "cosine_restarts",
+        "adam_step",
+        "adamw_step",
+        "sgd_step",
+        "momentum_step",
+        "rmsprop_step",
+        "descent_path",
+        "warmup_cosine",
+        "clip_gradient",
+        "cosine_restarts",
     ),
     task="""
 Put all the parts together. Write `train(X, y, steps, peak, decay)`: it fits $Xw \\approx y$ (`X` of shape `(n, d)`) and
@@ -762,26 +769,9 @@ The package's optimisers, schedules and clipping are out of bounds: use your own
 # Check yourself (in the chapter, not graded) ------------------------------------------------------------------------
 
 
-def _quick(name, title, source, task, expected, mistakes):
-    return Item(
-        id=f"09.gradient_descent.quick_{name}",
-        kind="value",
-        title=title,
-        difficulty=1,
-        minutes=1,
-        source=source,
-        graded=False,
-        answer="answer",
-        task=task,
-        expected=expected,
-        checks=(values(1, decimals=4),),
-        mistakes=mistakes,
-    )
-
-
 QUICK = [
-    _quick(
-        "limit",
+    quick(
+        "09.gradient_descent.quick_limit",
         "Too fast",
         "after the primer (003), chapter IX, figure 6",
         "The curvature is 4. Above which learning rate does plain descent run away?",
@@ -792,8 +782,8 @@ QUICK = [
             Mistake(lambda: 8, "The steeper the valley, the smaller the limit: 2/c."),
         ),
     ),
-    _quick(
-        "batch",
+    quick(
+        "09.gradient_descent.quick_batch",
         "A larger batch",
         "Foundations (001), section 3.2.1",
         "A batch of 16 has the noise variance 3. What is it for a batch of 64?",
@@ -804,8 +794,8 @@ QUICK = [
             Mistake(lambda: 3 / 16, "Four times as large, not sixteen times."),
         ),
     ),
-    _quick(
-        "window",
+    quick(
+        "09.gradient_descent.quick_window",
         "How far back",
         "Foundations (001), section 3.2.2",
         "What is the averaging window of β = 0.95?",
@@ -816,8 +806,8 @@ QUICK = [
             Mistake(lambda: 0.05, "This is 1 − β. The window is its inverse."),
         ),
     ),
-    _quick(
-        "first",
+    quick(
+        "09.gradient_descent.quick_first",
         "Adam's first step",
         "Foundations (001), section 3.2.3",
         "What is the length of Adam's first step, with η = 0.01 and a gradient of −250?",
@@ -828,8 +818,8 @@ QUICK = [
             Mistake(lambda: 0.0316, "Both means are corrected: m̂/√v̂ = −1, not 0.1/√0.001."),
         ),
     ),
-    _quick(
-        "scale",
+    quick(
+        "09.gradient_descent.quick_scale",
         "The ones that are kept",
         "Part II (004), dropout",
         "By which factor does dropout with p = 0.2 enlarge the units it keeps?",

@@ -6,7 +6,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..item import Item, Mistake, gradient, leaves_inputs, refuses, values
+from ..item import Item, Mistake, gradient, leaves_inputs, quick, refuses, values
 
 BY_MACHINE = (
     "check_gradient", "grad", "hessian_vector_product", "jacobian", "numerical_derivative", "numerical_gradient",
@@ -292,9 +292,7 @@ counts as 0.
     ),
     mistakes=(
         Mistake(lambda W, x: W.T, "This is the Jacobian of xW. ReLU stops the slopes of the units that are off."),
-        Mistake(
-            lambda W, x: W * (x @ W > 0), "Rows are outputs, columns are inputs: this is the transpose.", score=0
-        ),
+        Mistake(lambda W, x: W * (x @ W > 0), "Rows are outputs, columns are inputs: this is the transpose.", score=0),
         Mistake(
             lambda W, x: W.T * np.maximum(x @ W, 0)[:, None],
             "You multiplied by the value of ReLU. Multiply by its slope, 0 or 1.",
@@ -699,26 +697,9 @@ one by more than a thousandth of the **largest** right slope (in size).
 # Check yourself (in the chapter, not graded) ------------------------------------------------------------------------
 
 
-def _quick(name, title, source, task, expected, mistakes):
-    return Item(
-        id=f"08.gradients.quick_{name}",
-        kind="value",
-        title=title,
-        difficulty=1,
-        minutes=1,
-        source=source,
-        graded=False,
-        answer="answer",
-        task=task,
-        expected=expected,
-        checks=(values(1),),
-        mistakes=mistakes,
-    )
-
-
 QUICK = [
-    _quick(
-        "example",
+    quick(
+        "08.gradients.quick_example",
         "Two slopes",
         "The primer (003), chapter VIII, example 8",
         "What is the gradient of x² + 3xy at (2, 1)?",
@@ -729,8 +710,8 @@ QUICK = [
             Mistake(lambda: 10, "This is the value of the function. The gradient has two components."),
         ),
     ),
-    _quick(
-        "power",
+    quick(
+        "08.gradients.quick_power",
         "A power",
         "after the primer (003), chapter VIII, exercise 17",
         "What is the slope of 5x⁴ at x = 1?",
@@ -740,8 +721,8 @@ QUICK = [
             Mistake(lambda: 4, "The factor 5 stays in front."),
         ),
     ),
-    _quick(
-        "chain",
+    quick(
+        "08.gradients.quick_chain",
         "Two steps",
         "Foundations (001), section 3.1.2",
         "L = v² and v = 3w. What is dL/dw at w = 1?",
@@ -752,8 +733,8 @@ QUICK = [
             Mistake(lambda: 3, "This is dv/dw. Multiply by dL/dv = 2v."),
         ),
     ),
-    _quick(
-        "shape",
+    quick(
+        "08.gradients.quick_shape",
         "A table of slopes",
         "Foundations (001), section 3.1.1",
         "f takes 768 numbers and returns 3,072. What is the shape of its Jacobian?",
@@ -763,8 +744,8 @@ QUICK = [
             Mistake(lambda: 3072 * 768, "So many entries it has. Its shape is a pair (rows, columns)."),
         ),
     ),
-    _quick(
-        "saddle",
+    quick(
+        "08.gradients.quick_saddle",
         "Five and a little",
         "Foundations (001), section 3.1.1",
         "The gradient is 0, the eigenvalues of the Hessian are 5 and −0.1. What is the place?",
