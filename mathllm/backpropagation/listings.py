@@ -48,7 +48,13 @@ def listing_backward_as_printed(loss_grad, activations, pre_activations, layers)
     >>> db.shape, (layers[0][1] - 0.1 * db).shape
     ((2,), (2, 2))
     """
-    return _backward(loss_grad, activations, pre_activations, layers, keepdims=False)
+    delta, gradients = loss_grad, []
+    for l in reversed(range(len(layers))):
+        W, _ = layers[l]
+        gradients.insert(0, (delta @ activations[l].T, delta.sum(axis=1)))
+        if l > 0:
+            delta = (W.T @ delta) * activation_slope(relu, pre_activations[l - 1])
+    return gradients
 
 
 def listing_forward(x, layers) -> tuple[list, list]:
@@ -78,16 +84,8 @@ def listing_backward(loss_grad, activations, pre_activations, layers) -> list[tu
     >>> db.shape
     (2, 1)
     """
-    return _backward(loss_grad, activations, pre_activations, layers, keepdims=True)
-
-
-def _backward(loss_grad, activations, pre_activations, layers, keepdims):
-    delta, gradients = loss_grad, []
-    for l in reversed(range(len(layers))):
-        gradients.insert(0, (delta @ activations[l].T, delta.sum(axis=1, keepdims=keepdims)))
-        if l > 0:
-            delta = (layers[l][0].T @ delta) * activation_slope(relu, pre_activations[l - 1])
-    return gradients
+    printed = listing_backward_as_printed(loss_grad, activations, pre_activations, layers)
+    return [(dW, db[:, None]) for dW, db in printed]  # what sum(axis=1, keepdims=True) gives at once
 
 
 def listing_problem(rng: np.random.Generator, sizes=(3, 5, 4), batch: int = 6) -> tuple[list, np.ndarray, np.ndarray]:

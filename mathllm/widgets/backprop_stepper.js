@@ -95,11 +95,11 @@ export function words(step, x, y) {
   ];
 }
 
-const [WIDTH, HEIGHT] = [96, 66];
-const NODES = { x1: [4, 22], x2: [4, 146], h1: [122, 22], h2: [122, 146], o: [258, 84], L: [386, 84] };
+const [WIDTH, HEIGHT] = [92, 66];
+const NODES = { x1: [2, 22], x2: [2, 142], h1: [88, 22], h2: [88, 142], o: [204, 82], L: [316, 82] };
 const TITLES = { x1: "input 1", x2: "input 2", h1: "unit A", h2: "unit B", o: "output", L: "loss" };
 const EDGES = [["x1", "h1"], ["x1", "h2"], ["x2", "h1"], ["x2", "h2"], ["h1", "o"], ["h2", "o"], ["o", "L"]];
-const NARROW = { x1: 72, x2: 72, L: 72 };
+const NARROW = { x1: 64, x2: 64, L: 60 };
 const LIT = [["h1", "h2"], ["o"], ["L"], ["o"], [], ["h1", "h2"], [], []]; // nodes at work in each step
 const MOVING = [[0, 1, 2, 3], [4, 5], [6], [6], [4, 5], [4, 5], [0, 1, 2, 3], []]; // and edges
 
@@ -141,7 +141,7 @@ function render({ model, el }) {
     update();
   });
 
-  const picture = svg("svg", { viewBox: "0 0 462 218", class: "mathllm-plot", role: "img" }, root);
+  const picture = svg("svg", { viewBox: "0 0 378 212", class: "mathllm-plot", role: "img" }, root);
   const width = (name) => NARROW[name] || WIDTH;
   const lines = EDGES.map(([from, to]) => {
     const [[x, y], [u, v]] = [NODES[from], NODES[to]];
@@ -152,7 +152,7 @@ function render({ model, el }) {
   for (const [name, [x, y]] of Object.entries(NODES)) {
     boxes[name] = svg("rect", { x, y, width: width(name), height: HEIGHT, rx: 6 }, picture);
     svg("text", { x: x + 2, y: y - 6, class: "mathllm-title" }, picture).textContent = TITLES[name];
-    texts[name] = [0, 1, 2].map((line) => svg("text", { x: x + 7, y: y + 18 + 20 * line }, picture));
+    texts[name] = [0, 1, 2].map((line) => svg("text", { x: x + 6, y: y + 18 + 20 * line }, picture));
   }
   const readout = html("div", "mathllm-readout", root);
   readout.setAttribute("aria-live", "polite");
@@ -189,27 +189,25 @@ function render({ model, el }) {
 
     tables.replaceChildren();
     const { W1, b1, W2, b2 } = START;
-    table("output", ["of A", "of B", "bias"], [...W2, b2], step >= 5 && [...t.dW2, t.delta2], step >= 8 && [...t.after.W2, t.after.b2]);
+    const box = html("table", "mathllm-matrix", tables);
+    const head = html("tr", "", html("thead", "", box));
+    ["", "value", "gradient", "after"].forEach((name) => (html(name ? "th" : "td", "", head, name).scope = "col"));
+    const body = html("tbody", "", box);
+    function rows(unit, names, values, gradients, after) {
+      names.forEach((name, i) => {
+        const line = html("tr", "", body);
+        html("th", "", line, `${unit}: ${name}`).scope = "row";
+        [values, gradients, after].forEach((column) => html("td", "", line, column ? number(column[i]) : "·"));
+      });
+    }
     [0, 1].forEach((i) => {
       const gradient = step >= 7 && [...t.dW1[i], t.delta1[i]];
-      table(`unit ${UNITS[i]}`, ["of x1", "of x2", "bias"], [...W1[i], b1[i]], gradient, step >= 8 && [...t.after.W1[i], t.after.b1[i]]);
+      rows(UNITS[i], ["weight of x1", "weight of x2", "bias"], [...W1[i], b1[i]], gradient, step >= 8 && [...t.after.W1[i], t.after.b1[i]]);
     });
+    const gradient = step >= 5 && [...t.dW2, t.delta2];
+    rows("output", ["weight of A", "weight of B", "bias"], [...W2, b2], gradient, step >= 8 && [...t.after.W2, t.after.b2]);
     const order = step < 4 ? "forwards" : step < 8 ? "backwards" : "update";
     picture.setAttribute("aria-label", `Network, ${order}: ${words(step, x, y).join("; ")}.`);
-  }
-
-  function table(title, names, values, gradients, after) {
-    const box = html("table", "mathllm-matrix", tables);
-    html("caption", "", box, title);
-    const head = html("tr", "", html("thead", "", box));
-    html("td", "", head);
-    names.forEach((name) => (html("th", "", head, name).scope = "col"));
-    const body = html("tbody", "", box);
-    for (const [name, row] of [["value", values], ["gradient", gradients], ["after", after]]) {
-      const line = html("tr", "", body);
-      html("th", "", line, name).scope = "row";
-      names.forEach((_, i) => html("td", "", line, row ? number(row[i]) : "·"));
-    }
   }
 
   const traits = ["inputs", "target", "step"].map((name) => `change:${name}`);

@@ -34,7 +34,7 @@ FORWARD = Item(
     answer="forward",
     task=f"""{NETWORK}
 Give six numbers in a list, `forward`: $a_A$, $a_B$, the score $z$, $e^{{-z}}$, the prediction $\\hat y$ and the
-loss, right to four decimals. (Two of the document's own numbers are not.)
+loss, right to four decimals. (Three of the document's own numbers are not.)
 """,
     expected=lambda: [*STEP.a1, STEP.z2, STEP.exp_neg_z2, STEP.prediction, STEP.loss],
     checks=(values(2, decimals=4),),
