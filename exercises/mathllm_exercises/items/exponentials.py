@@ -592,7 +592,7 @@ $$\\ln \\sum_{j=1}^{k} w_j \\prod_{t=1}^{n} p_{jt} .$$
             public=[(np.array([0.5, 0.5]), np.array([[0.8, 0.6, 0.9], [0.1, 0.2, 0.3]]))],
             name="short texts",
         ),
-        values(3, _rivals((2, 3000), (3, 5000)), name="long texts"),
+        values(3, _rivals((2, 1500), (3, 2000)), name="long texts"),
         values(
             1,
             public=[
