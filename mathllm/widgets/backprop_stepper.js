@@ -95,11 +95,11 @@ export function words(step, x, y) {
   ];
 }
 
-const [WIDTH, HEIGHT] = [92, 66];
-const NODES = { x1: [2, 22], x2: [2, 142], h1: [88, 22], h2: [88, 142], o: [204, 82], L: [316, 82] };
-const TITLES = { x1: "input 1", x2: "input 2", h1: "unit A", h2: "unit B", o: "output", L: "loss" };
+const [WIDTH, HEIGHT] = [96, 66];
+const NODES = { x1: [2, 22], x2: [2, 142], h1: [82, 22], h2: [82, 142], o: [202, 82], L: [318, 82] };
+const TITLES = { x1: "input x1", x2: "input x2", h1: "unit A", h2: "unit B", o: "output", L: "loss" };
 const EDGES = [["x1", "h1"], ["x1", "h2"], ["x2", "h1"], ["x2", "h2"], ["h1", "o"], ["h2", "o"], ["o", "L"]];
-const NARROW = { x1: 64, x2: 64, L: 60 };
+const NARROW = { x1: 56, x2: 56, L: 58 };
 const LIT = [["h1", "h2"], ["o"], ["L"], ["o"], [], ["h1", "h2"], [], []]; // nodes at work in each step
 const MOVING = [[0, 1, 2, 3], [4, 5], [6], [6], [4, 5], [4, 5], [0, 1, 2, 3], []]; // and edges
 
@@ -163,7 +163,7 @@ function render({ model, el }) {
     const t = trace(x, y);
     const hidden = (i) => [`z = ${number(t.z1[i])}`, `a = ${number(t.a1[i])}`, step >= 6 && `δ = ${number(t.delta1[i])}`];
     const shown = {
-      x1: [`x1 = ${number(x[0])}`], x2: [`x2 = ${number(x[1])}`], h1: hidden(0), h2: hidden(1),
+      x1: [number(x[0])], x2: [number(x[1])], h1: hidden(0), h2: hidden(1),
       o: [step >= 2 && `z = ${number(t.z2)}`, step >= 2 && `ŷ = ${number(t.prediction)}`, step >= 4 && `δ = ${number(t.delta2)}`],
       L: [`y = ${y}`, step >= 3 && number(t.loss)],
     };
@@ -205,7 +205,7 @@ function render({ model, el }) {
       rows(UNITS[i], ["weight of x1", "weight of x2", "bias"], [...W1[i], b1[i]], gradient, step >= 8 && [...t.after.W1[i], t.after.b1[i]]);
     });
     const gradient = step >= 5 && [...t.dW2, t.delta2];
-    rows("output", ["weight of A", "weight of B", "bias"], [...W2, b2], gradient, step >= 8 && [...t.after.W2, t.after.b2]);
+    rows("out", ["weight of A", "weight of B", "bias"], [...W2, b2], gradient, step >= 8 && [...t.after.W2, t.after.b2]);
     const order = step < 4 ? "forwards" : step < 8 ? "backwards" : "update";
     picture.setAttribute("aria-label", `Network, ${order}: ${words(step, x, y).join("; ")}.`);
   }
