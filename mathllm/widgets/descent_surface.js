@@ -81,7 +81,8 @@ const [ACROSS, UP] = [[-2.6, 2.6], [-1.7, 1.7]];
 const at = ([x, y]) => [WIDE / 2 + UNIT * x, HIGH / 2 - UNIT * y].map((pixel) => Math.round(pixel * 10) / 10);
 const short = (number) => {
   const size = Math.abs(number);
-  return (size >= 1e4 || (size > 0 && size < 1e-3) ? number.toExponential(1) : number.toFixed(3)).replaceAll("-", "−");
+  if (size < 1e-9) return "0.000";
+  return (size >= 1e4 || size < 1e-3 ? number.toExponential(1) : number.toFixed(3)).replaceAll("-", "−");
 };
 
 function render({ model, el }) {
