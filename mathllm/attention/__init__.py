@@ -9,6 +9,7 @@ linear, and told about positions.
     positions.py           sinusoids, rotation (RoPE), and distance penalties (ALiBi)
     flash.py               the same result without the T × S table
     linear.py              without the softmax
+    causal.py              in training: without the half that a causal mask hides
 """
 
 from .flash import flash_attention

@@ -9,6 +9,7 @@ reverse-mode differentiation. Everything the book trains is trained by this pack
     arithmetic.py  + − · / @, sums and shapes of tensors
     backward.py    value_and_grad, grad, vjp: walking the record backwards
     check.py       a pullback held against central differences
+    memory.py      arrays that a training run uses again
 """
 
 from . import arithmetic as _arithmetic  # noqa: F401  gives tensors their operators

@@ -16,7 +16,6 @@ import click
 import numpy as np
 
 from .. import data
-from ..cross_entropy import cross_entropy
 from ..errors import suggest
 from ..gradient_descent import warmup_cosine
 from ..pretrained.huggingface import save_pretrained
@@ -114,7 +113,7 @@ def _run(settings, config, streams, output):
     size, length, steps = settings["batch"], settings["context"], settings["steps"]
 
     def loss(params, batch):
-        return cross_entropy(model(params, batch.inputs), batch.targets)
+        return model.next_token_loss(params, batch.inputs, batch.targets)
 
     def rate(step):
         return warmup_cosine(

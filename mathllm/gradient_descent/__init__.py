@@ -14,6 +14,7 @@ where params, gradient and state are nested dicts of arrays, and nothing is chan
     schedules.py       learning rates that change: warmup, cosine, restarts, polynomial, inverse square root
     regularization.py  clipping, weight decay, dropout
     stochastic.py      minibatches, their noise, and the path of a descent
+    in_place.py        AdamW over its own memory, for the training loop
 """
 
 from .optimizers import (

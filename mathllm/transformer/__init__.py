@@ -8,6 +8,7 @@ BERT and a translator; one class runs them all.
     norms.py         layer norm, RMS norm, batch norm
     feed_forward.py  the position-wise network, gated networks, mixtures of experts
     model.py         the model
+    fused.py         in training: LLaMA's sublayers in fewer passes over memory
     counting.py      parameters and operations
 """
 

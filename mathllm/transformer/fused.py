@@ -57,7 +57,8 @@ def _attention_sublayer(x, gain, query, key, value, output, *, heads, angles, pa
     def pullback(dy):
         dmixed, dprojected = _product(dy, output.T), _empty(projected.shape, dtype)
         dmixed /= divisors
-        dtotal = _product(dmixed * mixed, -one_per_head.T)
+        along = np.multiply(dmixed, mixed, out=_empty(mixed.shape, dtype))
+        dtotal = _product(along, -one_per_head.T)
         views = [*map(by_head, np.split(dprojected, ends, axis=-1)), by_head(dmixed), total_by_head(dtotal)]
         for part, sums_pullback in zip(parts, pullbacks, strict=True):
             sums_pullback(*(view[part] for view in views))
@@ -190,9 +191,9 @@ def _swiglu(gate, up):
     """
     hidden, half = _empty(gate.shape, gate.dtype), gate.dtype.type(0.5)
     arrays = [array.reshape(-1) for array in (gate, up, hidden)]
-    for part in _parts(gate.size, 1):
+    for part in _parts(gate.size, 4):  # g, u, h and s
         g, u, h = (array[part] for array in arrays)
-        s = g * half
+        s = np.multiply(g, half, out=_empty(g.shape, g.dtype))
         np.tanh(s, out=s)
         s += 1
         s *= half
