@@ -73,21 +73,16 @@ def _divided_gradient(loss, workers, count, share_out):
         weighted = value_and_grad(lambda params, share, weight: loss(params, share) * weight)
         results = share_out(lambda share: weighted(params, share[0], share[1] / total), shares)
         losses, gradients = zip(*results, strict=True)
-        return sum(losses), _sum_of_trees(gradients, share_out)
+        return sum(losses), _sum_of_trees(gradients)
 
     return gradient
 
 
-def _sum_of_trees(trees, share_out):
+def _sum_of_trees(trees):
     """The sum, leaf by leaf, of nested arrays that nobody else holds: it is added up in the first of them."""
-    leaves = list(zip(*map(tree_leaves, trees), strict=True))
-
-    def add_up(parts):
-        for part in parts[1:]:
-            parts[0][...] += part
-
-    for _ in share_out(add_up, leaves):
-        pass
+    for first, *others in zip(*map(tree_leaves, trees), strict=True):
+        for other in others:
+            first[...] += other
     return trees[0]
 
 

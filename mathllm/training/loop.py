@@ -140,7 +140,7 @@ def train(
 
     with _crew(workers) as share_out:
         value_and_gradient = _divided_gradient(loss, workers, count, share_out)
-        state, step = _with_memory_of_its_own(state, step, share_out)
+        state, step = _with_memory_of_its_own(state, step)
         for number in range(state.step + 1, steps + 1):
             guard.step, batch = number, batches(rng)
             value, gradient = guard.computed(value_and_gradient, state.params, batch)
@@ -168,7 +168,7 @@ def train(
     return state, history
 
 
-def _with_memory_of_its_own(state, step, share_out):
+def _with_memory_of_its_own(state, step):
     """The same state in arrays that AdamW may overwrite, and AdamW so; any other optimiser as it is."""
     arrays = tree_leaves([state.params, state.optimizer.get("mean"), state.optimizer.get("square")])
     alike = len({getattr(array, "dtype", None) for array in arrays}) == 1
@@ -177,7 +177,7 @@ def _with_memory_of_its_own(state, step, share_out):
     params, optimizer = _own_copy(state.params), _own_copy(state.optimizer)
 
     def overwrite(params, gradient, optimizer, **options):
-        return params, _adamw_in_place(params, gradient, optimizer, share_out=share_out, **options)
+        return params, _adamw_in_place(params, gradient, optimizer, **options)
 
     return state._replace(params=params, optimizer=optimizer), overwrite
 
