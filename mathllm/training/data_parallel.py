@@ -6,6 +6,7 @@ computes. Each worker's matrix products use one thread: two workers with two thr
 
 import contextvars
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -16,6 +17,8 @@ from ..autodiff.memory import _Memory, _reused_memory
 from ..errors import ShapeError
 from ..gradient_descent import tree_leaves
 from .batching import IGNORED
+
+_PATIENCE = 1e-4  # seconds after which a worker asks another for Python's lock; the operations between are as short
 
 
 def target_count(batch) -> int:
@@ -107,6 +110,8 @@ def _crew(workers):
 
     with ExitStack() as stack:
         stack.enter_context(_one_blas_thread())
+        stack.callback(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(_PATIENCE)
         pool = stack.enter_context(ThreadPoolExecutor(workers, thread_name_prefix="worker"))
 
         def share_out(function, things):
