@@ -745,8 +745,10 @@ LOG_POSTERIOR_PULLBACK = Item(
     task="""
 The log-posterior of weights $w$ of a line is
 
-$$\\ln P(w\\mid D) = -\\sum_i\\frac{(y_i - x_i\\cdot w)^2}{2\\sigma^2}
-- \\sum_j\\frac{w_j^2}{2\\tau^2} + \\text{const}.$$
+$$\\ln P(w\\mid D) = c - \\sum_i\\frac{(y_i - x_i\\cdot w)^2}{2\\sigma^2}
+- \\sum_j\\frac{w_j^2}{2\\tau^2}$$
+
+with a constant $c$.
 
 Derive its slope for each $w_j$. Then write `log_posterior_pullback(w, X, y, noise, prior, dy)`, which returns `dw`
 of shape `(d,)`: `dy` times the slopes. `X` has shape `(n, d)`, its rows are the $x_i$; `noise` is $\\sigma$ and
