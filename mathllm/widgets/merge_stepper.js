@@ -50,6 +50,8 @@ export function merges(words, ties) {
   return run(words, ties).slice(0, -1).map(({ pairs }) => pairs[0]);
 }
 
+const SHOWN = 12; // words
+
 function render({ model, el }) {
   const root = frame("mathllm-merge-stepper", el);
   const corpora = model.get("corpora");
@@ -114,12 +116,14 @@ function render({ model, el }) {
     const done = states.slice(0, step).map((state) => state.pairs[0]);
     const tied = pairs.filter((pair) => pair[2] === pairs[0][2]).length;
     now.textContent = pairs.length
-      ? `next: ${pairs[0][0]} + ${pairs[0][1]} (${pairs[0][2]} times${tied > 1 ? `, ${tied} pairs tied` : ""})`
+      ? `next: ${pairs[0][0]} + ${pairs[0][1]} (${pairs[0][2].toLocaleString("en-GB")} times${tied > 1 ? `, ${tied} pairs tied` : ""})`
       : "no pair is left";
     panels.replaceChildren();
     const counts = Object.values(words);
-    table("words", cuts.map((symbols, i) => [`${counts[i]} ×`, symbols.join(" · ")]));
-    table("pairs", pairs.slice(0, 6).map(([left, right, count]) => [`${left} ${right}`, count]), pairs.length ? 0 : -1);
+    const rows = cuts.slice(0, SHOWN).map((symbols, i) => [`${counts[i].toLocaleString("en-GB")} ×`, symbols.join(" · ")]);
+    if (cuts.length > SHOWN) rows.push(["", `and ${cuts.length - SHOWN} more`]);
+    table("words", rows);
+    table("pairs", pairs.slice(0, 6).map(([left, right, count]) => [`${left} ${right}`, count.toLocaleString("en-GB")]), pairs.length ? 0 : -1);
     table("merged", done.slice(-6).map(([left, right], i) => [done.length - Math.min(6, done.length) + i + 1, left + right]));
   }
 

@@ -7,7 +7,7 @@ from .base import Figure, module
 __all__ = ["MergeStepper"]
 
 _CORPORA = {
-    "the document's twelve words": {"low": 5, "lowest": 2, "newer": 3, "wider": 2},
+    "twelve words": {"low": 5, "lowest": 2, "newer": 3, "wider": 2},
     "repeated letters": {"banana": 3, "bandana": 2, "ananas": 2, "cabana": 1},
     "verbs": {"walk": 4, "walked": 3, "walking": 3, "talk": 2, "talked": 4, "talking": 2},
 }
@@ -16,13 +16,13 @@ _CORPORA = {
 class MergeStepper(Figure):
     """Byte-pair encoding merge by merge: words in symbols, and the commonest pairs.
 
-    words: {word: how often it occurs}; without it, a choice of three small corpora   ties: "first appearance" or
+    words: {word: how often it occurs}, shown first, before three small corpora   ties: "first appearance" or
     "lexicographic"   step: merges done at the start
 
     Raises: ValueError for no words or an unknown rule for ties.
 
-    >>> MergeStepper(words={"aab": 2}).corpora
-    {'your words': {'aab': 2}}
+    >>> MergeStepper(words={"aab": 2}).corpora["words from the text"]
+    {'aab': 2}
     """
 
     _esm = module("merge_stepper.js")
@@ -33,7 +33,7 @@ class MergeStepper(Figure):
 
     def __init__(self, words=None, **traits):
         if words is not None:
-            traits["corpora"] = {"your words": dict(words)}
+            traits["corpora"] = {"words from the text": dict(words)} | _CORPORA
         super().__init__(**traits)
         if not self.corpora or not all(self.corpora.values()):
             raise ValueError("MergeStepper needs words, got none")

@@ -71,7 +71,7 @@ function render({ model, el }) {
   });
   const readout = html("div", "mathllm-readout", root);
   readout.setAttribute("aria-live", "polite");
-  const rows = ["operations 6ND", "days", "tokens per parameter", "loss by the law", "waiting in the pipeline"].map((name) => {
+  const rows = ["operations 6ND", "days at 312 · 10^12 per second, 40 % used", "tokens per parameter", "loss by the law", "waiting in the pipeline"].map((name) => {
     const row = html("div", "mathllm-row", readout);
     html("span", "mathllm-name", row, name);
     return html("strong", "mathllm-value", row);
@@ -89,7 +89,7 @@ function render({ model, el }) {
     const C = flops(N, D);
     const time = days(C, n);
     rows[0].textContent = C.toExponential(2).replace("e+", " · 10^");
-    rows[1].textContent = `${inWords(time)} (${n} devices of 312 · 10^12 per second, 40 % used)`;
+    rows[1].textContent = inWords(time);
     rows[2].textContent = Number((D / N).toPrecision(3)).toLocaleString("en-GB");
     rows[3].textContent = `${loss(N, D).toFixed(3)} nats`;
     rows[4].textContent = `${(100 * bubble(model.get("stages"), model.get("microbatches"))).toFixed(1)} % of the time`;
