@@ -524,7 +524,7 @@ What has it learned? Mend the loss. `logits` has shape `(B, T, V)`; position $t$
         ),
         Mistake(
             lambda logits, tokens: ml.cross_entropy(logits[:, 1:], tokens[:, :-1]),
-            "Shifted the wrong way: each position is asked for the token before",
+            "Shifted the wrong way: each position is asked for the token before it.",
         ),
         Mistake(
             lambda logits, tokens: ml.cross_entropy(logits, np.roll(tokens, -1, axis=1)),
