@@ -512,8 +512,10 @@ MULTI_HEAD = Item(
     task="""
 Write `multi_head(x, w_q, w_k, w_v, w_o, heads)` without mask:
 
-$$\\operatorname{head}_h = \\operatorname{Attention}(XW_Q^h, XW_K^h, XW_V^h),\\qquad
-Y = [\\operatorname{head}_1\\cdots\\operatorname{head}_H]\\,W_O .$$
+$$\\begin{aligned}
+\\operatorname{head}_h &= \\operatorname{Attention}(XW_Q^h, XW_K^h, XW_V^h), \\\\
+Y &= [\\operatorname{head}_1\\cdots\\operatorname{head}_H]\\,W_O .
+\\end{aligned}$$
 
 - `x` is $(\\dots, T, D)$, each matrix $(D, D)$. The first $D/H$ columns of `w_q` belong to the first head, and so on.
 - `ml.attention` may be used. A number of heads that does not divide $D$ is refused with `ValueError`.
