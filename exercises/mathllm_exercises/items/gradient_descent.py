@@ -625,8 +625,8 @@ their mean.
 1. Prove $\\mathbb{E}[\\bar g] = g$.
 2. Prove $\\operatorname{Var}[\\bar g] = \\sigma^2/b$. Where do you use that the draws are independent?
 3. *Without* replacement 1 still holds, 2 does not. Why is $\\operatorname{Var}[\\bar g] = 0$ for $b = N$ then?
-4. One step on a loss of curvature $c$, with noise: $w \\leftarrow w - \\eta(cw + \\xi)$, where ξ has mean 0 and
-   variance $s^2$, independent of $w$. Show that in the long run
+4. One step on a loss of curvature $c$, with $0 < \\eta < 2/c$ and noise: $w \\leftarrow w - \\eta(cw + \\xi)$, where
+   ξ has mean 0 and variance $s^2$, independent of $w$. Show that in the long run
    $\\operatorname{Var}[w] = \\eta s^2/(c(2 - \\eta c))$, so that a constant rate ends in a cloud whose size goes to 0
    with η only.
 """,
