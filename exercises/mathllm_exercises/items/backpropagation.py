@@ -7,7 +7,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..item import Check, Item, Mistake, gradient, leaves_inputs, values
+from ..item import Item, Mistake, gradient, leaves_inputs, quick, values
 
 STEP = ml.trace_network()  # the network of document 004
 TRACE = "Part II (004), backpropagation trace"
@@ -734,9 +734,9 @@ DELTA_PROOF = Item(
 2. Somebody uses the squared error $\\tfrac12(\\hat y - y)^2$ instead. Derive $\\partial\\mathcal L/\\partial z$.
    What happens to an output that is sure and wrong ($\\hat y \\approx 0$, $y = 1$), and why does it not happen with
    the loss of part 1?
-3. A network has ten sigmoid layers of one unit each, with weights of 1. Show that the error at the first unit is
-   at most $4^{-10}$ times the slope that arrives at the output of the last. What would a weight of 4 change, and
-   would that be a cure?
+3. A network has ten sigmoid layers of one unit each, with weights of 1. Show that the slope at the input of the
+   first is at most $4^{-10}$ times the slope that arrives at the output of the last. What would a weight of 4 change,
+   and would that be a cure?
 """,
     rubric=(
         (1, "1: ∂L/∂ŷ = −y/ŷ + (1−y)/(1−ŷ), from the slope of the logarithm."),
@@ -933,26 +933,9 @@ With inputs `[2.0, 3.0]`, the tape `[("mul", 0, 1), ("add", 2, 0)]` computes $ab
 # Check yourself (in the chapter, not graded) ------------------------------------------------------------------------
 
 
-def _quick(name, title, source, task, expected, mistakes, check: Check | None = None):
-    return Item(
-        id=f"11.backpropagation.quick_{name}",
-        kind="value",
-        title=title,
-        difficulty=1,
-        minutes=1,
-        source=source,
-        graded=False,
-        answer="answer",
-        task=task,
-        expected=expected,
-        checks=(check or values(1, decimals=3),),
-        mistakes=mistakes,
-    )
-
-
 QUICK = [
-    _quick(
-        "delta",
+    quick(
+        "11.backpropagation.quick_delta",
         "How wrong",
         f"{TRACE}, step 4",
         "A sigmoid output says 0.3, the truth is 1. What is its error δ?",
@@ -962,8 +945,8 @@ QUICK = [
             Mistake(lambda: -0.147, "The slope of the sigmoid is in ŷ − y already."),
         ),
     ),
-    _quick(
-        "dead",
+    quick(
+        "11.backpropagation.quick_dead",
         "Switched off",
         "Foundations (001), section 4.2.1",
         "A ReLU unit has z = −0.2; the slope arriving at its output is 5. What is its error?",
@@ -973,8 +956,8 @@ QUICK = [
             Mistake(lambda: -1, "Not times z, but times the slope at z, which is 0."),
         ),
     ),
-    _quick(
-        "ways",
+    quick(
+        "11.backpropagation.quick_ways",
         "All the ways",
         "Foundations (001), section 4.4",
         "What is the slope of L = x·x + 3x at x = 2?",
@@ -984,8 +967,8 @@ QUICK = [
             Mistake(lambda: 10, "This is the value of L at 2."),
         ),
     ),
-    _quick(
-        "passes",
+    quick(
+        "11.backpropagation.quick_passes",
         "The price of trying",
         "Foundations (001), section 4.4",
         "A network has 10,000 parameters. How many forward passes does the gradient take with central differences?",
@@ -996,8 +979,8 @@ QUICK = [
             Mistake(lambda: 20_001, "The loss without a nudge is not needed: both sides are."),
         ),
     ),
-    _quick(
-        "he",
+    quick(
+        "11.backpropagation.quick_he",
         "Where to begin",
         "Foundations (001), section 4.5",
         "Which standard deviation does He's rule give for a unit with 8 inputs?",
