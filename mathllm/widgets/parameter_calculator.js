@@ -37,7 +37,7 @@ const SLIDERS = [
   ["hidden", "hidden width F", 64, 49152, 64],
   ["vocabulary", "vocabulary V", 256, 131072, 1],
 ];
-const [LEFT, RIGHT, ROW] = [92, 300, 30];
+const [LEFT, RIGHT, ROW] = [116, 324, 30];
 
 function render({ model, el }) {
   const root = frame("mathllm-parameter-calculator", el);
