@@ -798,7 +798,7 @@ $m$, the sum $\\ell$, and the blend $o$, and rescale the last two when the maxim
         values(
             2,
             _tiles((4, 2, (3, 5, 2)), scale=1000.0),
-            public=[_stairs(1.0, 900.0, 901.0), _stairs(-2001.0, -2000.0)],
+            public=[_stairs(1.0, 1900.0, 1901.0), _stairs(-2001.0, -2000.0)],
             name="large scores",
         ),
     ),
