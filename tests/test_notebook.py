@@ -33,17 +33,21 @@ def double(x):
 
 
 @pytest.fixture
-def shown():
-    InteractiveShell.instance()
+def shell():
+    """IPython, as in a notebook, and gone afterwards."""
+    yield InteractiveShell.instance()
+    InteractiveShell.clear_instance()
 
+
+@pytest.fixture
+def shown(shell):
     def run(*args, **kwargs):
         with capture_output() as captured:
             show_source(*args, **kwargs)
         [output] = captured.outputs
         return output.data
 
-    yield run
-    InteractiveShell.clear_instance()
+    return run
 
 
 def test_the_listing_is_the_source_and_names_the_file_within_the_package(shown):
@@ -100,8 +104,7 @@ def test_outside_a_notebook_the_source_is_printed(capsys):
     assert capsys.readouterr().out.startswith("# mathllm/errors.py\ndef suggest(")
 
 
-def test_a_live_curve_leaves_the_same_line_however_long_the_run_was():
-    InteractiveShell.instance()
+def test_a_live_curve_leaves_the_same_line_however_long_the_run_was(shell):
     left = []
     for steps in (1, 4):
         with capture_output() as captured, live_curve(every=2, seconds=0) as progress:

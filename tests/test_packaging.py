@@ -12,6 +12,7 @@ import textwrap
 import tomllib
 import venv
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
@@ -131,7 +132,12 @@ def solve(folder, specs, records):
     (folder / "noarch" / "repodata.json").write_text(json.dumps(index), encoding="utf-8")
     gateway = rattler.Gateway(cache_dir=folder / "cache")
     channel = rattler.Channel(folder.as_uri())
-    solution = asyncio.run(rattler.solve([channel], specs, gateway=gateway, platforms=["noarch"]))
+
+    def solved():
+        return asyncio.run(rattler.solve([channel], specs, gateway=gateway, platforms=["noarch"]))
+
+    with ThreadPoolExecutor(1) as thread:  # of its own: a browser's event loop may be running in this one
+        solution = thread.submit(solved).result()
     return {record.name.normalized: str(record.version) for record in solution}
 
 

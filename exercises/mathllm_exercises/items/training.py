@@ -7,7 +7,7 @@ import numpy as np
 import mathllm as ml
 
 from ..compare import numeric, show
-from ..item import Check, Item, Mistake, gradient, keeps_dtype, leaves_inputs, values
+from ..item import Check, Item, Mistake, gradient, keeps_dtype, leaves_inputs, quick, values
 
 # Warm-up ------------------------------------------------------------------------------------------------------------
 
@@ -909,27 +909,9 @@ by Adam, a small network on the last few tokens, or a tiny transformer: each can
 
 # Check yourself (in the chapter, not graded) ------------------------------------------------------------------------
 
-
-def _quick(name, title, source, task, expected, mistakes, check=None):
-    return Item(
-        id=f"13.training.quick_{name}",
-        kind="value",
-        title=title,
-        difficulty=1,
-        minutes=1,
-        source=source,
-        graded=False,
-        answer="answer",
-        task=task,
-        expected=expected,
-        checks=(check or values(1, decimals=3),),
-        mistakes=mistakes,
-    )
-
-
 QUICK = [
-    _quick(
-        "minima",
+    quick(
+        "13.training.quick_minima",
         "Equal minima",
         "Part II (004), data preparation",
         "Two sets have 30 elements in common and 120 in their union. With which probability do their minima agree?",
@@ -939,8 +921,8 @@ QUICK = [
             Mistake(lambda: 30, "A probability: the common elements divided by the union."),
         ),
     ),
-    _quick(
-        "vocabulary",
+    quick(
+        "13.training.quick_vocabulary",
         "Bytes, merges, specials",
         "Part II (004), tokenization",
         "A vocabulary has 256 bytes, 1,000 merges and 2 special tokens. How large is it?",
@@ -950,8 +932,8 @@ QUICK = [
             Mistake(lambda: 1256, "Special tokens have ids as well."),
         ),
     ),
-    _quick(
-        "bytes",
+    quick(
+        "13.training.quick_bytes",
         "The price of learning",
         "Part II (004), memory estimation",
         "How many bytes does a parameter take while it learns in mixed precision, gradient included?",
@@ -962,8 +944,8 @@ QUICK = [
             Mistake(lambda: 16, "That is plain 32-bit training. Mixed precision adds a second copy of the weight."),
         ),
     ),
-    _quick(
-        "bubble",
+    quick(
+        "13.training.quick_bubble",
         "Waiting",
         "Foundations (001), section 9.4",
         "A pipeline has 8 stages and 8 microbatches. Which share of the time does a machine wait?",
@@ -974,8 +956,8 @@ QUICK = [
             Mistake(lambda: 8 / 15, "This is the share in which it works."),
         ),
     ),
-    _quick(
-        "flops",
+    quick(
+        "13.training.quick_flops",
         "The bill",
         "Foundations (001), section 9.2",
         "What is 6ND for a billion parameters and 20 billion tokens?",
