@@ -623,14 +623,17 @@ def _marked_texts(rng):
     return cases
 
 
-def _z_score(text, green, gamma=0.5, count=None, deviation=True):
-    hits = int(sum(green[a, b] for a, b in pairwise(text)))
-    n = len(text) - 1 if count is None else count(text)
-    return (hits - gamma * n) / (np.sqrt(n * gamma * (1 - gamma)) if deviation else n * gamma * (1 - gamma))
+def _hits(text, green):
+    """Which of the tokens that have one before them are green; a text without any is refused."""
+    if len(text) < 2:
+        raise ValueError("too short")
+    return np.array([green[before, after] for before, after in pairwise(text)])
 
 
-def _wrong_way(text, green):
-    return _z_score(text[::-1].copy(), green)
+def _z_score(text, green, count=None, deviation=True):
+    hits = _hits(text, green)
+    n = len(hits) if count is None else count(text)
+    return (int(hits.sum()) - n / 2) / (np.sqrt(n / 4) if deviation else n / 4)
 
 
 ALTERNATING = (np.array([0, 1, 0, 1, 0]), np.array([[False, True], [True, False]]))
@@ -656,7 +659,7 @@ $$\\frac{g - n/2}{\\sqrt{n/4}} .$$
 A text with fewer than two tokens is refused with `ValueError`. Afterwards mark a text of SmolLM2 yourself with
 `ml.watermark_logits` and see how many tokens it takes until the score passes 4.
 """,
-    expected=lambda text, green: _z_score(text, green) if len(text) > 1 else _refuse(),
+    expected=_z_score,
     checks=(
         values(2, public=[ALTERNATING, (np.array([0, 0, 0]), ALTERNATING[1])], name="all green, none green"),
         values(3, _marked_texts, name="random texts"),
@@ -664,34 +667,28 @@ A text with fewer than two tokens is refused with `ValueError`. Afterwards mark 
     ),
     mistakes=(
         Mistake(
-            lambda text, green: _z_score(text, green, count=len) if len(text) > 1 else _refuse(),
+            lambda text, green: _z_score(text, green, count=len),
             "The first token has no list: n = T − 1 tokens are counted, not T.",
             score=1,
         ),
         Mistake(
-            lambda text, green: _z_score(text, green, deviation=False) if len(text) > 1 else _refuse(),
+            lambda text, green: _z_score(text, green, deviation=False),
             "You divided by the variance n/4. The standard deviation is its root.",
             score=1,
         ),
         Mistake(
-            lambda text, green: _wrong_way(text, green) if len(text) > 1 else _refuse(),
+            lambda text, green: _z_score(text[::-1].copy(), green),
             "You asked for the list of the *next* token. It is the token before that decides: `green[before, after]`.",
             score=3,
         ),
         Mistake(
-            lambda text, green: (
-                float(np.mean([green[a, b] for a, b in pairwise(text)])) if len(text) > 1 else _refuse()
-            ),
+            lambda text, green: float(_hits(text, green).mean()),
             "This is the share of green tokens. How surprising it is depends on n as well.",
             score=1,
         ),
     ),
     hints=("`green[text[:-1], text[1:]]` looks up all pairs at once.", "Its sum is g, its length n."),
 )
-
-
-def _refuse():
-    raise ValueError("too short")
 
 
 # Check yourself (in the chapter, not graded) ------------------------------------------------------------------------

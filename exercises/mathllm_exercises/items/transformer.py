@@ -121,12 +121,12 @@ position? Give two lists of equal length in a list, `inputs_and_targets`.
 # Core ---------------------------------------------------------------------------------------------------------------
 
 
-def _norm_cases(*shapes, scale=1.0, dtype=float):
+def _norm_cases(*shapes, dtype=float):
     def cases(rng):
         drawn = []
         for shape in shapes:
             D = shape[-1] if isinstance(shape, tuple) else shape
-            x = scale * rng.normal(size=shape) + 3
+            x = rng.normal(size=shape) + 3
             drawn.append(tuple(part.astype(dtype) for part in (x, rng.normal(size=D), rng.normal(size=D))))
         return drawn
 
