@@ -11,7 +11,7 @@ from ..probability import distribution
 def advantages(rewards, values, *, discount: float = 1.0, decay: float = 0.95) -> np.ndarray:
     """Generalised advantage estimation: how much better than expected each step turned out.
 
-        δₜ = rₜ + γ vₜ₊₁ − vₜ,      Aₜ = δₜ + γλ Aₜ₊₁,      v after the end = 0      (15.6)
+        δₜ = Rₜ + γ vₜ₊₁ − vₜ,      Aₜ = δₜ + γλ Aₜ₊₁,      v after the end = 0      (15.5)
 
     rewards, values: (..., T)   discount: γ   decay: λ; 0 trusts the next value, 1 only what really came   ->   (..., T)
 
@@ -39,7 +39,7 @@ def advantages(rewards, values, *, discount: float = 1.0, decay: float = 0.95) -
 def clipped_surrogate(ratio, advantage, *, epsilon: float = 0.2):
     """PPO's objective for each action, to be maximised: gain by moving, but not by moving far.
 
-        min(r A, clip(r, 1 − ε, 1 + ε) A),      r = π(a|s)/π_old(a|s)               (15.7)
+        min(r A, clip(r, 1 − ε, 1 + ε) A),      r = π(a|s)/π_old(a|s)               (15.6)
         slope A where the first is the smaller, 0 where the clipped one is
 
     ratio: r, (...)   advantage: A, (...)   ->   (...)
@@ -62,7 +62,7 @@ def clipped_surrogate(ratio, advantage, *, epsilon: float = 0.2):
 def kl_optimal_policy(reference, reward, *, beta: float) -> np.ndarray:
     """The best policy if straying from the reference costs: rewards reweight what the reference would do.
 
-        maximise E_π[R] − β KL(π‖π_ref):      π*(y) = π_ref(y) e^(R(y)/β) / Z       (15.8)
+        maximise E_π[R] − β KL(π‖π_ref):      π*(y) = π_ref(y) e^(R(y)/β) / Z       (15.3)
 
     reference: (..., n), a distribution   reward: (..., n)   beta: β > 0   ->   (..., n)
 
@@ -86,7 +86,7 @@ def kl_optimal_policy(reference, reward, *, beta: float) -> np.ndarray:
 def group_advantages(rewards, epsilon: float = 1e-8) -> np.ndarray:
     """GRPO's advantages: each answer against the other answers to the same prompt, in units of their spread.
 
-        A_i = (r_i − mean(r)) / (std(r) + ε)                                        (15.9)
+        A_i = (R_i − mean(R)) / (std(R) + ε)                                        (15.7)
 
     rewards: (..., G), G answers per prompt   ->   (..., G); no value model is needed
 
@@ -106,7 +106,7 @@ def group_advantages(rewards, epsilon: float = 1e-8) -> np.ndarray:
 def kl_estimate(policy, reference):
     """An estimate of KL(π‖π_ref) from sampled actions, never negative, with the right mean.
 
-        k = e^(ln π_ref − ln π) − (ln π_ref − ln π) − 1                             (15.10)
+        k = e^(ln π_ref − ln π) − (ln π_ref − ln π) − 1                              (15.8)
 
     policy, reference: log-probabilities of the sampled actions, (...)   ->   (...)
 
@@ -122,7 +122,7 @@ def kl_estimate(policy, reference):
 def grpo_loss(policy, old, reference, advantage, *, epsilon: float = 0.2, beta: float = 0.04):
     """The loss of GRPO: the clipped surrogate of PPO with group advantages, and the KL estimate as a price.
 
-        L = −mean( min(r A, clip(r, 1 ± ε) A) − β k ),      r = π/π_old             (15.11)
+        L = −mean( min(r A, clip(r, 1 ± ε) A) − β k ),      r = π/π_old              (15.9)
 
     policy, old, reference: log-probabilities of the sampled actions, (n,)   advantage: (n,)   ->   one number
 

@@ -10,9 +10,9 @@ from ..similarity import sigmoid
 def bradley_terry_loss(chosen, rejected):
     """Loss of a reward model: how surprised it is that the chosen answer was preferred.
 
-        P(w preferred to l) = σ(r_w − r_l),      L = −(1/n) Σ ln σ(r_w − r_l)       (15.2)
+        P(w preferred to l) = σ(R_w − R_l),      L = −(1/n) Σ ln σ(R_w − R_l)       (15.2)
 
-    chosen, rejected: rewards r_w, r_l, (n,)   ->   one number; ln 2 for a model that sees no difference
+    chosen, rejected: rewards R_w, R_l, (n,)   ->   one number; ln 2 for a model that sees no difference
 
     Raises: ShapeError if the numbers of rewards differ.
     Source: 001, §11.2; Bradley & Terry 1952.
@@ -27,11 +27,11 @@ def bradley_terry_loss(chosen, rejected):
 def dpo_loss(policy_chosen, policy_rejected, reference_chosen, reference_rejected, *, beta: float = 0.1):
     """Direct preference optimisation: the reward model is the policy itself.
 
-        r(x, y) = β ln(π(y|x)/π_ref(y|x)),      L = −(1/n) Σ ln σ(r_w − r_l)        (15.3)
+        R(x, y) = β ln(π(y|x)/π_ref(y|x)),      L = −(1/n) Σ ln σ(R_w − R_l)       (15.10)
 
     Four arrays of log-probabilities of whole answers, (n,)   beta: β > 0   ->   one number; ln 2 where π = π_ref
 
-    The β-weighted log-ratio is the reward under which π is the optimum of (15.8); the prompt's normaliser cancels in
+    The β-weighted log-ratio is the reward under which π is the optimum of (15.3); the prompt's normaliser cancels in
     the difference. Equal to reward modelling and reinforcement learning only for Bradley–Terry preferences and a
     policy that can express the optimum (erratum E3).
     Raises: ShapeError if the numbers differ; ValueError for β ≤ 0.
@@ -47,7 +47,7 @@ def dpo_loss(policy_chosen, policy_rejected, reference_chosen, reference_rejecte
 def ipo_loss(policy_chosen, policy_rejected, reference_chosen, reference_rejected, *, beta: float = 0.1):
     """Identity preference optimisation: pull the margin to a fixed size, and no further.
 
-        L = (1/n) Σ (h − 1/(2β))²,      h = ln π_w/π_ref,w − ln π_l/π_ref,l          (15.4)
+        L = (1/n) Σ (h − 1/(2β))²,      h = ln π_w/π_ref,w − ln π_l/π_ref,l         (15.11)
 
     Where DPO drives h to infinity on a preference that is always the same, IPO stops at 1/(2β).
     Raises: as `dpo_loss`.
@@ -72,7 +72,7 @@ def kto_loss(
 ):
     """Kahneman–Tversky optimisation: no pairs, only answers marked good or bad.
 
-        v = λ_D σ(β(h − z)) for a good answer,   λ_U σ(β(z − h)) for a bad one;   L = mean(λ − v)   (15.5)
+        v = λ_D σ(β(h − z)) for a good answer,   λ_U σ(β(z − h)) for a bad one;   L = mean(λ − v)  (15.12)
 
     policy, reference: log-probabilities, (n,)   desirable: (n,) bool   divergence: z ≥ 0, an estimate of the KL
     divergence from the reference, held fixed   gain, loss_aversion: λ_D, λ_U   ->   one number
