@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import mathllm as ml
 from mathllm import reference
 from mathllm.attention import (
+    RotaryScaling,
     additive_mask,
     alibi_bias,
     attention,
@@ -342,6 +343,40 @@ def test_scaled_angles_of_a_long_context_fit_into_the_trained_range():
     assert np.all(np.diff(share[0]) <= 1e-12)  # from 1 to 1/4, pair by pair
 
 
+def test_llama3_keeps_fast_pairs_stretches_slow_ones_and_mixes_those_between_by_their_turns():
+    trained, factor, options = 8192, 8.0, {"factor": 8.0, "trained": 8192}
+    plain, scaled = (rotary_angles([1], 128, 5e5, scaling=s, **options)[0] for s in (None, "llama3"))
+    turns = trained * plain / (2 * np.pi)
+    np.testing.assert_allclose(scaled[turns > 4], plain[turns > 4], rtol=1e-15)
+    np.testing.assert_allclose(scaled[turns < 1], plain[turns < 1] / factor, rtol=1e-15)
+    between = (turns > 1) & (turns < 4)
+    share = (turns[between] - 1) / 3
+    expected = (share + (1 - share) / factor) * plain[between]
+    assert between.sum() >= 2
+    np.testing.assert_allclose(scaled[between], expected, rtol=1e-12)
+
+
+def test_dynamic_angles_are_the_plain_ones_up_to_the_trained_length_and_those_of_ntk_beyond():
+    options = {"factor": 4.0, "trained": 16}
+    short, long = np.arange(16), np.arange(28)  # 28 tokens need (4 · 28/16 − 3) = 4 times the context
+    np.testing.assert_array_equal(rotary_angles(short, 8, scaling="dynamic", **options), rotary_angles(short, 8))
+    stretched = rotary_angles(long, 8, scaling="ntk", factor=4.0)
+    np.testing.assert_allclose(rotary_angles(long, 8, scaling="dynamic", **options), stretched, rtol=1e-15)
+
+
+def test_a_scaling_has_settings_of_its_own():
+    long = {"factor": 4.0, "trained": 4096}
+    for kind in ("yarn", "llama3"):
+        other = RotaryScaling(kind, trained=64)
+        ours, theirs = rotary_angles([1], 32, scaling=other, **long), rotary_angles([1], 32, scaling=kind, **long)
+        np.testing.assert_array_equal(ours, rotary_angles([1], 32, scaling=kind, factor=4.0, trained=64))
+        assert np.any(ours < theirs)  # in a shorter text a pair turns less often: more of them are stretched
+        few = RotaryScaling(kind, turns=(0.01, 0.02))
+        np.testing.assert_allclose(rotary_angles([1], 32, scaling=few, **long), rotary_angles([1], 32))
+    whole, parts = (RotaryScaling("yarn", whole_pairs=choice) for choice in (True, False))
+    assert np.any(rotary_angles([1], 32, scaling=whole, **long) != rotary_angles([1], 32, scaling=parts, **long))
+
+
 # ---------------------------------------------------------------------------------------------------- all primitives
 
 
@@ -396,6 +431,11 @@ def test_gradients_reach_every_projection_of_grouped_heads():
         (lambda: rotary_angles([0], 3), ValueError, "even, got 3"),
         (lambda: rotary_angles([0], 4, scaling="yarm"), ValueError, "did you mean yarn"),
         (lambda: rotary_angles([0], 4, factor=0.5), ValueError, "at least 1"),
+        (lambda: RotaryScaling("llama"), ValueError, "did you mean llama3"),
+        (lambda: RotaryScaling("linear", trained=8), ValueError, "for yarn and llama3, not for linear"),
+        (lambda: RotaryScaling("llama3", sharpness=1.5), ValueError, "for yarn, not for llama3"),
+        (lambda: RotaryScaling("yarn", turns=(32, 1)), ValueError, r"smaller one first, got \(32, 1\)"),
+        (lambda: RotaryScaling("yarn", sharpness=0.0), ValueError, "positive sharpness"),
         (lambda: alibi_bias(3, 2), ValueError, "power of two"),
     ],
 )

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
 from mathllm import reference
-from mathllm.attention import sliding_window_mask
+from mathllm.attention import RotaryScaling, sliding_window_mask
 from mathllm.inference import (
     DecodingStep,
     KVCache,
@@ -52,6 +52,9 @@ CONFIGS = {
     "llama, grouped and tied": llama_config(**SIZES, kv_heads=2, tied=True, pairing="adjacent"),
     "llama, multi-query": llama_config(**SIZES, kv_heads=1),
     "llama, stretched": llama_config(**SIZES, rope_scaling="yarn", rope_factor=4.0),
+    "llama 3": llama_config(
+        **SIZES, rope_scaling=RotaryScaling("llama3", trained=4, turns=(0.1, 1)), rope_factor=4.0
+    ),
     "mixtral": mixtral_config(**SIZES | {"kv_heads": 2, "experts": 4}),
     "alibi, post-norm": Config(**SIZES, positions="alibi", norm_order="post", activation="relu"),
     "alibi, grouped": Config(**SIZES, positions="alibi", kv_heads=2),
@@ -501,6 +504,23 @@ def test_hypotheses_come_best_first_with_the_score_of_their_tokens():
 
 
 # ---------------------------------------------------------------------------------------------------------- generation
+
+
+def test_a_text_that_outgrows_dynamic_positions_is_read_anew_for_every_token():
+    model = Transformer(llama_config(**SIZES | {"context": 6}, rope_scaling="dynamic", rope_factor=4.0))
+    params = ml.tree_map(lambda w: 10 * w, model.init(np.random.default_rng(1)))
+    text = TOKENS[:1, :3].tolist()
+    for _ in range(12):
+        text[0].append(int(np.argmax(model(params, text)[0, -1])))
+    assert generate(model, params, TOKENS[:1, :3], max_new_tokens=12).tolist() == text
+    cache = KVCache(model.config, capacity=20)
+    np.testing.assert_allclose(model(params, [text[0][:6]], cache=cache), model(params, [text[0][:6]]), atol=EXACT)
+    with pytest.raises(ValueError, match="read it without a cache"):
+        model(params, [text[0][6:7]], cache=cache)
+    with pytest.raises(ValueError, match="no window"):
+        generate(model, params, [[1]], max_new_tokens=7, window=3)
+    with pytest.raises(ValueError, match="needs a cache"):
+        speculative_generate(model, params, model, params, [[1]], max_new_tokens=7)
 
 
 @pytest.mark.parametrize("name", CONFIGS)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from mathllm.attention import RotaryScaling
 from mathllm.errors import ShapeError
 from mathllm.pretrained import safetensors
 from mathllm.pretrained.gguf import GGUF
@@ -37,6 +38,14 @@ CONFIGS = {
         **SIZES, hidden=12, kv_heads=1, head_width=6, rope_scaling="linear", rope_factor=2.0
     ),
     "llama, stretched by YaRN": llama_config(**SIZES, hidden=12, rope_scaling="yarn", rope_factor=4.0),
+    "llama, stretched by its own YaRN": llama_config(
+        **SIZES, hidden=12, rope_factor=4.0,
+        rope_scaling=RotaryScaling("yarn", trained=3, turns=(2, 16), whole_pairs=False, sharpness=1.25),
+    ),
+    "llama, stretched as it grows": llama_config(**SIZES, hidden=12, rope_scaling="dynamic", rope_factor=2.0),
+    "llama 3": llama_config(
+        **SIZES, hidden=12, rope_scaling=RotaryScaling("llama3", trained=4, turns=(1, 3)), rope_factor=8.0
+    ),
     "mixtral": mixtral_config(**SIZES, hidden=12, kv_heads=2, experts=3),
     "bert": bert_config(**SIZES, hidden=12),
     "bert without head": bert_config(**SIZES, hidden=12, head_transform=False, segments=1),
@@ -268,12 +277,11 @@ def test_a_head_of_bert_is_there_whole_or_not_at_all(left):
         ("gpt2", {"add_cross_attention": True}, "add_cross_attention=True"),
         ("llama", {"attention_bias": True}, "attention_bias=True; it knows False"),
         ("llama", {"mlp_bias": True}, "mlp_bias=True"),
-        ("llama", {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "rotary positions .*llama3"),
-        ("llama", {"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "rotary positions .*dynamic"),
-        ("llama", {"rope_scaling": {"type": "linear"}}, "rotary positions"),
-        ("llama", {"rope_scaling": {"type": "yarn", "factor": 2.0, "beta_fast": 16}}, "rotary positions .*beta_fast"),
-        ("llama", {"rope_scaling": {"type": "yarn", "factor": 2.0, "attention_factor": 1}}, "rotary positions"),
-        ("llama", {"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "rotary positions"),
+        ("llama", {"rope_scaling": {"type": "longrope", "factor": 2.0}}, "positions .*longrope.*dynamic, yarn,"),
+        ("llama", {"rope_scaling": {"type": "linear"}}, "needs factor in the rotary positions"),
+        ("llama", {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "low_freq_factor, high_freq_factor in the"),
+        ("llama", {"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "of whole heads"),
+        ("llama", {"partial_rotary_factor": 0.5}, "of whole heads"),
         ("mixtral", {"sliding_window": 4}, "sliding_window of 4 tokens"),
         ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type='relative_key'"),
         ("bert", {"is_decoder": True}, "is_decoder=True"),
@@ -293,7 +301,25 @@ def test_settings_that_our_model_does_not_have_are_refused(name, settings, messa
         ("llama", {"rope_scaling": {"type": "yarn", "factor": 4.0, "beta_fast": 32}}, "rope_scaling", "yarn"),
         (
             "llama", {"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 3}},
-            "context", 3,
+            "rope_scaling", RotaryScaling("yarn", trained=3),
+        ),
+        (
+            "llama", {"rope_scaling": {"type": "yarn", "factor": None, "original_max_position_embeddings": 3}},
+            "rope_factor", 2.0,
+        ),
+        (
+            "llama", {"rope_scaling": {"type": "yarn", "factor": 4.0}, "original_max_position_embeddings": 3},
+            "rope_scaling", RotaryScaling("yarn", trained=3),
+        ),
+        (
+            "llama", {"rope_scaling": {"type": "yarn", "factor": np.e, "mscale": 2.0, "mscale_all_dim": 1.0}},
+            "rope_scaling", RotaryScaling("yarn", sharpness=1.2 / 1.1),
+        ),
+        ("llama", {"rope_scaling": {"type": "yarn", "factor": np.e, "mscale": 2.0}}, "rope_scaling", "yarn"),
+        ("llama", {"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "rope_scaling", "dynamic"),
+        (
+            "llama", {"rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4}},
+            "rope_scaling", "llama3",
         ),
         ("llama", {"num_key_value_heads": None}, "kv_heads", 4),
         ("llama", {"head_dim": None}, "head_width", 2),

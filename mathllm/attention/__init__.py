@@ -15,7 +15,7 @@ linear, and told about positions.
 from .flash import flash_attention
 from .heads import merge_heads, multi_head_attention, split_heads
 from .linear import linear_attention, linear_attention_recurrent, positive_features
-from .positions import alibi_bias, rotary_angles, rotate, sinusoidal_positions
+from .positions import RotaryScaling, alibi_bias, rotary_angles, rotate, sinusoidal_positions
 from .scaled_dot_product import (
     additive_mask,
     attention,
@@ -26,6 +26,7 @@ from .scaled_dot_product import (
 )
 
 __all__ = [
+    "RotaryScaling",
     "additive_mask",
     "alibi_bias",
     "attention",

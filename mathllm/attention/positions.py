@@ -1,11 +1,15 @@
 """Attention does not know the order of its tokens; here are the ways to tell it."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..autodiff import primitive
 from ..errors import ShapeError, suggest
 
 _PAIRINGS = ("adjacent", "half")
+_SCALINGS = ("linear", "ntk", "dynamic", "yarn", "llama3")
+_TURNS = {"yarn": (1, 32), "llama3": (1, 4)}  # stretched below the first, kept above the second
 
 
 def sinusoidal_positions(length: int, width: int, base: float = 10000.0) -> np.ndarray:
@@ -26,9 +30,49 @@ def sinusoidal_positions(length: int, width: int, base: float = 10000.0) -> np.n
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(length, width)
 
 
+@dataclass(frozen=True)
+class RotaryScaling:
+    """A scaling of rotary positions with settings of its own, for `rotary_angles` and `Config`.
+
+    kind: a name that `rotary_angles` knows; all settings are for "yarn" and "llama3"
+    trained: the length that the model was trained with, if it is not the context
+    turns: a pair that turns less often in that length is stretched, one that turns more often kept; (1, 32) and (1, 4)
+    whole_pairs: whether "yarn" rounds these limits to whole pairs
+    sharpness: by what "yarn" multiplies queries and keys, if not by 1 + 0.1 ln factor (see `Config.score_scale`)
+
+    Raises: ValueError for an unknown kind, and for settings that the kind does not have or cannot use.
+    Source: Peng et al. 2023, §3; Grattafiori et al. 2024, §3.2.
+
+    >>> RotaryScaling("llama3", trained=8192).turns
+    (1, 4)
+    """
+
+    kind: str
+    trained: int | None = None
+    turns: tuple[float, float] | None = None
+    whole_pairs: bool = True
+    sharpness: float | None = None
+
+    def __post_init__(self):
+        if self.kind not in _SCALINGS:
+            hint = suggest(str(self.kind), _SCALINGS) or f"; there are {', '.join(_SCALINGS)}"
+            raise ValueError(f"unknown scaling {self.kind!r}{hint}")
+        if self.kind not in _TURNS and (self.trained, self.turns) != (None, None):
+            raise ValueError(f"RotaryScaling() has trained and turns for {' and '.join(_TURNS)}, not for {self.kind}")
+        if self.kind != "yarn" and (self.whole_pairs, self.sharpness) != (True, None):
+            raise ValueError(f"RotaryScaling() has whole_pairs and sharpness for yarn, not for {self.kind}")
+        if self.turns is None:
+            object.__setattr__(self, "turns", _TURNS.get(self.kind))
+        if self.turns is not None and not 0 < self.turns[0] < self.turns[1]:
+            raise ValueError(f"RotaryScaling() needs two numbers of turns, the smaller one first, got {self.turns}")
+        if (self.trained is not None and self.trained < 1) or (self.sharpness is not None and not self.sharpness > 0):
+            raise ValueError(f"RotaryScaling() needs a length of at least 1 and a positive sharpness, got {self}")
+
+
 def rotary_angles(
-    positions, width: int, base: float = 10000.0, scaling: str | None = None, factor: float = 1.0, trained: int = 2048
-) -> np.ndarray:
+    positions, width: int, base: float = 10000.0, scaling: str | RotaryScaling | None = None, factor: float = 1.0,
+    trained: int = 2048,
+) -> np.ndarray:  # fmt: skip
     """The angle by which each pair of components turns at each position.
 
         θ[t, i] = t · base^(−2i/d)                                                  (10.13)
@@ -36,33 +80,49 @@ def rotary_angles(
     Beyond the trained length a model reads the angles of a context `factor` times as long through one of
       "linear":  t/factor (every wavelength stretched alike),
       "ntk":     base · factor^(d/(d−2)) (slow pairs stretched, fast ones kept),
+      "dynamic": the same with the factor that the text needs, factor · length/trained − (factor − 1) and at least 1,
       "yarn":    stretched where a pair turns less than once in the `trained` length, kept where it turns 32 times,
                  and from the one to the other a little more with each pair, as in the authors' code (their factor
-                 (1 + 0.1 ln factor)² on the scores is no matter of angles: see `Config.score_scale`).
+                 (1 + 0.1 ln factor)² on the scores is no matter of angles: see `Config.score_scale`),
+      "llama3":  stretched below one turn, kept above four, and between them in proportion to the turns.
+    A `RotaryScaling` in place of a name sets other numbers of turns, and another trained length.
 
     positions: (T,)   width: d, even   ->   (T, d/2)
 
     Raises: ValueError for an odd width, an unknown scaling or a factor below 1.
-    Source: 001, §6.2.2; Su et al. 2021, §3.4; Chen et al. 2023; Peng et al. 2023, §3.
+    Source: 001, §6.2.2; Su et al. 2021, §3.4; Chen et al. 2023; Peng et al. 2023, §3; Grattafiori et al. 2024, §3.2.
 
     >>> rotary_angles([0, 1, 2], 4)[:, 0]
     array([0., 1., 2.])
     """
     if factor < 1:
         raise ValueError(f"rotary_angles() needs a factor of at least 1, got {factor}")
-    frequencies = _frequencies(width, base)
-    if scaling == "linear":
-        frequencies = frequencies / factor
-    elif scaling == "ntk":
+    positions, frequencies = np.asarray(positions), _frequencies(width, base)
+    scaling = RotaryScaling(scaling) if isinstance(scaling, str) else scaling
+    if scaling is None:
+        return positions[:, None] * frequencies
+    trained = trained if scaling.trained is None else scaling.trained
+    if scaling.kind in ("ntk", "dynamic"):
+        if scaling.kind == "dynamic":
+            factor = max(factor * (positions.max(initial=0) + 1) / trained - (factor - 1), 1)
         frequencies = _frequencies(width, base * factor ** (width / max(width - 2, 1)))
-    elif scaling == "yarn":
-        kept, stretched = (width * np.log(trained / (2 * np.pi * turns)) / (2 * np.log(base)) for turns in (32, 1))
-        kept, stretched = max(np.floor(kept), 0), min(np.ceil(stretched), width - 1)  # numbers of pairs
-        share = np.clip((np.arange(width // 2) - kept) / max(stretched - kept, 1e-3), 0, 1)
-        frequencies = (1 - share) * frequencies + share * frequencies / factor
-    elif scaling is not None:
-        raise ValueError(f"unknown scaling {scaling!r}{suggest(scaling, ['linear', 'ntk', 'yarn'])}")
-    return np.asarray(positions)[:, None] * frequencies
+    else:
+        kept = 0 if scaling.kind == "linear" else _kept(scaling, frequencies, base, trained)
+        frequencies = kept * frequencies + (1 - kept) * frequencies / factor
+    return positions[:, None] * frequencies
+
+
+def _kept(scaling, frequencies, base, trained):
+    """How much of each pair's frequency a longer context leaves as it is: 1 for fast pairs, 0 for slow ones, (d/2,)."""
+    slow, fast = scaling.turns
+    if scaling.kind == "llama3":
+        return np.clip((trained * frequencies / (2 * np.pi) - slow) / (fast - slow), 0, 1)
+    width = 2 * len(frequencies)
+    first, last = (width * np.log(trained / (2 * np.pi * turns)) / (2 * np.log(base)) for turns in (fast, slow))
+    if scaling.whole_pairs:
+        first, last = np.floor(first), np.ceil(last)
+    first, last = max(first, 0), min(last, width - 1)  # numbers of pairs
+    return 1 - np.clip((np.arange(len(frequencies)) - first) / max(last - first, 1e-3), 0, 1)
 
 
 @primitive

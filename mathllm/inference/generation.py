@@ -57,7 +57,8 @@ def generate(
     Without `rng` the decoding is greedy, or beam search for `num_beams` > 1; with it tokens are drawn, after
     `temperature`, `top_k`, `top_p` and `min_p` in this order. `logits_processor(tokens, logits)`, and before it
     `repetition_penalty`, act in all three. `streamer` is called with each new column (B,), not with beams.
-    `use_cache=False` reads the whole text again for every token: same result, more work. `window` lets each token see
+    `use_cache=False` reads the whole text again for every token: same result, more work; so does a text that outgrows
+    "dynamic" rotary positions, whose keys all turn anew. `window` lets each token see
     only so many before it (see `KVCache`). `source` and `source_mask`: the text for a model with an encoder.
 
     Raises: ValueError for a temperature of 0 (that is greedy decoding, erratum B18), for options of sampling without
@@ -73,6 +74,7 @@ def generate(
     tokens, marks = _checked_prompts(tokens, attention_mask)
     _check_choices(rng, temperature, top_k, top_p, min_p, num_beams, streamer)
     _check_lengths(model.config, marks, max_new_tokens, use_cache, window)
+    use_cache = use_cache and not model.config.outgrown_by(tokens.shape[1] + max_new_tokens)
     if len(tokens) == 0 or max_new_tokens == 0:
         return tokens.copy()
     ends = np.atleast_1d([] if eos_token_id is None else eos_token_id).astype(int)
@@ -193,6 +195,8 @@ def _check_lengths(config, marks, max_new_tokens, use_cache, window):
     if window is not None and not use_cache:
         raise ValueError("generate() keeps the window in the cache: window needs use_cache=True")
     needed = int(marks.sum(axis=1).max(initial=0)) + max_new_tokens - 1  # the last token is not read again
+    if window is not None and config.outgrown_by(needed):
+        raise ValueError("dynamic rotary positions turn all keys anew in a text longer than the context: no window")
     if config.positions == "learned" and max_new_tokens and needed > config.context:
         raise ShapeError(
             f"the model's context is {config.context} tokens, but a prompt and max_new_tokens need {needed}"

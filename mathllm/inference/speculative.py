@@ -112,6 +112,8 @@ def speculative_generate(
     _check_choices(rng, temperature, top_k, top_p, min_p, 1, None)
     for config in (model.config, draft_model.config):
         _check_lengths(config, np.ones(tokens.shape, int), max_new_tokens, True, None)
+        if config.outgrown_by(tokens.shape[1] + max_new_tokens):
+            raise ValueError("speculative_generate() needs a cache, which dynamic rotary positions outgrow here")
 
     def distributions(logits):
         if rng is None:

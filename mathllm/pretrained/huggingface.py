@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..attention import RotaryScaling
 from ..errors import ShapeError, suggest
 from ..transformer import Config, bert_config, gpt2_config, llama_config, mixtral_config
 from . import safetensors
@@ -114,11 +115,7 @@ _ONLY = {  # settings that our model knows one value of
     "mixtral": {"attention_bias": False},
     "bert": {"is_decoder": False, "add_cross_attention": False, "position_embedding_type": "absolute"},
 }
-_ROPE_SCALINGS = ("linear", "yarn")
-_ROPE_FIXED = {  # settings of rotary positions that our model knows one value of
-    "partial_rotary_factor": 1.0, "beta_fast": 32, "beta_slow": 1, "truncate": True, "mscale": None,
-    "mscale_all_dim": None,
-}  # fmt: skip
+_ROPE_SCALINGS = ("linear", "dynamic", "yarn", "llama3")
 _ACTIVATIONS = {
     "gelu_new": "gelu_tanh", "gelu": "gelu", "relu": "relu", "silu": "silu",
     "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "swish": "silu",
@@ -247,14 +244,10 @@ def to_hf_config(config: Config) -> dict:
             "attention_probs_dropout_prob": 0.0,
         }  # fmt: skip
     elif kind != "gpt2":
-        rope = {"rope_type": c.rope_scaling, "factor": c.rope_factor}
-        if c.rope_scaling == "yarn":
-            rope |= {"original_max_position_embeddings": c.context}
-            table |= {"max_position_embeddings": round(c.context * c.rope_factor)}
         table |= {
             "architectures": [f"{kind.capitalize()}ForCausalLM"], "num_key_value_heads": c.kv_heads,
             "head_dim": c.head_width, "rms_norm_eps": c.norm_epsilon, "rope_theta": c.rope_base,
-            "rope_scaling": rope if c.rope_scaling in _ROPE_SCALINGS else None, "attention_bias": False,
+            "rope_scaling": _their_scaling(c), "attention_bias": False,
         }  # fmt: skip
         experts = {"num_local_experts": c.experts, "num_experts_per_tok": c.experts_used, "sliding_window": None}
         table |= experts if kind == "mixtral" else {"mlp_bias": False}
@@ -431,11 +424,10 @@ def _bert_sizes(given, head):
 
 def _llama_sizes(given, *, context=2048, kv_heads=None, epsilon=1e-6, base=1e4):
     sizes = _hidden_sizes(given, "silu", tied=False)
-    rotary = _rotary(given, base)
-    context = rotary.pop("context", None) or given.get("max_position_embeddings", context)
+    context = given.get("max_position_embeddings", context)
     if given.get("sliding_window", context) < context:
         raise ValueError(f"from_hf() does not support a sliding_window of {given['sliding_window']} tokens")
-    return sizes | rotary | {
+    return sizes | _rotary(given, base, context) | {
         "context": context, "kv_heads": given.get("num_key_value_heads", kv_heads or sizes["heads"]),
         "head_width": given.get("head_dim", sizes["width"] // sizes["heads"]),
         "norm_epsilon": given.get("rms_norm_eps", epsilon),
@@ -465,20 +457,57 @@ def _common_sizes(given, width, heads, layers, activation, *, tied):
     }  # fmt: skip
 
 
-def _rotary(given, base):
+def _rotary(given, base, context):
     """The base and scaling of rotary positions; newer files keep both in `rope_parameters`."""
     rope = given.get("rope_parameters") or given.get("rope_scaling") or {}
+    rope = {name: value for name, value in rope.items() if value is not None}
+    rope = {name: given[name] for name in ("partial_rotary_factor", "rope_theta") if name in given} | rope
     kind = rope.get("rope_type", rope.get("type", "default"))
-    known = kind == "default" or (kind in _ROPE_SCALINGS and "factor" in rope)
-    sharper = {"attention_factor": 1 + 0.1 * math.log(rope["factor"])} if known and kind == "yarn" else {}
-    fixed = _ROPE_FIXED | sharper
-    if not known or any(rope.get(name) not in (None, value) for name, value in fixed.items()):
-        known = f"default, {' and '.join(_ROPE_SCALINGS)}"
-        raise ValueError(f"from_hf() does not support the rotary positions {dict(rope)}; it knows {known}")
-    scaling = {} if kind == "default" else {"rope_scaling": kind, "rope_factor": rope["factor"]}
-    if kind == "yarn":  # our context is the one it was trained with
-        scaling |= {"context": rope.get("original_max_position_embeddings")}
-    return {"rope_base": rope.get("rope_theta", given.get("rope_theta", base))} | scaling
+    if kind not in ("default", *_ROPE_SCALINGS) or rope.get("partial_rotary_factor", 1) != 1:
+        known = f"default, {', '.join(_ROPE_SCALINGS)}, of whole heads"
+        raise ValueError(f"from_hf() does not support the rotary positions {rope}; it knows {known}")
+    ours = {"rope_base": rope.get("rope_theta", base)}
+    if kind == "default":
+        return ours
+    trained = given.get("original_max_position_embeddings", rope.get("original_max_position_embeddings", context))
+    wanted = {"llama3": ("factor", "low_freq_factor", "high_freq_factor"), "yarn": ()}.get(kind, ("factor",))
+    if lacking := [name for name in wanted if name not in rope]:
+        raise ValueError(f"from_hf() needs {_some(lacking)} in the rotary positions {rope}")
+    settings = {}
+    if kind in ("yarn", "llama3"):
+        settings["trained"] = trained
+    if kind == "llama3":
+        settings["turns"] = rope["low_freq_factor"], rope["high_freq_factor"]
+    if kind == "yarn":
+        rope.setdefault("factor", context / trained)
+        settings["turns"] = rope.get("beta_slow") or 1, rope.get("beta_fast") or 32
+        settings |= {"whole_pairs": rope.get("truncate", True), "sharpness": _sharpness(rope)}
+    return ours | {"rope_scaling": RotaryScaling(kind, **settings), "rope_factor": rope["factor"]}
+
+
+def _sharpness(rope):
+    """YaRN's factor on queries and keys, where it is not the usual one."""
+    part, whole = rope.get("mscale"), rope.get("mscale_all_dim")
+    stretch = 0.1 * math.log(rope["factor"])
+    inferred = (1 + part * stretch) / (1 + whole * stretch) if part and whole else 1 + stretch
+    found = rope.get("attention_factor", inferred)
+    return None if found == 1 + stretch else found
+
+
+def _their_scaling(config):
+    """`rope_scaling` as config.json has it: what `_rotary` reads."""
+    scaling = config.rope_scaling
+    scaling = RotaryScaling(scaling) if isinstance(scaling, str) else scaling
+    if scaling is None or scaling.kind not in _ROPE_SCALINGS:
+        return None
+    rope = {"rope_type": scaling.kind, "factor": config.rope_factor}
+    if scaling.kind in ("yarn", "llama3"):
+        slow, fast = ("beta_slow", "beta_fast") if scaling.kind == "yarn" else ("low_freq_factor", "high_freq_factor")
+        rope |= {"original_max_position_embeddings": scaling.trained or config.context}
+        rope |= dict(zip((slow, fast), scaling.turns, strict=True))
+    if scaling.sharpness is not None:
+        rope["attention_factor"] = float(scaling.sharpness)
+    return rope if scaling.whole_pairs else rope | {"truncate": False}
 
 
 def _names(config, kind):

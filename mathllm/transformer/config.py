@@ -1,8 +1,9 @@
 """Everything that tells one transformer from another, in one record."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ..attention import RotaryScaling
 from ..errors import suggest
 
 _CHOICES = {
@@ -11,7 +12,6 @@ _CHOICES = {
     "norm_order": ("pre", "post"),
     "activation": ("gelu", "gelu_tanh", "relu", "silu"),
     "pairing": ("half", "adjacent"),
-    "rope_scaling": (None, "linear", "ntk", "yarn"),
 }
 
 
@@ -26,7 +26,8 @@ class Config:
     residual sum); `activation`, `gated` (SwiGLU and its kin: activation(x W_gate) ∘ x W_up); `bias`; `tied` (the
     unembedding is the embedding, transposed); `causal` (a decoder, which predicts the next token) or not (an encoder,
     which fills in masked ones); `experts`, of which `experts_used` work on each token; `encoder_layers` for a model
-    that reads a source text first. `segments`, `embedding_norm` and `head_transform` are what BERT adds.
+    that reads a source text first; `rope_scaling` with `rope_factor` as `rotary_angles` takes them (a name, or a
+    `RotaryScaling` with settings of its own). `segments`, `embedding_norm` and `head_transform` are what BERT adds.
 
     Raises: ValueError for sizes that do not fit and for unknown choices.
     Source: 001, §8; 004, BERT against GPT, the knowledge stack.
@@ -45,7 +46,7 @@ class Config:
     context: int = 1024
     positions: str = "learned"
     rope_base: float = 10000.0
-    rope_scaling: str | None = None
+    rope_scaling: str | RotaryScaling | None = None
     rope_factor: float = 1.0
     pairing: str = "half"
     norm: str = "layer"
@@ -71,8 +72,21 @@ class Config:
 
         Source: Peng et al. 2023, eq. 22.
         """
-        sharper = (1 + 0.1 * math.log(self.rope_factor)) ** 2 if self.rope_scaling == "yarn" else 1.0
-        return sharper / math.sqrt(self.head_width)
+        sharper, scaling = 1.0, self.rope_scaling
+        if getattr(scaling, "kind", scaling) == "yarn":
+            sharper = getattr(scaling, "sharpness", None) or 1 + 0.1 * math.log(self.rope_factor)
+        return sharper**2 / math.sqrt(self.head_width)
+
+    def outgrown_by(self, tokens: int) -> bool:
+        """Whether in a text of so many tokens keys change with every new one, as "dynamic" rotary positions have it."""
+        return self.rope_scaling == "dynamic" and tokens > self.context
+
+    def _usual(self, scaling):
+        """The name alone of a scaling whose settings are the usual ones: two equal configurations compare as equal."""
+        scaling = RotaryScaling(scaling) if isinstance(scaling, str) else scaling
+        if scaling.trained == self.context:
+            scaling = replace(scaling, trained=None)
+        return scaling.kind if scaling == RotaryScaling(scaling.kind) else scaling
 
     def __post_init__(self):
         defaults = {"kv_heads": self.heads, "head_width": self.width // max(self.heads, 1), "hidden": 4 * self.width}
@@ -85,6 +99,8 @@ class Config:
                 known = [choice for choice in choices if choice]
                 hint = suggest(str(value), known) or f"; choices are {', '.join(known)}"
                 raise ValueError(f"Config: unknown {name} {value!r}{hint}")
+        if self.rope_scaling is not None:
+            object.__setattr__(self, "rope_scaling", self._usual(self.rope_scaling))
         for name in ("vocabulary", "width", "layers", "heads", "kv_heads", "head_width", "hidden", "context"):
             if getattr(self, name) < 1:
                 raise ValueError(f"Config: {name} must be at least 1, got {getattr(self, name)}")

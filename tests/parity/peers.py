@@ -119,13 +119,14 @@ def gpt2(tied=True):
     return Peer(transformers.GPT2LMHeadModel, config, ml.gpt2_config(tied=tied, **SIZES), from_gpt2, casts=False)
 
 
-def llama(kv_heads=HEADS, tied=False, head_width=None, rope=None, **choices):
+def llama(kv_heads=HEADS, tied=False, head_width=None, rope=None, context=CONTEXT, **choices):
     config = transformers.LlamaConfig(
-        **THEIR_SIZES, num_key_value_heads=kv_heads, tie_word_embeddings=tied, rms_norm_eps=1e-6,
+        **THEIR_SIZES | {"max_position_embeddings": context},
+        num_key_value_heads=kv_heads, tie_word_embeddings=tied, rms_norm_eps=1e-6,
         rope_parameters={"rope_type": "default", "rope_theta": 10000.0} | (rope or {}),
         **({"head_dim": head_width} if head_width else {}),
     )  # fmt: skip
-    sizes = SIZES | {"kv_heads": kv_heads, "hidden": HIDDEN, "head_width": head_width}
+    sizes = SIZES | {"kv_heads": kv_heads, "hidden": HIDDEN, "head_width": head_width, "context": context}
     return Peer(transformers.LlamaForCausalLM, config, ml.llama_config(tied=tied, **sizes, **choices), from_llama)
 
 
@@ -161,6 +162,24 @@ MODELS = {
     "LLaMA, RoPE stretched by YaRN": lambda: llama(
         rope={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": CONTEXT},
         rope_scaling="yarn", rope_factor=4.0,
+    ),
+    "LLaMA, RoPE stretched by a YaRN with settings": lambda: llama(
+        rope={
+            "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 5, "beta_fast": 2.0,
+            "beta_slow": 0.1, "truncate": False, "attention_factor": 1.5,
+        },
+        rope_scaling=ml.RotaryScaling("yarn", trained=5, turns=(0.1, 2.0), whole_pairs=False, sharpness=1.5),
+        rope_factor=4.0,
+    ),
+    "LLaMA, RoPE stretched by Llama 3's rule": lambda: llama(
+        rope={
+            "rope_type": "llama3", "factor": 4.0, "original_max_position_embeddings": 8, "low_freq_factor": 0.05,
+            "high_freq_factor": 1.0,
+        },
+        rope_scaling=ml.RotaryScaling("llama3", trained=8, turns=(0.05, 1.0)), rope_factor=4.0,
+    ),
+    "LLaMA, RoPE that stretches as the text grows": lambda: llama(
+        rope={"rope_type": "dynamic", "factor": 4.0}, rope_scaling="dynamic", rope_factor=4.0, context=5
     ),
     "Mixtral": mixtral,
     "Mixtral, one expert": lambda: mixtral(used=1),

@@ -27,6 +27,7 @@ from peers import (
     bert,
     fresh,
     linear,
+    llama,
     named,
     norm,
     randomise,
@@ -34,6 +35,7 @@ from peers import (
 
 import mathllm as ml
 from mathllm.gradient_descent import tree_leaves
+from mathllm.pretrained.huggingface import from_hf
 
 TIGHT, FLOAT32 = 1e-9, 1e-5
 
@@ -45,7 +47,9 @@ def casts(request, monkeypatch):
         for name in ("models.llama.modeling_llama", "models.mixtral.modeling_mixtral", "modeling_rope_utils"):
             monkeypatch.setattr(importlib.import_module(f"transformers.{name}"), "torch", _Wide())
         monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)
-    return request.param
+        torch.set_default_dtype(torch.float64)  # a quotient of whole numbers, as the growing RoPE has it
+    yield request.param
+    torch.set_default_dtype(torch.float32)
 
 
 class _Wide:
@@ -248,3 +252,31 @@ def test_yarn_keeps_and_stretches_the_pairs_that_transformers_keeps_and_stretche
     agree(title("rotary_angles, yarn", casts), "value, float64", angles, frequencies.double(), within=within)
     ours = ml.llama_config(width=128, heads=2, rope_scaling="yarn", rope_factor=8.0)
     assert ours.score_scale * np.sqrt(64) == pytest.approx(factor**2)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"rope_type": "linear", "factor": 3.0},
+        {"rope_type": "yarn", "factor": 4.0},
+        {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8, "beta_fast": 4.0, "beta_slow": 0.5},
+        {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8, "truncate": False},
+        {"rope_type": "yarn", "factor": 40.0, "original_max_position_embeddings": 8, "attention_factor": 0.8},
+        {"rope_type": "yarn", "factor": 40.0, "original_max_position_embeddings": 8, "mscale": 0.7},
+        {"rope_type": "yarn", "factor": 40.0, "mscale": 0.7, "mscale_all_dim": 1.2},
+        {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0},
+        {
+            "rope_type": "llama3", "factor": 32.0, "low_freq_factor": 0.1, "high_freq_factor": 1.5,
+            "original_max_position_embeddings": 8,
+        },
+    ],
+    ids=lambda settings: ", ".join(f"{name} {value}" for name, value in settings.items() if name != "rope_type"),
+)  # fmt: skip
+def test_settings_of_rotary_positions_are_read_as_transformers_reads_them(agree, casts, settings):
+    model = fresh(llama(rope=settings, head_width=16))
+    config, _params = from_hf(model.config.to_dict(), named(model))
+    scaling = {"scaling": config.rope_scaling, "factor": config.rope_factor, "trained": config.context}
+    angles, theirs = ml.rotary_angles([1], 16, config.rope_base, **scaling)[0], model.model.rotary_emb
+    what, within = title(f"rotary_angles, {settings['rope_type']}", casts), FLOAT32 if casts == "as it is" else 1e-12
+    agree(what, "value, float64", angles, theirs.inv_freq.double(), within=within)
+    assert config.score_scale * np.sqrt(16) == pytest.approx(theirs.attention_scaling**2, rel=1e-12)
