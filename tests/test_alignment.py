@@ -186,6 +186,13 @@ def test_kto_raises_what_is_good_and_lowers_what_is_bad():
     assert slope[0] < 0 < slope[1]
 
 
+def test_kto_weighs_losses_and_gains_as_it_is_told():
+    policy, reference, marks = rng.normal(size=4), rng.normal(size=4), [True, False, True, False]
+    slopes = ml.grad(lambda p: kto_loss(p, reference, marks))(policy)
+    weighed = ml.grad(lambda p: kto_loss(p, reference, marks, gain=2.0, loss_aversion=3.0))(policy)
+    np.testing.assert_allclose(weighed, slopes * [2, 3, 2, 3])
+
+
 def test_advantages_agree_with_their_sums():
     rewards, values = rng.normal(size=(2, 6)), rng.normal(size=(2, 6))
     gamma, lam = 0.9, 0.7

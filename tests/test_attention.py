@@ -202,6 +202,7 @@ def test_a_causal_mask_for_the_last_queries_is_the_end_of_the_whole_mask():
     assert np.array_equal(causal_mask(2, 5), causal_mask(5)[3:])
     assert np.array_equal(sliding_window_mask(2, 3, 5), sliding_window_mask(5, 3)[3:])
     assert np.array_equal(sliding_window_mask(5, 5), causal_mask(5))
+    assert sliding_window_mask(4, 2).astype(int).tolist() == [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
 
 
 def test_a_row_that_may_see_nothing_gives_zeros_and_no_gradient():

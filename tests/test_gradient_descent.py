@@ -284,6 +284,14 @@ def test_under_plain_descent_decay_and_penalty_are_the_same(w, g, strength):
     np.testing.assert_allclose(decayed, ml.sgd_step(w, slope, {}, learning_rate=0.1)[0], atol=1e-12)
 
 
+def test_a_penalty_of_adam_is_a_gradient_like_any_other():
+    p, g = np.array([2.0, -3.0]), np.array([0.5, 0.1])
+    penalised, state = ml.adam_step(p, g, ml.adam_init(p), l2=0.3)
+    plain, expected = ml.adam_step(p, g + 0.3 * p, ml.adam_init(p))
+    np.testing.assert_array_equal(penalised, plain)
+    np.testing.assert_array_equal(state["mean"], expected["mean"])
+
+
 def test_under_adam_a_penalty_hardly_shrinks_weights_with_large_gradients_and_decay_does():
     sizes = np.array([0.01, 1.0, 100.0])
     signs = np.where(np.arange(200) % 2, 1, -1)  # gradients that cancel: all that is left is the shrinking
@@ -342,6 +350,11 @@ def test_restarts_repeat_themselves(period, step):
 def test_restarts_with_growth_begin_where_the_last_cosine_ended():
     rates = [ml.cosine_restarts(t, peak=1.0, period=10, growth=2) for t in range(150)]
     assert [t for t, rate in enumerate(rates) if rate == 1] == [0, 10, 30, 70]
+
+
+def test_polynomial_decay_falls_with_a_power_of_the_time_that_is_left():
+    rates = [ml.polynomial_decay(t, peak=1.0, floor=0.2, total=4, power=2.0) for t in range(6)]
+    np.testing.assert_allclose(rates, [1.0, 0.65, 0.4, 0.25, 0.2, 0.2])
 
 
 def test_polynomial_decay_of_power_one_is_a_straight_line():

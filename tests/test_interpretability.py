@@ -21,6 +21,7 @@ from mathllm.interpretability import (
     neuron_correlations,
     patch_effect,
     patch_effects,
+    patch_map,
     previous_token_score,
     probe_accuracy,
     random_directions,
@@ -45,6 +46,7 @@ from mathllm.interpretability import (
     typical_overlap,
     value_weighted_attention,
     welch_bound,
+    without_heads,
     worst_case_limit,
 )
 
@@ -194,6 +196,7 @@ def test_a_probe_finds_what_is_there_and_the_control_task_shows_what_it_memorise
     tokens, x, verb = words_with_a_part_of_speech(rng)
     half = 600
     nonsense = control_labels(tokens, 2, rng)
+    assert all(len(set(nonsense[tokens == word])) == 1 for word in tokens)  # one label for a word, wherever it stands
     found, control = (
         probe_accuracy(train_probe(x[:half], labels[:half]), x[half:], labels[half:]) for labels in (verb, nonsense)
     )
@@ -279,6 +282,32 @@ def test_patching_the_induction_circuit_shows_who_does_what():
     assert {place for place, size in effect.items() if abs(size) > 1e-9} == {(0, 1), (1, 4)}
     assert effect[0, 1] == pytest.approx(1)
     assert effect[1, 4] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "translator"])
+def test_a_map_holds_the_effects_of_all_positions_and_nothing_before_the_first_difference(name):
+    model, params, _, _ = run(name)
+    clean, corrupted = TOKENS[:1], TOKENS[:1].copy()
+    corrupted[0, 2] = 9
+    metric = lambda logits: float(logits[0, -1, 2] - logits[0, -1, 9])  # noqa: E731
+    names = ["blocks.0.output", "blocks.1.attention.output"]
+    effects = patch_map(model, params, clean, corrupted, names, metric)
+    for row, part in zip(effects, names, strict=True):
+        alone = [patch_effect(model, params, clean, corrupted, part, metric, [t]) for t in range(5)]
+        np.testing.assert_allclose(row, alone, atol=1e-12)
+    assert not effects[:, :2].any()
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama, grouped"])
+def test_a_silenced_head_is_the_run_without_its_share(name):
+    model, params, record, _ = run(name)
+    silenced = without_heads(model, params, [(1, 0), (1, 2)])
+    weights, value = (record[f"blocks.1.attention.{what}"] for what in ("weights", "value"))
+    shares = head_shares(weights, value, params["blocks"][1]["attention"]["output"])
+    cut = {"blocks.1.attention.output": record["blocks.1.attention.output"] - shares[:, 0] - shares[:, 2]}
+    np.testing.assert_allclose(model(silenced, TOKENS), model(params, TOKENS, replace=cut), atol=1e-12)
+    assert silenced["blocks"][0] is params["blocks"][0]
+    assert params["blocks"][1]["attention"]["output"][:2].all()
 
 
 # superposition
@@ -535,6 +564,11 @@ def replaced(name, value):
             lambda: patch_effect(*run("gpt2")[:2], TOKENS, TOKENS, "embeddings", lambda z: z[0, 0, 0]),
             ValueError, "tells apart",
         ),
+        (
+            lambda: patch_map(*run("gpt2")[:2], TOKENS, TOKENS[::-1], ["embeddings"], lambda z: z[0, 0, 0]),
+            ml.ShapeError, "one prompt of each kind, got 2",
+        ),
+        (lambda: without_heads(*run("gpt2")[:2], [(2, 0)]), IndexError, r"2 blocks of 4 heads, got \(2, 0\)"),
         (lambda: value_weighted_attention(np.ones((3, 2, 2)), np.ones((2, 2, 4))), ml.ShapeError, "multiple of G"),
         (
             lambda: value_weighted_attention(np.ones((1, 2, 2)), np.ones((1, 2, 4)), np.ones((3, 2))),

@@ -450,6 +450,9 @@ def test_zero_divides_what_it_says_among_the_workers():
     assert ml.zero_memory(1e9, 64, 3).total == pytest.approx(whole_model.total / 64)
     totals = [ml.zero_memory(1e9, 8, stage).total for stage in range(4)]
     assert totals == sorted(totals, reverse=True)
+    divided = [[getattr(ml.zero_memory(1e9, 8, stage), part) for part in whole_model._fields] for stage in range(4)]
+    shares = np.array(whole_model) / divided  # weights, master weights, moments, gradients
+    np.testing.assert_allclose(shares, [[1, 1, 1, 1], [1, 8, 8, 1], [1, 8, 8, 8], [8, 8, 8, 8]])
 
 
 def square(params, x):

@@ -308,6 +308,16 @@ def test_every_intermediate_has_a_name_and_fits_to_the_others(name):
         np.testing.assert_allclose(record["blocks.0.cross_attention.key"], key, atol=1e-12)
 
 
+def test_post_norm_normalises_the_sum_after_each_sublayer():
+    model, params, _ = model_of("alibi, post-norm")
+    model(params, TOKENS, record=(record := {}))
+    stream, block = record["embeddings"], params["blocks"][0]
+    for part in ("attention", "feed_forward"):
+        gain, bias = (block[f"{part}_norm"][name] for name in ("gain", "bias"))
+        stream = layer_norm(stream + record[f"blocks.0.{part}.output"], gain, bias)
+    np.testing.assert_allclose(record["blocks.0.output"], stream, atol=1e-12)
+
+
 def test_yarn_sharpens_the_scores_of_a_stretched_context():
     plain, stretched = (llama_config(**SIZES, rope_scaling=kind, rope_factor=8.0) for kind in ("linear", "yarn"))
     assert plain.score_scale == pytest.approx(1 / np.sqrt(2))
