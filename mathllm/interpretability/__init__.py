@@ -24,7 +24,7 @@ from .induction import (
     train_induction_model,
 )
 from .neurons import direction_correlations, features_per_neuron, neuron_correlations
-from .patching import patch_effect, patch_effects
+from .patching import patch_effect, patch_effects, patch_map, without_heads
 from .probes import control_labels, probe_accuracy, selectivity, train_probe
 from .residual_stream import logit_attribution, logit_lens, residual_writes
 from .sparse_autoencoder import (
@@ -64,6 +64,7 @@ __all__ = [
     "neuron_correlations",
     "patch_effect",
     "patch_effects",
+    "patch_map",
     "previous_token_score",
     "probe_accuracy",
     "random_directions",
@@ -88,5 +89,6 @@ __all__ = [
     "typical_overlap",
     "value_weighted_attention",
     "welch_bound",
+    "without_heads",
     "worst_case_limit",
 ]

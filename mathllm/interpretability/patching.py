@@ -44,14 +44,7 @@ def patch_effects(model, params, clean, corrupted, names, metric, positions=None
     >>> {name: round(effect, 6) for name, effect in effects.items()}  # "1 stood before 2" is written at position 1
     {'blocks.0.attention.output': 1.0, 'blocks.1.attention.output': 0.0}
     """
-    clean, corrupted = np.asarray(clean), np.asarray(corrupted)
-    if clean.shape != corrupted.shape:
-        raise ShapeError(f"patching needs two prompts of one shape, got {clean.shape} and {corrupted.shape}")
-    record = {}
-    best = metric(model(params, clean, record=record))
-    worst = metric(model(params, corrupted))
-    if best == worst:
-        raise ValueError(f"patching needs prompts that the metric tells apart, got {best} for both")
+    clean, corrupted, record, best, worst = _two_runs(model, params, clean, corrupted, metric)
 
     def patched(name):
         def patch(x):
@@ -64,3 +57,81 @@ def patch_effects(model, params, clean, corrupted, names, metric, positions=None
         return metric(model(params, corrupted, replace={name: patch}))
 
     return {name: float((patched(name) - worst) / (best - worst)) for name in names}
+
+
+def patch_map(model, params, clean, corrupted, names, metric) -> np.ndarray:
+    """The effect (16.8) of each intermediate at each position: where, and at which depth, the answer is decided.
+
+    Takes what `patch_effects` takes, with one prompt each, (1, T)   ->   (len(names), T)
+
+    All positions of a name are patched in one run, each in a copy of the prompt of its own. In a causal model nothing
+    before the first difference of the prompts can matter; those entries are 0.
+    Raises: as `patch_effect`; ShapeError for more than one prompt.
+
+    >>> from mathllm.interpretability import induction_model
+    >>> model, params = induction_model(5, 4)
+    >>> names = [f"blocks.{n}.attention.output" for n in (0, 1)]
+    >>> prefers_2 = lambda logits: float(logits[0, -1, 2] - logits[0, -1, 3])
+    >>> patch_map(model, params, [[1, 2, 3, 1]], [[0, 2, 3, 1]], names, prefers_2).round(6)  # position 1, then the last
+    array([[0., 1., 0., 0.],
+           [0., 0., 0., 1.]])
+    """
+    clean, corrupted, record, best, worst = _two_runs(model, params, clean, corrupted, metric)
+    if len(clean) != 1:
+        raise ShapeError(f"patch_map() needs one prompt of each kind, got {len(clean)}")
+    T = clean.shape[1]
+    first = int(np.argmax(clean[0] != corrupted[0])) if model.config.causal else 0
+    places, copies = np.arange(first, T), np.arange(T - first)
+    effects = np.zeros((len(names), T))
+    for row, name in enumerate(names):
+
+        def patch(x, name=name):
+            mixed = x.copy()
+            if name in record:
+                mixed[copies, places] = record[name][0, places]
+            return mixed
+
+        logits = model(params, np.repeat(corrupted, len(copies), axis=0), replace={name: patch})
+        effects[row, places] = [(metric(logits[i : i + 1]) - worst) / (best - worst) for i in copies]
+    return effects
+
+
+def without_heads(model, params, heads):
+    """The parameters with some attention heads silenced: the rows of W_o that carry their output are zero.
+
+    heads: pairs (block, head), counted from 0   ->   parameters; nothing is changed in those given, and what is not
+    changed is shared
+
+    Raises: IndexError for a block or a head that the model does not have.
+    Source: Michel et al. 2019.
+
+    >>> from mathllm.interpretability import induction_model
+    >>> model, params = induction_model(5, 4)
+    >>> blind = without_heads(model, params, [(0, 0)])  # nobody says what stood before
+    >>> [int(model(p, [[1, 2, 3, 1]])[0, -1].argmax() == 2) for p in (params, blind)]
+    [1, 0]
+    """
+    K, blocks = model.config.head_width, list(params["blocks"])
+    for block, head in heads:
+        if not (0 <= block < len(blocks) and 0 <= head < model.config.heads):
+            raise IndexError(
+                f"without_heads() knows {len(blocks)} blocks of {model.config.heads} heads, got {block, head}"
+            )
+        attention = blocks[block]["attention"]
+        output = attention["output"].copy()
+        output[head * K : (head + 1) * K] = 0
+        blocks[block] = blocks[block] | {"attention": attention | {"output": output}}
+    return params | {"blocks": blocks}
+
+
+def _two_runs(model, params, clean, corrupted, metric):
+    """The record of the clean run, and the metric of both."""
+    clean, corrupted = np.asarray(clean), np.asarray(corrupted)
+    if clean.shape != corrupted.shape:
+        raise ShapeError(f"patching needs two prompts of one shape, got {clean.shape} and {corrupted.shape}")
+    record = {}
+    best = metric(model(params, clean, record=record))
+    worst = metric(model(params, corrupted))
+    if best == worst:
+        raise ValueError(f"patching needs prompts that the metric tells apart, got {best} for both")
+    return clean, corrupted, record, best, worst
