@@ -36,6 +36,7 @@ function render({ model, el }) {
   const legend = html("div", "mathllm-name", root, "bars: pale, the read-out; full, what passes bias and ReLU");
   legend.setAttribute("aria-hidden", "true");
   const picture = svg("svg", { viewBox: "0 0 400 224", class: "mathllm-plot", role: "img" }, root);
+  picture.style.cssText = "max-width: 30rem; margin: 0 auto";
   const buttons = html("div", "mathllm-buttons", root);
   const controls = html("div", "mathllm-controls", root);
   const sliders = [
@@ -77,7 +78,8 @@ function render({ model, el }) {
       const on = active.includes(i + 1);
       button.textContent = `${i + 1} ${on ? "on" : "off"}`;
       button.setAttribute("aria-label", `feature ${i + 1}`);
-      button.setAttribute("aria-pressed", on);
+      button.setAttribute("aria-pressed", String(on));
+      button.classList.toggle("mathllm-value", on);
     });
   }
 
