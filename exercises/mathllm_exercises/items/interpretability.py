@@ -46,6 +46,15 @@ list `overlaps`, right to four decimals:
             "√(2 ln N/d) is the largest of N overlaps. There are about N²/2 pairs, and ln N² = 2 ln N.",
         ),
         Mistake(lambda d, N: _overlaps(d, N, log=np.log10), "The natural logarithm, not the one to base 10."),
+        Mistake(lambda d, N: _overlaps(d, N, log=np.log2), "The natural logarithm, not the one to base 2."),
+        Mistake(
+            lambda d, N: [1 / np.sqrt(N), *_overlaps(d, N)[1:]],
+            "How far apart two directions are depends on the d dimensions they have, not on how many others there are.",
+        ),
+        Mistake(
+            lambda d, N: _overlaps(d, N, bound=1 / np.sqrt(d)),
+            "The first two are right. The Welch bound is close to 1/√d, and a little below it.",
+        ),
         Mistake(
             lambda d, N: _overlaps(d, N, bound=(N - d) / (d * (N - 1))),
             "The first two are right. The Welch bound is the *root* of (N − d)/(d(N − 1)).",
@@ -90,6 +99,7 @@ decimals. What follows for features that are seldom active together?
         ),
         Mistake(lambda a, b: [0, b**2], "Both features come back wrong, each by b: add up two squares."),
         Mistake(lambda a, b: [0, np.sqrt(2) * b], "No root: the loss is a sum of squares."),
+        Mistake(lambda a, b: [a**2, (a - b) ** 2], "This is the square of what comes back. Compare it with x."),
         Mistake(
             lambda a, b: [0, a**2 + b**2],
             "Not both are lost. h = a − b is positive: the stronger comes back as a − b, the weaker as 0.",
@@ -207,6 +217,18 @@ Return probabilities of the next token, `(L + 1, T, V)`. Which of the four input
             "The norm is there, its gain is not.",
         ),
         Mistake(
+            lambda streams, gain, embedding, unembedding: ml.softmax(
+                ml.layer_norm(streams, gain, np.zeros_like(gain)) @ unembedding
+            ),
+            "Layer norm takes the mean away first. This model has an RMS norm, which does not.",
+        ),
+        Mistake(
+            lambda streams, gain, embedding, unembedding: ml.softmax(
+                streams / ml.norm(streams)[..., None] * gain @ unembedding
+            ),
+            "You divided by the length. RMS norm divides by the root of the *mean* square, √D times smaller.",
+        ),
+        Mistake(
             lambda streams, gain, embedding, unembedding: ml.softmax(ml.rms_norm(streams, gain) @ embedding.T),
             "This reads with the embedding. The model speaks through its unembedding, and here the two differ.",
         ),
@@ -254,6 +276,8 @@ CANCELLING = (
     np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0]]), np.ones(2), np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]]), 2,
 )  # fmt: skip
 
+THREE_FOUR = (np.array([[1.0, 3.0], [0.0, 4.0]]), np.array([1.0, 2.0]), np.array([[1.0, 0.0], [1.0, 1.0]]), 1)
+
 ATTRIBUTION = Item(
     id="16.interpretability.attribution",
     kind="function",
@@ -273,7 +297,7 @@ norm's divisor held at its value. All of them together must give the logit.
 """,
     expected=_attribution,
     checks=(
-        values(3, _writes((2, 3, 4), (5, 4, 7), (9, 8, 5)), name="right shares"),
+        values(3, _writes((2, 3, 4), (5, 4, 7), (9, 8, 5)), public=[THREE_FOUR], name="right shares"),
         values(1, public=[CANCELLING], name="two writes that cancel"),
         leaves_inputs(1, _writes((3, 4, 4))),
     ),
@@ -285,6 +309,17 @@ norm's divisor held at its value. All of them together must give the logit.
         Mistake(
             lambda writes, gain, unembedding, token: (writes * gain) @ unembedding[:, token],
             "The divisor of the final norm is missing.",
+        ),
+        Mistake(
+            lambda writes, gain, unembedding, token: writes @ unembedding[:, token],
+            "The final norm is missing, divisor and gain: before the unembedding reads the stream, it is normed.",
+        ),
+        Mistake(
+            lambda writes, gain, unembedding, token: (
+                ((writes - writes.mean(axis=-1, keepdims=True)) / np.sqrt(writes.sum(axis=0).var() + 1e-5) * gain)
+                @ unembedding[:, token]
+            ),
+            "This is layer norm, which takes the mean away. RMS norm does not.",
         ),
         Mistake(
             lambda writes, gain, unembedding, token: _attribution(writes, np.ones_like(gain), unembedding, token),
@@ -344,6 +379,15 @@ def _interleaved(weights, value, output):
     return weights * ml.norm(value @ rows)[:, None, :]
 
 
+def _merged(weights, value, output):
+    heads, length, width = value.shape
+    return weights * ml.norm(value.swapaxes(0, 1).reshape(length, heads * width) @ output)
+
+
+TWO_HEADS = (
+    np.array([[[1.0, 0.0], [0.5, 0.5]], [[1.0, 0.0], [0.8, 0.2]]]), np.array([[[1.0], [2.0]], [[3.0], [-1.0]]]),
+    np.array([[3.0, 4.0], [0.0, 2.0]]),
+)  # fmt: skip
 LOUD_AND_QUIET = (
     np.array([[[1.0, 0.0], [0.9, 0.1]]]), np.array([[[0.01, 0.0], [3.0, 4.0]]]), np.array([[1.0, 0.0], [0.0, 2.0]])
 )  # fmt: skip
@@ -367,7 +411,7 @@ $A_{ts}\\,\\lVert v_s W_o^h\\rVert$, of shape `(H, T, T)`.
 """,
     expected=lambda weights, value, output: ml.value_weighted_attention(weights, value, output),
     checks=(
-        values(3, _heads((1, 3, 2, 4), (2, 4, 3, 5), (3, 5, 2, 6)), name="several heads"),
+        values(3, _heads((1, 3, 2, 4), (2, 4, 3, 5), (3, 5, 2, 6)), public=[TWO_HEADS], name="several heads"),
         values(1, public=[LOUD_AND_QUIET], name="a loud token and a quiet one"),
         leaves_inputs(1, _heads((2, 3, 3, 4))),
     ),
@@ -391,6 +435,11 @@ $A_{ts}\\,\\lVert v_s W_o^h\\rVert$, of shape `(H, T, T)`.
             score=1,
         ),
         Mistake(
+            _merged,
+            "The heads' contributions are added up before they are measured. Each head has a length of its own.",
+            score=1,
+        ),
+        Mistake(
             lambda weights, value, output: (
                 weights
                 * _lengths(value, output)[:, None, :]
@@ -407,14 +456,15 @@ $A_{ts}\\,\\lVert v_s W_o^h\\rVert$, of shape `(H, T, T)`.
 )
 
 
-def _restored_by(measure):
+def _restored_by(measure, bent=True, normed=True):
     """A rule for the effect of each neuron: it gets the metric m(x, hidden) and both runs' inputs and neurons."""
 
     def function(clean, corrupted, up, down, read):
         def m(x, hidden):
-            return ml.rms_norm(x + hidden @ down, np.ones(len(x))) @ read
+            stream = x + hidden @ down
+            return (ml.rms_norm(stream, np.ones(len(x))) if normed else stream) @ read
 
-        h_clean, h_corrupted = np.maximum(0, clean @ up), np.maximum(0, corrupted @ up)
+        h_clean, h_corrupted = (np.maximum(0, x @ up) if bent else x @ up for x in (clean, corrupted))
         best, worst = m(clean, h_clean), m(corrupted, h_corrupted)
         return np.array(measure(m, clean, corrupted, h_clean, h_corrupted, best, worst))
 
@@ -441,7 +491,11 @@ def _piled_up(m, clean, corrupted, h_clean, h_corrupted, best, worst):
     return [(m(corrupted, np.where(row, h_clean, h_corrupted)) - worst) / (best - worst) for row in first]
 
 
-_restored = _restored_by(lambda m, c, x, hc, hx, best, worst: (_one_by_one(m, x, hx, hc) - worst) / (best - worst))
+def _effects(m, clean, corrupted, h_clean, h_corrupted, best, worst):
+    return (_one_by_one(m, corrupted, h_corrupted, h_clean) - worst) / (best - worst)
+
+
+_restored = _restored_by(_effects)
 
 
 def _two_runs(*sizes):
@@ -452,8 +506,9 @@ def _two_runs(*sizes):
                 clean, corrupted, read = rng.normal(size=(3, D))
                 case = (clean, corrupted, rng.normal(size=(D, F)), rng.normal(size=(F, D)) / np.sqrt(F), read)
                 both = _restored_by(lambda m, c, x, hc, hx, best, worst: [best, worst])(*case)
-                changed = (clean @ case[2] > 0) | (corrupted @ case[2] > 0)
-                if abs(both[0] - both[1]) > 0.5 and changed.sum() >= 2:
+                before = case[2].T @ np.c_[clean, corrupted]
+                active = (before > 0).any(axis=1)  # in one of the runs at least
+                if abs(both[0] - both[1]) > 0.5 and active.sum() >= 2 and before.min() < -0.1:
                     drawn.append(case)
                     break
         return drawn
@@ -461,7 +516,10 @@ def _two_runs(*sizes):
     return cases
 
 
-TWO_NEURONS = (np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.eye(2), np.eye(2), np.array([1.0, -1.0]))
+TWO_NEURONS = (
+    np.array([2.0, 1.0]), np.array([1.0, 2.0]), np.array([[1.0, -1.0], [-1.0, 1.0]]), 2 * np.eye(2),
+    np.array([1.0, -1.0]),
+)  # fmt: skip
 
 PATCH = Item(
     id="16.interpretability.patch",
@@ -528,6 +586,17 @@ effects add up to 1? Why not?
             "The stream itself is the clean one here. Only neuron i comes from the clean run; x stays corrupted.",
             score=1,
         ),
+        Mistake(
+            _told_apart(
+                _restored_by(
+                    lambda m, c, x, hc, hx, best, worst: (best - _one_by_one(m, c, hc, 0 * hc)) / (best - worst)
+                )
+            ),
+            "This is ablation: neurons of the clean run set to 0. Here the corrupted run gets clean ones.",
+            score=1,
+        ),
+        Mistake(_told_apart(_restored_by(_effects, bent=False)), "The neurons' ReLU is missing.", score=1),
+        Mistake(_told_apart(_restored_by(_effects, normed=False)), "The norm before `read` is missing.", score=1),
         Mistake(_restored, "Two equal runs are accepted: 0/0. Refuse them with `ValueError`.", score=5),
     ),
     hints=(
@@ -616,7 +685,7 @@ reconstruction must not change. A row of zeros costs nothing.
     mistakes=(
         Mistake(_sae, "Still as printed: codes of a tenth with rows of ten pay a tenth.", score=1),
         Mistake(
-            lambda *args: _sae(*args, rows=lambda W: W / np.where(ml.norm(W) > 0, ml.norm(W), 1)[:, None]),
+            lambda *args: _sae(*args, rows=lambda W: W / ml.norm(W)[:, None]),
             "You shortened the rows and left the codes: now the reconstruction is another one.",
             score=1,
         ),
@@ -633,6 +702,13 @@ reconstruction must not change. A row of zeros costs nothing.
         Mistake(
             lambda *args: _sae(*args, price=lambda codes, lengths: codes + lengths),
             "A price on the rows' lengths is another penalty. The *product* of code and length is what counts.",
+        ),
+        Mistake(
+            lambda x, encoder, encoder_bias, decoder, decoder_bias, penalty: _sae(
+                x, encoder, encoder_bias, decoder, decoder_bias, penalty, lambda codes, _: codes * ml.norm(decoder.T)
+            ),
+            "These are the lengths of the decoder's columns. Each code has a *row* of its own.",
+            score=1,
         ),
         Mistake(_sae_divided, "Right, but a row of zeros is divided by zero. Multiply the codes instead.", score=5),
         Mistake(_sae_normalised_in_place, "The caller's decoder has been changed: it is theirs.", score=5),
@@ -654,14 +730,14 @@ def _dictionary_loss(encoder, bias, decoder, x, penalty):
 
 
 def _dictionary_pullback(
-    encoder, bias, decoder, x, penalty, dloss, factor=2.0, active=np.greater, price="before", mean=True, at=0.0
+    encoder, bias, decoder, x, penalty, dloss, factor=2.0, active=np.greater, price="before", mean=True
 ):
     before = x @ encoder + bias
     codes = np.maximum(0, before)
     derror = factor * dloss * (codes @ decoder - x) / (len(x) if mean else 1)
     share = penalty * dloss / (len(x) if mean else 1)
     dcodes = derror @ decoder.T + (share if price == "before" else 0)
-    dbefore = dcodes * (active(before, at) if active else 1) + (share if price == "after" else 0)
+    dbefore = dcodes * (active(before, 0) if active else 1) + (share if price == "after" else 0)
     return x.T @ dbefore, dbefore.sum(axis=0), codes.T @ derror
 
 
@@ -704,7 +780,7 @@ example never come back?
 """,
     expected=_dictionary_pullback,
     checks=(
-        gradient(4, _dictionary_loss, _small_dictionaries((2, 2, 3), (4, 3, 4)), wrt=(0, 1, 2)),
+        gradient(4, _dictionary_loss, _small_dictionaries((2, 2, 3), (4, 2, 4)), wrt=(0, 1, 2)),
         values(1, public=[AT_ZERO], name="a code at exactly 0"),
         leaves_inputs(1, _small_dictionaries((3, 2, 3))),
     ),
@@ -725,6 +801,18 @@ example never come back?
         Mistake(
             lambda *args: _dictionary_pullback(*args, mean=False),
             "L is the mean over the examples: divide by n.",
+            score=1,
+        ),
+        Mistake(
+            lambda *args: _dictionary_pullback(*args[:4], args[4] * len(args[3]), args[5]),
+            "The price is inside the mean, too: λ/n, not λ.",
+            score=1,
+        ),
+        Mistake(
+            lambda *args: [
+                slope / (len(args[3]) if i == 1 else 1) for i, slope in enumerate(_dictionary_pullback(*args))
+            ],
+            "The bias serves every example: its slopes are added up, and the mean is in them already.",
             score=1,
         ),
         Mistake(
@@ -827,13 +915,8 @@ A model with $d = 4096$ dimensions stores $N = 100{,}000$ features as random dir
 
 def _look(tokens, back):
     """The places a head may look at from each place: `back` after the earlier places that hold the same token."""
-    T = len(tokens)
-    targets = np.zeros((T, T), bool)
-    for i in range(T):
-        for j in range(i):
-            if tokens[i] == tokens[j] and j + back <= i:
-                targets[i, j + back] = True
-    return targets
+    same = np.tril(tokens[:, None] == tokens, k=-1)
+    return np.tril(np.pad(same, ((0, 0), (back, 0)))[:, : len(tokens)])
 
 
 def _step_back(T, steps=1):
@@ -848,37 +931,44 @@ def _table(rng, targets, share):
     return np.where(targets.any(axis=-1, keepdims=True), share * aimed + (1 - share) * noise, noise)
 
 
+def _order(rng, layer, heads):
+    """A layer's heads in random order. The first has not the layer's own number, so that no pair reads both ways."""
+    while (order := rng.permutation(heads))[0] == layer:
+        pass
+    return order
+
+
 def _planted(decoys, *sizes):
     """Tables of L layers and H heads with a circuit in them; with decoys, others that look like one."""
 
     def cases(rng):
         drawn = []
-        for L, H, period in sizes:
-            tokens = np.tile(rng.permutation(3 * period)[:period], 3)
-            T = len(tokens)
+        for L, H in sizes:
+            tokens = np.resize(rng.permutation(15)[:5], T := 12)  # of five tokens: with fewer the heads fall together
             weights = np.array([[_table(rng, np.zeros((T, T), bool), 0) for _ in range(H)] for _ in range(L)])
-            heads = [rng.permutation(H) for _ in range(L)]
-            layer = int(rng.integers(1, L - 1))
-            weights[layer, heads[layer][0]] = _table(rng, _look(tokens, 1), 0.7)
-            weights[layer - 1, heads[layer - 1][0]] = _table(rng, _step_back(T), 0.7)
+            n = int(rng.integers(1, L - 1))
+            below, here, above = (_order(rng, layer, H) for layer in (n - 1, n, n + 1))
+            weights[n, here[0]] = _table(rng, _look(tokens, 1), 0.7)
+            weights[n - 1, below[0]] = _table(rng, _step_back(T), 0.7)
             if decoys:
-                weights[layer, heads[layer][1]] = _table(rng, _look(tokens, 0), 0.95)  # the same token
-                weights[layer, heads[layer][2]] = _table(rng, _look(tokens, 2), 0.95)  # one too far
-                weights[layer - 1, heads[layer - 1][1]] = _table(rng, _step_back(T, 2), 0.95)  # two back
-                weights[layer + 1, heads[layer + 1][0]] = _table(rng, _step_back(T), 0.95)  # too late
+                weights[n, here[1]] = _table(rng, _look(tokens, 0), 0.95)  # the same token
+                weights[n, here[2]] = _table(rng, _look(tokens, 2), 0.95)  # one too far
+                weights[n, here[3]] = _table(rng, _step_back(T), 0.9)  # at the same time
+                weights[n + 1, above[0]] = _table(rng, _step_back(T), 0.98)  # too late
+                weights[n - 1, below[1]] = _table(rng, _step_back(T, 2), 0.95)  # two back
             drawn.append((weights, tokens))
         return drawn
 
     return cases
 
 
-def _circuit(weights, tokens, after=1, back=1, earlier=True, late=True):
+def _circuit(weights, tokens, after=1, back=1, within=0):
     targets = _look(tokens, after)
     asked = targets.any(axis=-1)
     seen = np.sum(weights * targets, axis=-1)[..., asked].mean(axis=-1)  # (L, H)
     induction = [int(n) for n in np.unravel_index(np.argmax(seen), seen.shape)]
     before = np.sum(weights * _step_back(len(tokens), back), axis=-1)[..., back:].mean(axis=-1)
-    before = before[: induction[0]] if earlier else before
+    before = before[: induction[0] + within]
     previous = [int(n) for n in np.unravel_index(np.argmax(before), before.shape)]
     return [previous, induction]
 
@@ -894,7 +984,7 @@ FIND_CIRCUIT = Item(
     masked=("induction_score", "previous_token_score"),
     task="""
 Somewhere in a model two heads work together. You get its attention tables, `weights`, `(L, H, T, T)`, query before
-key, from a run on `tokens`, `(T,)`, in which every token occurs several times. Write `find_circuit(weights, tokens)`,
+key, from a run on `tokens`, `(T,)`, in which every token occurs more than once. Write `find_circuit(weights, tokens)`,
 which returns two pairs (layer, head), counted from 0: `[previous, induction]`.
 
 - The **induction head** looks at what came right *after* the earlier places of the token it stands on: over the
@@ -908,9 +998,9 @@ Other heads look like these and are not. Then try it where you know the answer: 
 """,
     expected=_circuit,
     checks=(
-        values(2, _planted(False, (3, 3, 4), (4, 2, 5)), name="nothing that distracts", rtol=0),
-        values(4, _planted(True, (3, 3, 4), (4, 4, 5), (4, 3, 6)), name="among heads that look alike", rtol=0),
-        leaves_inputs(1, _planted(True, (3, 3, 4))),
+        values(2, _planted(False, (3, 2), (4, 3)), name="nothing that distracts", rtol=0),
+        values(4, _planted(True, (3, 4), (4, 4)), name="among heads that look alike", rtol=0),
+        leaves_inputs(1, _planted(False, (3, 2))),
     ),
     mistakes=(
         Mistake(
@@ -922,9 +1012,14 @@ Other heads look like these and are not. Then try it where you know the answer: 
             "One too far: j + 1 is the place after the same token, not j + 2.",
         ),
         Mistake(
-            lambda weights, tokens: _circuit(weights, tokens, earlier=False),
+            lambda weights, tokens: _circuit(weights, tokens, within=len(weights)),
             "The previous-token head you name comes too late: only what earlier layers wrote can be read.",
-            score=2,
+            score=3,
+        ),
+        Mistake(
+            lambda weights, tokens: _circuit(weights, tokens, within=1),
+            "The previous-token head you name is in the same layer: when it writes, the induction head has read.",
+            score=3,
         ),
         Mistake(
             lambda weights, tokens: _circuit(weights, tokens, back=2),
@@ -933,6 +1028,10 @@ Other heads look like these and are not. Then try it where you know the answer: 
         Mistake(
             lambda weights, tokens: _circuit(weights, tokens)[::-1],
             "The right heads in the wrong order: first the previous-token head, then the induction head.",
+        ),
+        Mistake(
+            lambda weights, tokens: [pair[::-1] for pair in _circuit(weights, tokens)],
+            "The right heads, but each pair the wrong way round: (layer, head).",
         ),
     ),
     hints=(
