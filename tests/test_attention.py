@@ -288,13 +288,13 @@ def test_heads_are_attentions_side_by_side():
 
 
 def test_grouped_queries_are_many_heads_with_repeated_keys():
-    x, params = rng.normal(size=(2, 5, 6)), projections(6, 4, 2, 3)
+    x, params = rng.normal(size=(2, 5, 6)), projections(6, 8, 2, 3)
     repeated = params | {
-        name: np.repeat(params[name].reshape(6, 2, 3), 2, axis=1).reshape(6, 12) for name in ("key", "value")
+        name: np.repeat(params[name].reshape(6, 2, 3), 4, axis=1).reshape(6, 24) for name in ("key", "value")
     }
-    mask, bias = padding_mask([[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]), alibi_bias(4, 5)
-    grouped = multi_head_attention(x, params, heads=4, kv_heads=2, mask=mask, bias=bias)
-    full = multi_head_attention(x, repeated, heads=4, mask=mask, bias=bias)
+    mask, bias = padding_mask([[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]), alibi_bias(8, 5)
+    grouped = multi_head_attention(x, params, heads=8, kv_heads=2, mask=mask, bias=bias)
+    full = multi_head_attention(x, repeated, heads=8, mask=mask, bias=bias)
     np.testing.assert_allclose(grouped, full, atol=1e-12)
 
 

@@ -411,6 +411,16 @@ def test_a_full_disk_leaves_the_checkpoint_that_was_there(tmp_path, monkeypatch)
     assert ml.load_checkpoint(path) == {"step": 1}
 
 
+def test_a_checkpoint_is_there_until_the_new_one_takes_its_place(tmp_path, monkeypatch):
+    path = ml.save_checkpoint(tmp_path / "run.npz", {"step": 1})
+    seen = []
+    replace = os.replace
+    monkeypatch.setattr(os, "replace", lambda *names: (seen.append(ml.load_checkpoint(path)), replace(*names)))
+    ml.save_checkpoint(path, {"step": 2})
+    assert seen == [{"step": 1}]
+    assert ml.load_checkpoint(path) == {"step": 2}
+
+
 CHILD = """
     import sys, time
     import numpy as np

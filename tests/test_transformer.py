@@ -140,6 +140,15 @@ def test_operations_agree_with_counting_the_products():
     assert forward_flops(config, length) == 2 * length * by_hand + config.layers * 2 * 2 * length * length * d
 
 
+def test_operations_of_experts_are_those_at_work_and_of_shared_keys_fewer():
+    config = CONFIGS["mixtral"]
+    length, d, hidden = 16, config.width, config.hidden
+    attention = 2 * d * d + 2 * d * d // 2  # two of four heads have keys and values
+    network = 2 * 3 * d * hidden + 4 * d  # two experts of three matrices, and the router for all four
+    by_hand = config.layers * (attention + network) + config.vocabulary * d
+    assert forward_flops(config, length) == 2 * length * by_hand + config.layers * 2 * 2 * length * length * d
+
+
 # ------------------------------------------------------------------------------------------------------------- norms
 
 
@@ -204,6 +213,20 @@ def test_an_encoder_looks_both_ways():
     changed = TOKENS.copy()
     changed[:, -1] = (changed[:, -1] + 1) % 11
     assert not np.allclose(model(params, TOKENS)[:, 0], model(params, changed)[:, 0])
+
+
+def test_the_encoder_of_a_translator_looks_both_ways_and_its_decoder_does_not():
+    model, params, _ = model_of("translator")
+    records = []
+    for last in (1, 2):  # of both texts
+        tokens = np.concatenate([TOKENS[:, :-1], np.full((2, 1), last)], axis=1)
+        model(params, tokens, source=tokens, record=(record := {}))
+        records.append(record)
+    read, written = (
+        [record[name][:, 0] for record in records] for name in ("encoder.0.output", "blocks.0.attention.output")
+    )
+    assert not np.allclose(*read)
+    np.testing.assert_array_equal(*written)
 
 
 @given(st.sampled_from(list(CONFIGS)), st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 8))
