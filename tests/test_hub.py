@@ -1,0 +1,150 @@
+"""The way to the Hugging Face hub and back, with a hub of our own on this machine that speaks its protocol."""
+
+import hashlib
+import http.server
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from mathllm.pretrained.huggingface import save_pretrained
+from mathllm.training import train_tokenizer
+from mathllm.transformer import Transformer, gpt2_config
+
+NAME, COMMIT = "someone/tiny", "0123456789abcdef0123456789abcdef01234567"
+TEXT = "the cat sat on the mat; the dog sat on the cat. " * 60
+
+
+class Hub(http.server.BaseHTTPRequestHandler):
+    """What `snapshot_download` asks: which files a repository has, and the files, with their checksums as names."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self):
+        self._answer()
+
+    def do_GET(self):
+        self._answer()
+
+    def _answer(self):
+        files, path = self.server.files, self.path.partition("?")[0]
+        self.server.asked.append(f"{self.command} {path}")
+        found = re.fullmatch(f"/{NAME}/resolve/{COMMIT}/(.+)", path)
+        if re.fullmatch(f"/api/models/{NAME}(/revision/(main|{COMMIT}))?", path):
+            repository = {"id": NAME, "sha": COMMIT, "siblings": [{"rfilename": name} for name in files]}
+            self._send(json.dumps(repository).encode())
+        elif path == f"/api/models/{NAME}/tree/{COMMIT}":
+            self._send(json.dumps([self._entry(*file) for file in files.items()]).encode())
+        elif found and found[1] in files:
+            content = files[found[1]]
+            headers = {"X-Repo-Commit": COMMIT, "ETag": f'"{self._checksum(found[1], content)}"'}
+            if found[1].endswith(".safetensors"):  # of large files the hub tells the checksum and the size apart
+                headers |= {"X-Linked-Etag": headers["ETag"], "X-Linked-Size": str(len(content))}
+            self._send(content, **headers)
+        else:
+            self._send(b"{}", status=404, **{"X-Error-Code": "RepoNotFound"})
+
+    def _entry(self, name, content):
+        checksum = self._checksum(name, content)
+        entry = {"type": "file", "path": name, "size": len(content), "oid": checksum}
+        large = {"oid": checksum, "size": len(content), "pointerSize": 134}
+        return entry | ({"lfs": large} if name.endswith(".safetensors") else {})
+
+    def _checksum(self, name, content):
+        if name.endswith(".safetensors"):
+            return hashlib.sha256(content).hexdigest()
+        return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+    def _send(self, content, status=200, **headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def hub(tmp_path):
+    """A hub with one small model, and files that are not to be fetched."""
+    tokenizer = train_tokenizer(TEXT, 280)
+    config = gpt2_config(vocabulary=len(tokenizer), width=16, layers=1, heads=2, context=32)
+    save_pretrained(tmp_path / "original", config, Transformer(config).init(np.random.default_rng(0)), tokenizer)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    server.daemon_threads = True
+    server.files = {file.name: file.read_bytes() for file in (tmp_path / "original").iterdir()}
+    server.files |= {"pytorch_model.bin": b"pickled", "modeling.py": b"raise SystemExit"}
+    server.asked = []
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def program(hub, tmp_path):
+    """The command line as a user has it, with this hub and a cache of its own."""
+    settings = {
+        "HF_ENDPOINT": f"http://127.0.0.1:{hub.server_port}", "HF_HOME": str(tmp_path / "home"),
+        "HF_HUB_CACHE": str(tmp_path / "cache"), "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_XET": "1",
+        "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1",
+    }  # fmt: skip
+
+    def program(*arguments, **more):
+        command = [sys.executable, "-m", "mathllm", *map(str, arguments)]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "HUGGING"))} | settings | more
+        return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+    return program
+
+
+def test_a_model_is_fetched_verified_and_found_again_without_a_network(hub, program, tmp_path):
+    done = program("models", "install", NAME)
+    place = tmp_path / "cache" / "models--someone--tiny" / "snapshots" / COMMIT
+    assert done.stdout == f"{NAME}: 4 files verified, in {place}\n", (done.stderr, hub.asked)
+    assert sorted(file.name for file in place.iterdir()) == [
+        "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
+    ]  # fmt: skip
+    assert all((place / name).read_bytes() == hub.files[name] for name in os.listdir(place))
+    assert not [line for line in hub.asked if line.endswith((".bin", ".py"))]  # nothing that could be executed
+
+    fetched = len(hub.asked)
+    said = program("generate", NAME, "the cat", "--max-new-tokens", 6, HF_HUB_OFFLINE="1")
+    assert said.stdout == program("generate", tmp_path / "original", "the cat", "--max-new-tokens", 6).stdout
+    assert NAME in program("models", "list").stdout
+    assert len(hub.asked) == fetched  # from the cache, every time
+
+    (place / "model.safetensors").resolve().write_bytes(b"damaged")
+    checked = program("models", "verify", NAME)
+    assert checked.returncode == 1
+    assert f"{NAME} is damaged: model.safetensors does not have the checksum" in checked.stdout
+
+
+def test_what_the_hub_does_not_have_is_said_in_a_line(hub, program):
+    done = program("models", "install", "someone/else")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Error: the Hugging Face hub has no model someone/else\n"
+
+
+def test_a_repository_without_weights_that_can_be_read_is_refused(hub, program):
+    del hub.files["model.safetensors"]
+    done = program("models", "install", NAME)
+    assert done.returncode != 0
+    assert f"{NAME} cannot be read here: its repository has no model.safetensors" in done.stderr
+
+
+def test_a_hub_that_is_not_there_is_said_in_a_line(hub, program):
+    done = program("models", "install", NAME, HF_ENDPOINT="http://127.0.0.1:9")  # where nobody listens
+    assert done.returncode == 1
+    assert re.fullmatch(rf"Error: {NAME} is not in the cache, and the hub is out of reach \(\w+\)\n", done.stderr)
