@@ -21,7 +21,9 @@ from mathllm.transformer.feed_forward import _scatter
 class Case(NamedTuple):
     """A primitive's name; how it is called; `draw(rng, n, d)`, its arguments; and what it cannot take.
 
-    wild: any number up to ±10⁴ is a good argument   refuses: "empty", the mean over nothing
+    wild: any number up to ±10⁴ is a good argument; where it is not, `extreme` draws the largest and smallest that are
+    half: the largest in float16, where products are added up that would be more than the largest float16
+    refuses: "empty", the mean over nothing
     straight_through: the gradient is not a slope, on purpose
     """
 
@@ -31,6 +33,8 @@ class Case(NamedTuple):
     wild: bool = False
     refuses: tuple[str, ...] = ()
     straight_through: bool = False
+    extreme: Callable | None = None
+    half: float = 1e4
 
 
 def normal(*sizes):
@@ -68,8 +72,19 @@ def signs(shape):
     return np.where(np.arange(np.prod(shape)) % 2, 1.5, -1.5).reshape(shape)
 
 
+def far_apart(low, high, *sizes):
+    """Numbers of every size between two positive ones, evenly in their logarithms."""
+    return lambda rng, n, d: [np.exp(rng.uniform(np.log(low), np.log(high), size=shaped(s, n, d))) for s in sizes]
+
+
+def both(*draws):
+    return lambda rng, n, d: [argument for draw in draws for argument in draw(rng, n, d)]
+
+
 WIDE = normal(("n", "d"))
 PAIR = normal(("n", "d"), ("n", "d"))
+LARGE = uniform(-1e4, 1e4, ("n", "d"))
+RULING_OUT_NOTHING = uniform(-4, 4, ("n", "d"))  # logits whose softmax has no zero in any dtype
 QUERY_KEY = normal(("n", 3, "d"), ("n", 4, "d"))
 QUERY_KEY_VALUE = normal(("n", 3, "d"), ("n", 4, "d"), ("n", 4, 2))
 NORMED = normal(("n", "d"), ("d",), ("d",))
@@ -91,9 +106,9 @@ CASES = {
         Case("_add", arithmetic._add, PAIR, wild=True),
         Case("_subtract", arithmetic._subtract, PAIR, wild=True),
         Case("_multiply", arithmetic._multiply, PAIR, wild=True),
-        Case("_divide", arithmetic._divide, positive_divisor),
-        Case("_power", lambda x: arithmetic._power(x, exponent=3), WIDE),
-        Case("_matmul", arithmetic._matmul, normal(("n", 3, "d"), ("n", "d", 2))),
+        Case("_divide", arithmetic._divide, positive_divisor, extreme=both(LARGE, far_apart(1, 1e4, ("n", "d")))),
+        Case("_power", lambda x: arithmetic._power(x, exponent=3), WIDE, wild=True),
+        Case("_matmul", arithmetic._matmul, normal(("n", 3, "d"), ("n", "d", 2)), wild=True),
         Case("_sum", lambda x: arithmetic._sum(x, axis=-1), WIDE, wild=True),
         Case("_reshape", lambda x: arithmetic._reshape(x, shape=(x.shape[1], x.shape[0])), WIDE, wild=True),
         Case("_transpose", arithmetic._transpose, WIDE, wild=True),
@@ -107,7 +122,7 @@ CASES = {
         Case("embedding", ml.embedding, with_integers(normal((5, "d")), 0, 5, "n", 2), wild=True),
     ],
     2: [
-        Case("dot", ml.dot, PAIR, wild=True),
+        Case("dot", ml.dot, PAIR, wild=True, half=100),
         Case("cosine_similarity", ml.cosine_similarity, PAIR, wild=True),
         Case(
             "mean_pool", lambda x: ml.mean_pool(x, np.tile([1, 0, 1], (x.shape[0], 1))), normal(("n", 3, "d")),
@@ -123,32 +138,36 @@ CASES = {
     3: [
         Case("matrix_vector_product", ml.matrix_vector_product, normal(("n", 4, "d"), ("n", "d")), wild=True),
         Case("linear", ml.linear, normal(("n", "d"), ("d", 4), (4,)), wild=True),
-        Case("singular_values", ml.singular_values, normal(("n", 3, "d"))),
+        Case("singular_values", ml.singular_values, normal(("n", 3, "d")), wild=True),
         Case(
             "lora_linear", lambda x, A, B: ml.lora_linear(x, fixed(x.shape[-1], 4), A, B, scale=2.0),
-            normal(("n", "d"), ("d", 2), (2, 4)),
+            normal(("n", "d"), ("d", 2), (2, 4)), wild=True, half=10,
         ),
     ],
     4: [
-        Case("exp", ml.exp, WIDE),
-        Case("log", ml.log, uniform(0.1, 4, ("n", "d"))),
-        Case("log_product", ml.log_product, uniform(0.1, 1, ("n", "d"))),
+        Case("exp", ml.exp, WIDE, extreme=uniform(-1e4, 9, ("n", "d"))),  # e¹⁰ is within float16, e¹² is not
+        Case("log", ml.log, uniform(0.1, 4, ("n", "d")), extreme=far_apart(1e-4, 1e4, ("n", "d"))),
+        Case("log_product", ml.log_product, uniform(0.1, 1, ("n", "d")), extreme=far_apart(1e-4, 1, ("n", "d"))),
         Case("log_sum_exp", ml.log_sum_exp, WIDE, wild=True),
         Case("log_add_exp", ml.log_add_exp, PAIR, wild=True),
-        Case("log1m_exp", ml.log1m_exp, uniform(-3, -0.1, ("n", "d"))),
+        Case("log1m_exp", ml.log1m_exp, uniform(-3, -0.1, ("n", "d")), extreme=uniform(-1e4, -1e-3, ("n", "d"))),
         Case("softplus", ml.softplus, WIDE, wild=True),
         Case("log_sigmoid", ml.log_sigmoid, WIDE, wild=True),
     ],
     5: [
         Case(
             "bernoulli_log_likelihood", lambda p: ml.bernoulli_log_likelihood(p, successes=3, trials=10),
-            uniform(0.1, 0.9, ("n", "d")),
+            uniform(0.1, 0.9, ("n", "d")), extreme=far_apart(1e-3, 0.999, ("n", "d")),
         ),
         Case("expectation", lambda x, z: ml.expectation(x, ml.softmax(z)), PAIR, wild=True),
-        Case("variance", lambda x, z: ml.variance(x, ml.softmax(z)), PAIR),
+        Case(
+            "variance", lambda x, z: ml.variance(x, ml.softmax(z)), PAIR,
+            extreme=both(uniform(-50, 50, ("n", "d")), LARGE),  # squares of more have no place in float16
+        ),
         Case(
             "normal_log_density", ml.normal_log_density,
             lambda rng, n, d: [*PAIR(rng, n, d), rng.uniform(0.5, 2, size=(n, d))],
+            extreme=both(uniform(-50, 50, ("n", "d"), ("n", "d")), far_apart(0.5, 1e4, ("n", "d"))),
         ),
     ],
     6: [
@@ -157,10 +176,16 @@ CASES = {
         Case("tanh", ml.tanh, WIDE, wild=True),
     ],
     7: [
-        Case("surprise", ml.surprise, uniform(0.1, 0.9, ("n", "d"))),
+        Case("surprise", ml.surprise, uniform(0.1, 0.9, ("n", "d")), extreme=far_apart(1e-4, 1, ("n", "d"))),
         Case("entropy", lambda z: ml.entropy(ml.softmax(z)), WIDE, wild=True),
-        Case("cross_entropy_between", lambda z, w: ml.cross_entropy_between(ml.softmax(z), ml.softmax(w)), PAIR),
-        Case("kl_divergence", lambda z, w: ml.kl_divergence(ml.softmax(z), ml.softmax(w)), PAIR),
+        Case(
+            "cross_entropy_between", lambda z, w: ml.cross_entropy_between(ml.softmax(z), ml.softmax(w)), PAIR,
+            extreme=both(LARGE, RULING_OUT_NOTHING),
+        ),
+        Case(
+            "kl_divergence", lambda z, w: ml.kl_divergence(ml.softmax(z), ml.softmax(w)), PAIR,
+            extreme=both(LARGE, RULING_OUT_NOTHING),
+        ),
         Case("cross_entropy", ml.cross_entropy, with_integers(WIDE, 0, "d", "n"), True, ("empty",)),
     ],
     8: [
@@ -178,7 +203,7 @@ CASES = {
         Case("attention", lambda q, k, v: ml.attention(q, k, v, MASK), QUERY_KEY_VALUE, wild=True),
         Case(
             "flash_attention", lambda q, k, v: ml.flash_attention(q, k, v, causal=True, block_size=2), QUERY_KEY_VALUE,
-            wild=True,
+            wild=True, half=100,
         ),
         Case("positive_features", ml.positive_features, WIDE, wild=True),
         Case("rotate", lambda x: ml.rotate(x, angles=angles(x)), normal(("n", 3, "2d")), wild=True),
@@ -192,7 +217,10 @@ CASES = {
     ],
     13: [Case("round_to", ml.round_to, WIDE, wild=True, straight_through=True)],
     15: [
-        Case("clipped_surrogate", lambda r: ml.clipped_surrogate(r, signs(r.shape)), with_reach),
+        Case(
+            "clipped_surrogate", lambda r: ml.clipped_surrogate(r, signs(r.shape)), with_reach,
+            extreme=far_apart(1e-4, 1e4, ("n", "d")),
+        ),
     ],
 }  # fmt: skip
 ALL = [case for cases in CASES.values() for case in cases]
@@ -211,4 +239,20 @@ def public_primitives():
 def arguments(case, dtype=np.float64, n=4, d=5, seed=0):
     """The arguments of a case, floating-point ones in this dtype."""
     drawn = case.draw(np.random.default_rng([seed, 2]), n, d)  # not the numbers that a checker draws from `seed`
-    return [np.asarray(x, dtype) if x.dtype.kind == "f" else x for x in drawn]
+    return in_dtype(drawn, dtype)
+
+
+def extreme_arguments(case, dtype, n=4, d=5, seed=0):
+    """Several sets of arguments at the edges of what the case can take."""
+    rng = np.random.default_rng([seed, 3])
+    if case.extreme is not None:
+        return [in_dtype(case.extreme(rng, n, d), dtype) for _ in range(3)]
+    drawn, most = case.draw(rng, n, d), case.half if dtype == np.float16 else 1e4
+    return [
+        in_dtype([np.clip(scale * x, -most, most) if x.dtype.kind == "f" else x for x in drawn], dtype)
+        for scale in (1e-4, 1e4, 1e8)
+    ]
+
+
+def in_dtype(arrays, dtype):
+    return [np.asarray(x, dtype) if x.dtype.kind == "f" else x for x in arrays]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from primitive_cases import ALL, arguments, public_primitives
+from primitive_cases import ALL, arguments, extreme_arguments, public_primitives
 
 import mathllm as ml
 
@@ -89,16 +89,34 @@ def test_one_example_gives_what_it_gives_among_others(case):
     assert all(np.all(np.isfinite(g)) for g in gradients)
 
 
-@pytest.mark.parametrize("case", [case for case in ALL if case.wild], ids=lambda case: case.name)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_numbers_up_to_ten_thousand_give_finite_values_and_gradients(case, dtype):
-    for scale in (1e-4, 1e4):
-        args = [a * dtype(scale) if a.dtype.kind == "f" else a for a in arguments(case, dtype)]
-        if scale > 1:
-            args = [np.clip(a, -1e4, 1e4) if a.dtype.kind == "f" else a for a in args]
-        value, gradients = value_and_gradients(case, args)
-        assert np.all(np.isfinite(value))
-        assert all(np.all(np.isfinite(g)) for g in gradients)
+def test_no_primitive_is_left_out_of_the_extremes():
+    assert [case.name for case in ALL if case.wild == (case.extreme is not None)] == []
+
+
+@every
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_extreme_numbers_give_finite_values_and_gradients(case, dtype):
+    """Up to ±10⁴: infinite is only what is beyond the largest number of the dtype, and nothing is NaN."""
+    for args in extreme_arguments(case, dtype):
+        with np.errstate(over="ignore" if dtype == np.float16 else "warn"):
+            value, gradients = value_and_gradients(case, args)
+        wide = [a.astype(float) if a.dtype.kind == "f" else a for a in args]
+        exact, slopes = value_and_gradients(case, wide)
+        for ours, right in zip([value, *gradients], [exact, *slopes], strict=True):
+            assert np.all(np.isfinite(right))
+            assert not np.any(np.isnan(ours))
+            assert np.all(np.isfinite(ours) | (np.abs(right) > 0.99 * np.finfo(dtype).max))
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm", "batch_norm", "softmax", "log_softmax", "attention"])
+def test_large_numbers_of_float16_are_as_good_as_any(name):
+    """Where every value is representable, it is also right: squares and products beyond float16 stay inside."""
+    (case,) = [case for case in ALL if case.name == name]
+    args = [np.float16(300) * a if i == 0 else a for i, a in enumerate(arguments(case, np.float16))]
+    value, gradients = value_and_gradients(case, args)
+    exact, slopes = value_and_gradients(case, [a.astype(float) for a in args])
+    for ours, right in zip([value, *gradients], [exact, *slopes], strict=True):
+        assert np.abs(ours - right).max() <= 60 * np.finfo(np.float16).eps * max(np.abs(right).max(), 1)
 
 
 @every

@@ -22,14 +22,15 @@ def layer_norm(x, gain, bias, *, epsilon: float = 1e-5):
     array([-1.3416, -0.4472,  0.4472,  1.3416])
     """
     _require_width("layer_norm", x, gain, bias)
-    centred = x - x.mean(axis=-1, keepdims=True)
-    scale = 1 / np.sqrt(np.mean(centred * centred, axis=-1, keepdims=True) + x.dtype.type(epsilon))
-    unit = centred * scale
+    wide = _wide(x)
+    centred = wide - wide.mean(axis=-1, keepdims=True)
+    scale = 1 / np.sqrt(np.mean(centred * centred, axis=-1, keepdims=True) + wide.dtype.type(epsilon))
+    unit = (centred * scale).astype(x.dtype, copy=False)
 
     def pullback(dy):
         g = dy * gain
         dx = scale * (g - g.mean(axis=-1, keepdims=True) - unit * np.mean(g * unit, axis=-1, keepdims=True))
-        return dx, dy * unit, dy
+        return dx.astype(x.dtype, copy=False), dy * unit, dy
 
     return unit * gain + bias, pullback
 
@@ -67,12 +68,14 @@ def rms_norm(x, gain, *, epsilon: float = 1e-5):
     array([0.3651, 0.7303, 1.0954, 1.4606])
     """
     _require_width("rms_norm", x, gain)
-    inverse_rms = 1 / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + x.dtype.type(epsilon))
-    unit = x * inverse_rms
+    wide = _wide(x)
+    inverse_rms = 1 / np.sqrt(np.mean(wide * wide, axis=-1, keepdims=True) + wide.dtype.type(epsilon))
+    unit = (wide * inverse_rms).astype(x.dtype, copy=False)
 
     def pullback(dy):
         g = dy * gain
-        return inverse_rms * (g - unit * np.mean(g * unit, axis=-1, keepdims=True)), dy * unit
+        dx = inverse_rms * (g - unit * np.mean(g * unit, axis=-1, keepdims=True))
+        return dx.astype(x.dtype, copy=False), dy * unit
 
     return unit * gain, pullback
 
@@ -94,13 +97,15 @@ def batch_norm(x, gain, bias, *, epsilon: float = 1e-5):
     _require_width("batch_norm", x, gain, bias)
     if x.ndim != 2 or len(x) < 2:
         raise ShapeError(f"batch_norm() needs a batch (N, D) of at least two examples, got shape {x.shape}")
-    centred = x - x.mean(axis=0)
-    scale = 1 / np.sqrt(np.mean(centred * centred, axis=0) + x.dtype.type(epsilon))
-    unit = centred * scale
+    wide = _wide(x)
+    centred = wide - wide.mean(axis=0)
+    scale = 1 / np.sqrt(np.mean(centred * centred, axis=0) + wide.dtype.type(epsilon))
+    unit = (centred * scale).astype(x.dtype, copy=False)
 
     def pullback(dy):
         g = dy * gain
-        return scale * (g - g.mean(axis=0) - unit * np.mean(g * unit, axis=0)), dy * unit, dy
+        dx = scale * (g - g.mean(axis=0) - unit * np.mean(g * unit, axis=0))
+        return dx.astype(x.dtype, copy=False), dy * unit, dy
 
     return unit * gain + bias, pullback
 
@@ -119,6 +124,11 @@ def running_statistics(mean, variance, x, momentum: float = 0.1):
     return (1 - momentum) * mean + momentum * x.mean(axis=0), (
         (1 - momentum) * variance + momentum * x.var(axis=0, ddof=1)
     )
+
+
+def _wide(x):
+    """At least float32: the square of 256 is more than a float16 can hold."""
+    return x.astype(np.promote_types(x.dtype, np.float32), copy=False)
 
 
 def _require_width(name, x, *parameters):
