@@ -68,6 +68,21 @@ others `mine.rejected`. Compute two numbers and put them into a list, `judged`, 
             _margin_first,
             "You took the loss of the mean difference. Take the four losses first, then their mean.",
         ),
+        Mistake(
+            lambda chosen, rejected: [4 * _judged(chosen, rejected)[0], _judged(chosen, rejected)[1]],
+            "The loss is right. The first number is a share: divide the count by four.",
+        ),
+        Mistake(
+            lambda chosen, rejected: _judged(chosen, rejected)[::-1],
+            "Both numbers are right, in the wrong order: the share comes first.",
+        ),
+        Mistake(
+            lambda chosen, rejected: [
+                _judged(chosen, rejected)[0],
+                np.mean(1 / (1 + np.exp(np.array(chosen) - np.array(rejected)))),
+            ],
+            "This is the mean probability of the opposite choice. The loss is the mean of −ln σ.",
+        ),
     ),
     hints=("σ(x) = 1/(1 + e⁻ˣ), so −ln σ(x) = ln(1 + e⁻ˣ).", "Four differences, four losses, one mean."),
     references=("foundations.rm.loss0", "foundations.rm.loss2"),
@@ -113,6 +128,14 @@ Which policy has the largest $E_\\pi[R] - \\beta\\,\\mathrm{KL}(\\pi\\|\\pi_{\\t
         Mistake(
             lambda beta, R: _normalised(np.exp(np.array(R) / beta)),
             "The reference is missing: each e^(R/β) is multiplied by what the model did before.",
+        ),
+        Mistake(
+            lambda beta, R: _normalised(_REFERENCE * np.exp(np.array(R))),
+            "β is missing: the reward is divided by it.",
+        ),
+        Mistake(
+            lambda beta, R: _normalised(_REFERENCE * np.exp(-np.array(R) / beta)),
+            "The sign is wrong: what is rewarded becomes more probable.",
         ),
         Mistake(
             lambda beta, R: _REFERENCE * np.exp(np.array(R) / beta),
@@ -165,6 +188,14 @@ Before you compute: in which two of the four corners should nothing pull any mor
             "For A < 0 the lower end is clipped: at r = 0.5 compare −0.5 with −0.8.",
         ),
         Mistake(
+            lambda: [[1.2, 0.5, -1.2, -0.5], [0, 1, 0, -1]],
+            "For A < 0 the smaller of two numbers is the more negative one: −1.5, not −1.2.",
+        ),
+        Mistake(
+            lambda: [[1.2, 0.5, -1.5, -0.8], [0, 1, 1, 0]],
+            "Nearly: where rA is chosen the slope is A, and A is −1 in the third corner.",
+        ),
+        Mistake(
             lambda: [[1.2, 0.5, -1.5, -0.8], [1, 1, -1, -1]],
             "The objectives are right. Where the clipped one is the smaller, r has no influence: slope 0.",
         ),
@@ -211,6 +242,11 @@ def _log_p_of(logits, labels, shifted=True, counted=None, log_p=ml.log_softmax):
     return np.sum(chosen * counts, axis=-1)
 
 
+def _indexed_by_label(logits, labels):
+    rows, places = np.indices(labels[:, 1:].shape)
+    return ml.log_softmax(logits[:, :-1])[rows, places, labels[:, 1:]].sum(axis=-1)
+
+
 def _length(labels):
     return np.maximum(np.sum(labels[:, 1:] != -100, axis=-1), 1)
 
@@ -244,7 +280,12 @@ completion has $\\ln 1 = 0$.
             _texts,
             public=[(np.zeros((1, 3, 4)), np.array([[-100, 1, 2]])), (np.zeros((1, 3, 4)), np.full((1, 3), -100))],
         ),
-        values(1, _sure_texts, name="a model that is very sure"),
+        values(
+            1,
+            _sure_texts,
+            public=[(np.array([[[0.0, 900.0], [900.0, 0.0], [0.0, 0.0]]]), np.array([[-100, 0, 0]]))],
+            name="a model that is very sure",
+        ),
         leaves_inputs(1, _texts),
     ),
     mistakes=(
@@ -261,6 +302,10 @@ completion has $\\ln 1 = 0$.
             "Labels of −100 are counted as token 0. What belongs to the prompt or the padding adds nothing.",
         ),
         Mistake(
+            _indexed_by_label,
+            "−100 is no token: put a 0 in its place to look something up, and leave the place out of the sum.",
+        ),
+        Mistake(
             lambda logits, labels: _log_p_of(logits, labels, log_p=lambda logits: logits),
             "You added up logits. They become log-probabilities by `ml.log_softmax`.",
         ),
@@ -271,6 +316,11 @@ completion has $\\ln 1 = 0$.
         Mistake(
             lambda logits, labels: _log_p_of(logits, labels, log_p=_naive_log_softmax),
             "Right while the logits are small. Large ones overflow in `np.exp`: `ml.log_softmax` does it safely.",
+            score=4,
+        ),
+        Mistake(
+            lambda logits, labels: _log_p_of(logits, labels, log_p=lambda logits: np.log(ml.softmax(logits))),
+            "A softmax gives very small probabilities as 0, and ln 0 = −∞. `ml.log_softmax` keeps them.",
             score=4,
         ),
     ),
@@ -350,6 +400,11 @@ out, however high its reward.
             "The sign is wrong: the policy flees from the reward.",
         ),
         Mistake(
+            lambda reference, reward, beta: _tilted(reference + 1e-12, reward, beta),
+            "Nothing may be added to the reference: what it rules out would become possible.",
+            score=1,
+        ),
+        Mistake(
             lambda reference, reward, beta: reference * np.exp(reward / beta),
             "The weights do not add up to one: divide by their sum.",
         ),
@@ -406,6 +461,11 @@ def _gain_above_only(new, old, advantage, epsilon):
     return np.minimum(r * advantage, np.minimum(r, 1 + epsilon) * advantage)
 
 
+def _gain_of_smaller_ratio(new, old, advantage, epsilon):
+    r = np.exp(new - old)
+    return np.minimum(r, np.clip(r, 1 - epsilon, 1 + epsilon)) * advantage
+
+
 CLIPPED_GAIN = Item(
     id="15.alignment.clipped_gain",
     kind="function",
@@ -450,6 +510,11 @@ r = \\frac{\\pi_{\\text{new}}(a)}{\\pi_{\\text{old}}(a)}.$$
         Mistake(
             _gain_above_only,
             "Only the upper end is clipped. A bad action (A < 0) may not be pushed below 1 − ε either.",
+            score=1,
+        ),
+        Mistake(
+            _gain_of_smaller_ratio,
+            "You took the smaller *ratio*. Multiply both by A first: for A < 0 that turns the order round.",
             score=1,
         ),
         Mistake(
@@ -550,6 +615,15 @@ $A_{t+1}$ may count.
             score=2,
         ),
         Mistake(
+            lambda *case: _gae(*case) * (1 - case[2]),
+            "The last step of a text is a step, too. Only what comes *after* it is left out.",
+            score=2,
+        ),
+        Mistake(
+            lambda *case: _gae(*case, sum_factor=0.0),
+            "These are the δ alone. A step is also praised for the surprises that follow: add γλ A of the next step.",
+        ),
+        Mistake(
             lambda rewards, values_, done, discount, decay: _gae(rewards, values_, np.roll(done, 1), discount, decay),
             "`done[t]` says that step t was the last of its text, not that step t is the first of the next.",
             score=2,
@@ -591,6 +665,10 @@ def _scores(rewards, mean_axis=-1, spread_axis=-1, epsilon=1e-8, ddof=0):
     return centred / (rewards.std(axis=spread_axis, keepdims=True, ddof=ddof) + epsilon)
 
 
+def _group_scores(rewards):
+    return np.where(rewards.std(axis=-1, keepdims=True) < 1e-12, 0, _scores(rewards))
+
+
 def _scores_unless_equal(rewards):
     spread = rewards.std(axis=-1, keepdims=True)
     return np.where(spread == 0, 0, _scores(rewards, epsilon=0))
@@ -618,7 +696,7 @@ So an easy prompt makes all of its answers look good. And where all rewards are 
 number that means nothing, in place of 0. Mend both: for each prompt $(r - \\text{mean})/(\\text{std} + 10^{-8})$, with
 the standard deviation `np.std` gives.
 """,
-    expected=_scores,
+    expected=_group_scores,
     checks=(
         values(3, _groups, public=[(np.array([[1.0, 0.0, 1.0, 0.0], [9.0, 9.0, 9.0, 5.0]]),)], rtol=1e-6, atol=1e-6),
         values(
@@ -650,6 +728,10 @@ the standard deviation `np.std` gives.
         Mistake(
             lambda rewards: rewards - rewards.mean(axis=-1, keepdims=True),
             "The division by the standard deviation is missing.",
+        ),
+        Mistake(
+            lambda rewards: _scores(rewards) / (rewards.std(axis=-1, keepdims=True) + 1e-8),
+            "You divided by the variance. Divide by its root, the standard deviation.",
         ),
         Mistake(
             lambda rewards: _scores(rewards, epsilon=0),
@@ -755,6 +837,14 @@ three.
             "Still the mean over all places, padding included. Sum over the tokens that `mask` marks.",
         ),
         Mistake(
+            lambda *case: _dpo(*case, log_ratio=lambda p, r, mask: ((p - r) * mask).mean(axis=-1)),
+            "Padding adds nothing any more, but you still divide by T. A sum, not a mean.",
+        ),
+        Mistake(
+            lambda *case: _dpo(*case, log_ratio=lambda p, r, mask: _summed(p - r, ~mask)),
+            "The mask is upside down: it is true where a token counts.",
+        ),
+        Mistake(
             lambda *case: _dpo(*case, log_ratio=lambda p, r, mask: _summed(p, mask)),
             "The reference is missing: what counts is how far the policy has moved away from it.",
         ),
@@ -765,6 +855,10 @@ three.
         Mistake(
             lambda *case: _dpo(*case, loss=lambda m, beta: np.mean(np.logaddexp(0, beta * m))),
             "The sign is wrong: this loss falls when the *rejected* answer becomes more probable.",
+        ),
+        Mistake(
+            lambda *case: -_dpo(*case),
+            "A surprise is never negative: the minus sign in front of ln σ is missing.",
         ),
         Mistake(
             lambda *case: _dpo(*case, loss=lambda m, beta: beta * np.mean(np.logaddexp(0, -m))),
@@ -856,6 +950,16 @@ Which pairs pull hardest: those that the policy has right already, or those that
             score=1,
         ),
         Mistake(
+            lambda *case: _slopes(*case, weight=lambda h, beta: ml.sigmoid(-h)),
+            "β is missing inside the sigmoid: σ(−βh).",
+            score=1,
+        ),
+        Mistake(
+            lambda *case: _slopes(*case[:5], 1.0),
+            "`dy` is missing: every slope is multiplied by the slope that comes from behind (chain rule).",
+            score=1,
+        ),
+        Mistake(
             lambda *case: _slopes(*case[:2], 0 * case[2], 0 * case[3], *case[4:]),
             "The reference has no slope, but it decides how large h is: it belongs into σ(−βh).",
         ),
@@ -922,22 +1026,17 @@ def _kl(policy, reference):
     return np.sum(np.where(policy > 0, policy * np.log(np.maximum(policy, 1e-300) / reference), 0), axis=-1)
 
 
-def _kl_reversed(policy, reference):
-    """KL(reference‖policy)."""
-    return _kl(reference, np.maximum(policy, 1e-300))
-
-
-def _spent(family, reference, budget, divergence=_kl):
+def _spent(family, reference, budget):
     """The boldest policy of a family that keeps the budget; family(boldness) for a column of numbers from 0 to 1."""
     low, high = 0.0, 1.0
     for _ in range(5):
         boldness = np.linspace(low, high, 65)
-        last = np.flatnonzero(divergence(family(boldness[:, None]), reference) <= budget)[-1]
+        last = np.flatnonzero(_kl(family(boldness[:, None]), reference) <= budget)[-1]
         low, high = boldness[last], boldness[min(last + 1, 64)]
     return family(np.array([[low]]))[0]
 
 
-def _best_within(reference, reward, budget, divergence=_kl):
+def _best_within(reference, reward, budget):
     """π_ref e^(R/β)/Z with the smallest β that the budget allows; boldness b is β = 1/(50 b)."""
 
     def family(boldness):
@@ -945,7 +1044,7 @@ def _best_within(reference, reward, budget, divergence=_kl):
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         return weights / weights.sum(axis=-1, keepdims=True)
 
-    return _spent(family, reference, budget, divergence)
+    return _spent(family, reference, budget)
 
 
 def _mixture(reference, best, budget):
@@ -958,15 +1057,17 @@ def _bought(policy, reference, budget):
     return float((policy - reference) @ reward / ((_best_within(reference, reward, budget) - reference) @ reward))
 
 
-def _world(rng):
+def _worlds(rng):
     """A reference, comparisons of its answers and a budget; in all worlds the known mistakes cost about as much."""
+    return [_one_world(rng), _one_world(rng)]
+
+
+def _one_world(rng):
     while True:
         reference, budget = ml.softmax(0.7 * rng.normal(size=_ANSWERS)), float(rng.uniform(0.2, 0.5))
         reward = _taste(reference)
-        if -np.log(reference.max()) < budget + 0.1:
-            continue
-        reverse = _best_within(reference, reward, budget, _kl_reversed)
-        if _kl(reverse, reference) < 1.1 * budget:
+        best, second = np.sort(reward)[[-1, -2]]
+        if best - second < 0.4 or -np.log(reference[np.argmax(reward)]) < 1.1 * budget:
             continue
         if 0.57 < _bought(_mixture(reference, int(np.argmax(reward)), budget), reference, budget) < 0.9:
             break
@@ -975,7 +1076,7 @@ def _world(rng):
     i, j = np.triu_indices(_ANSWERS, 1)
     wins[i, j] = rng.binomial(games, ml.sigmoid(reward[i] - reward[j]))
     wins[j, i] = games - wins[i, j]
-    return [(reference, wins, budget)]
+    return reference, wins, budget
 
 
 def _fitted(wins):
@@ -1056,9 +1157,9 @@ two seconds.
 """,
     expected=lambda reference, wins, budget: _best_within(reference, _taste(reference), budget),
     checks=(
-        Check("gains within the budget", 2, _world, _buys(0.1)),
-        Check("half of what it can buy", 2, _world, _buys(0.5)),
-        Check("95 % of what it can buy", 3, _world, _buys(0.95)),
+        Check("gains within the budget", 2, _worlds, _buys(0.1)),
+        Check("half of what it can buy", 2, _worlds, _buys(0.5)),
+        Check("95 % of what it can buy", 3, _worlds, _buys(0.95)),
     ),
     mistakes=(
         Mistake(
@@ -1072,10 +1173,6 @@ two seconds.
         Mistake(
             lambda reference, wins, budget: _best_within(reference, -_fitted(wins), budget),
             "Winners and losers are swapped: in `wins[i, j]` it is i that was preferred.",
-        ),
-        Mistake(
-            lambda reference, wins, budget: _best_within(reference, _fitted(wins), budget, _kl_reversed),
-            "You limited KL(reference‖policy). The budget is for KL(policy‖reference), which is another number.",
         ),
         Mistake(
             lambda reference, wins, budget: _mixture(reference, _most_preferred(wins), budget),
