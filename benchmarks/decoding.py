@@ -38,11 +38,15 @@ def by_the_model(params):
 
 
 def products(params):
-    step = ours(params)
-    matrices = [p.whole for part in step.layers for p in (part.projections, part.output, part.widening, part.down)]
-    matrices.append(step.unembedding)
-    vectors = {rows: np.ones(rows, np.float32) for rows in {len(matrix) for matrix in matrices}}
-    return lambda token: [vectors[len(matrix)] @ matrix for matrix in matrices][-1]
+    step, c = ours(params), CONFIG
+    inputs = [np.ones(size, np.float32) for size in (c.width, c.heads * c.head_width, c.width, c.hidden)]
+    pairs = [
+        (product, vector)
+        for layer in step.layers
+        for product, vector in zip((layer.projections, layer.output, layer.widening, layer.down), inputs, strict=True)
+    ]
+    pairs.append((step.unembedding.T.dot, inputs[0]))
+    return lambda token: [product(vector) for product, vector in pairs][-1]
 
 
 def torch_model(params):

@@ -3,8 +3,9 @@
     python benchmarks/smollm2.py      (where transformers is installed: .venv-parity/bin/python)
 
 Both sides continue the same prompt greedily with `generate` and a cache, with as many threads as there are cores. They
-take turns in one process. The bound: every token needs every weight once, so a third side multiplies the same matrices
-with vectors and does nothing else. (On a busy machine two threads of a BLAS wait for one another: run this alone.)
+take turns in one process. The bound: every token needs every weight once, from memory. "reading alone" reads them, each
+thread its own share, and nothing waits for anything; "products alone" multiplies the same matrices with vectors.
+(On a busy machine two threads of a BLAS wait for one another: run this alone.)
 """
 
 import os
@@ -16,6 +17,7 @@ import platform
 import statistics
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -54,17 +56,41 @@ def theirs(tokens, count):
 def products(tokens, count):
     """The matrix–vector products of `count` tokens, each over all weights."""
     model, params, _ = smollm2.load()
-    step = ml.DecodingStep(model, params, ml.KVCache(model.config, dtype=np.float32, capacity=1))
-    matrices = [p.whole for part in step.layers for p in (part.projections, part.output, part.widening, part.down)]
-    matrices.append(step.unembedding)
-    vectors = {rows: np.ones(rows, np.float32) for rows in {len(matrix) for matrix in matrices}}
+    c, step = model.config, ml.DecodingStep(model, params, ml.KVCache(model.config, dtype=np.float32, capacity=1))
+    inputs = [np.ones(size, np.float32) for size in (c.width, c.heads * c.head_width, c.width, c.hidden)]
 
     def multiply():
         for _ in range(count):
-            for matrix in matrices:
-                vectors[len(matrix)] @ matrix
+            for layer in step.layers:
+                layer.projections(inputs[0])
+                layer.output(inputs[1])
+                layer.widening(inputs[2])
+                layer.down(inputs[3])
+            step.unembedding.T.dot(inputs[0])
 
     return multiply
+
+
+def reading(tokens, count):
+    """All weights, read as often as `count` tokens need them: every thread sums the squares of a share of its own."""
+    _, params, _ = smollm2.load()
+    blocks = params["blocks"][0]["attention"]["query"].base  # one piece of memory with the matrices of all blocks
+    pieces = [piece for part in (blocks, params["embedding"].ravel()) for piece in np.split(part, _cuts(part.size))]
+
+    def read(thread):
+        for piece in pieces[thread::THREADS]:
+            piece.dot(piece)
+
+    def read_all():
+        with ThreadPoolExecutor(THREADS) as pool:
+            for _ in range(count):
+                list(pool.map(read, range(THREADS)))
+
+    return read_all
+
+
+def _cuts(size):
+    return np.arange(1 << 20, size, 1 << 20)  # pieces of 4 MB
 
 
 def main():
@@ -74,12 +100,14 @@ def main():
     options = options.parse_args()
     tokens = np.array([smollm2.load_tokenizer().encode(PROMPT)])
     sides = {"mathllm": ours(tokens, options.tokens)}
-    sides["products alone"] = products(tokens, options.tokens)
+    sides |= {"products alone": products(tokens, options.tokens), "reading alone": reading(tokens, options.tokens)}
     try:
         import transformers
 
-        sides[f"transformers {transformers.__version__}"] = theirs(tokens, options.tokens)
+        peer = f"transformers {transformers.__version__}"
+        sides[peer] = theirs(tokens, options.tokens)
     except ImportError:
+        peer = None
         print("transformers is not installed: ours alone")
     rates, texts = {name: [] for name in sides}, {}
     for turn in range(options.turns + 1):
@@ -96,6 +124,9 @@ def main():
         spread = f"({min(found):.1f} … {max(found):.1f})"
         ratio = medians["mathllm"] / medians[name]
         print(f"{name:22} {medians[name]:6.1f} tokens/s   {spread:15}   ours / this {ratio:.2f}")
+    if peer is not None:
+        most = medians["reading alone"] / medians[peer]
+        print(f"nothing that reads each weight once per token can be more than {most:.2f} times as fast as {peer} here")
     written = [text.tolist() for name, text in texts.items() if text is not None]
     print(f"same text: {all(text == written[0] for text in written)}")
 

@@ -380,7 +380,6 @@ def test_a_decoding_step_gives_the_logits_of_the_model(name, together, dtype, wi
     for one in (cache, own):  # two tokens read by the model before
         model(params, TOKENS[:1, :2], cache=one)
     step = DecodingStep(model, params, own)
-    assert [layer.projections.whole is not None for layer in step.layers] == [together] * 2
     for token in TOKENS[0, 2:]:
         logits = step(token)
         assert logits.dtype == dtype
@@ -416,10 +415,24 @@ def test_matrices_laid_side_by_side_are_the_same_and_take_no_more_memory():
     before = ml.tree_map(np.copy, params)
     lay_side_by_side(params)
     ml.tree_map(np.testing.assert_array_equal, before, params)
-    block = params["blocks"][0]
-    for part, names in (("attention", ("query", "key", "value")), ("feed_forward", ("gate", "up"))):
-        (owner,) = {id(block[part][name].base): block[part][name].base for name in names}.values()
-        assert owner.nbytes == sum(block[part][name].nbytes for name in names)
+    matrices = [leaf for leaf in ml.tree_leaves(params["blocks"]) if leaf.ndim == 2]
+    (owner,) = {id(matrix.base): matrix.base for matrix in matrices}.values()
+    assert owner.nbytes == sum(matrix.nbytes for matrix in matrices)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_matrices_side_by_side_are_read_as_one_rows_or_columns_first(order):
+    model, params, _ = model_of("llama, grouped and tied")
+    params = ml.tree_map(lambda leaf: np.array(leaf, order=order), params)
+    lay_side_by_side(params)
+    step, h = DecodingStep(model, params, KVCache(model.config)), np.arange(float(model.config.width))
+    for layer, block in zip(step.layers, params["blocks"], strict=True):
+        whole = layer.projections.__self__.T  # one matrix's product, and no function that calls several
+        parts = [block["attention"][name] for name in ("query", "key", "value")]
+        np.testing.assert_array_equal(whole, np.hstack(parts))
+        assert all(np.shares_memory(whole, part) for part in parts)
+        assert whole.flags[f"{order}_CONTIGUOUS"]
+        np.testing.assert_allclose(layer.projections(h), np.hstack([h @ part for part in parts]), rtol=1e-12)
 
 
 def test_generation_reads_single_tokens_by_the_step_and_gives_the_same_text(monkeypatch):

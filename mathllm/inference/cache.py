@@ -44,6 +44,7 @@ class KVCache:
         self.counts = np.zeros(batch, np.int64)  # the tokens of each sequence that are no padding
         self.length = 0
         self.source = (None, None)  # what an encoder has read, and its mask
+        self._padded = False  # whether any token was padding
         self._start = self._stop = self._new = 0  # the visible part of the arrays, and how much of it is new
 
     @property
@@ -74,11 +75,13 @@ class KVCache:
 
         Raises: ShapeError for more tokens than there is room for, or a mask of another shape.
         """
-        marks = np.ones((self.batch, count), bool)
+        marks, counts = True, count
         if attention_mask is not None:
             marks = padding_mask(attention_mask)[:, 0, 0]
-        if marks.shape != (self.batch, count):
-            raise ShapeError(f"the cache needs marks of shape {(self.batch, count)}, got {marks.shape}")
+            if marks.shape != (self.batch, count):
+                raise ShapeError(f"the cache needs marks of shape {(self.batch, count)}, got {marks.shape}")
+            counts = marks.sum(axis=1)
+            self._padded = self._padded or not marks.all()
         keep = self._stop if self.window is None else min(self._stop, self.window - 1)
         if keep + count > self.capacity:
             raise ShapeError(
@@ -95,7 +98,7 @@ class KVCache:
         self.marks[:, self._stop : self._stop + count] = marks
         self._stop += count
         self.length += count
-        self.counts = self.counts + marks.sum(axis=1)
+        self.counts = self.counts + counts
         return self._mask(count)
 
     def _mask(self, count):
@@ -105,7 +108,7 @@ class KVCache:
         elif count > 1:
             mask = causal_mask(count, self.visible)
         marks = self.marks[:, self._start : self._stop]
-        if marks.all():
+        if not self._padded or marks.all():
             return mask
         seen = padding_mask(marks)  # (B, 1, 1, S)
         return seen if mask is None else mask & seen
@@ -121,6 +124,11 @@ class KVCache:
             return self.keys[number][..., all_, :], self.values[number][..., all_, :]
 
         return extend
+
+    def of_one_sequence(self) -> tuple[np.ndarray, np.ndarray]:
+        """The visible keys of all layers, (L, G, K, S), and values, (L, G, S, K); the newest token's belong last."""
+        keys, values = self.keys[:, 0, :, self._start : self._stop], self.values[:, 0, :, self._start : self._stop]
+        return keys.swapaxes(2, 3), values
 
     def select(self, rows) -> None:
         """Go on with these sequences, each of which may occur several times: what beam search asks for.

@@ -9,12 +9,15 @@ import math
 
 import numpy as np
 
-from ..attention import rotary_angles
-from ..attention.positions import _joined, _pairs
+from ..attention import rotary_angles, rotate
+from ..gradient_descent import tree_leaves
 from ..transformer import Config
 from ..transformer.feed_forward import _ACTIVATIONS
 from ..vectors import embedding
 from .cache import KVCache
+
+_BLOCK = 16  # positions whose rotations are computed at a time
+_HALF = np.array(0.5, np.float32)
 
 
 class DecodingStep:
@@ -45,16 +48,11 @@ class DecodingStep:
                 "positions, float32 or float64); for others call the model itself"
             )
         self.config, self.params, self.cache = c, params, cache
+        self.dtype = np.result_type(cache.keys, *{leaf.dtype for leaf in tree_leaves(params)})
+        self.heads, self.neurons = _Heads(c, self.dtype), _Neurons(c, self.dtype)
         self.layers = [_Layer(block) for block in params["blocks"]]
-        self.scale = c.score_scale
+        self.norm = (_rms_norm if c.norm == "rms" else _layer_norm)(self.dtype)
         self.unembedding = params["embedding"].T if c.tied else params["unembedding"]
-        self.bend = _silu if c.activation == "silu" else _ACTIVATIONS[c.activation]
-        self.norm = _rms_norm if c.norm == "rms" else _layer_norm
-        if c.positions == "rotary":
-            scaling = {"scaling": c.rope_scaling, "factor": c.rope_factor, "trained": c.context}
-            self.angles = rotary_angles([1], c.head_width, c.rope_base, **scaling)[0]  # (K/2,) from token to token
-            first, second = _pairs(np.arange(c.head_width), c.pairing)
-            self.partners = _joined(second, first, c.pairing)  # which component each one is turned with, (K,)
 
     @staticmethod
     def fits(config: Config, params: dict) -> bool:
@@ -65,54 +63,22 @@ class DecodingStep:
         return plain and not any(extras) and params["embedding"].dtype != np.float16
 
     def __call__(self, token: int) -> np.ndarray:
-        c, params, cache = self.config, self.params, self.cache
+        c, norm, heads, neurons, cache = self.config, self.norm, self.heads, self.neurons, self.cache
         if not 0 <= token < c.vocabulary:
             raise ValueError(f"the model knows tokens from 0 to {c.vocabulary - 1}, got {token}")
-        x = params["embedding"][token]  # (D,)
+        x = self.params["embedding"][token].astype(self.dtype, copy=False)  # (D,)
         if c.positions == "learned":
-            x = x + embedding(params["positions"], cache.counts[0])
-        rotation = self._rotation(cache.length, x.dtype) if c.positions == "rotary" else None
+            x = x + embedding(self.params["positions"], cache.counts[0])
+        heads.move_to(cache.length)
         mask = cache.advance(1)  # None where all that is stored may be seen, else (1, 1, 1, S)
-        for number, layer in enumerate(self.layers):
-            h = self.norm(x, layer.attention_norm, c.norm_epsilon)
-            heads = layer.projections(h).reshape(-1, c.head_width)  # (H + 2G, K): queries, keys, values
-            query, key, value = self._turned(heads, rotation)
-            keys, values = cache.layer(number)(key, value)  # (1, G, S, K)
-            x = x + layer.output(self._attention(query, keys[0], values[0], mask))
-            h = self.norm(x, layer.feed_forward_norm, c.norm_epsilon)
-            x = x + layer.down(self._bent(layer.widening(h)))
-        return self.norm(x, params["final_norm"], c.norm_epsilon) @ self.unembedding  # (V,)
-
-    def _rotation(self, position, dtype):
-        """cos θ for each component, and sin θ with the sign that its partner has in (10.14)."""
-        cosine, sine = np.cos(position * self.angles), np.sin(position * self.angles)
-        pairing = self.config.pairing
-        return _joined(cosine, cosine, pairing).astype(dtype), _joined(-sine, sine, pairing).astype(dtype)
-
-    def _turned(self, heads, rotation):
-        """Queries (H, K), keys (G, 1, K) and values (G, 1, K): the first two turned by the angle of their position."""
-        queries, keys = self.config.heads, self.config.kv_heads
-        turned = heads[: queries + keys]
-        if rotation is not None:
-            cosine, sine = rotation
-            turned = turned * cosine + turned.take(self.partners, axis=1) * sine
-        return turned[:queries], turned[queries:, None], heads[queries + keys :, None]
-
-    def _attention(self, query, keys, values, mask):
-        """What one query of each head sees: query (H, K), keys and values (G, S, K)  ->  (H·K,)"""
-        query = query.reshape(len(keys), -1, query.shape[-1]) * self.config.score_scale
-        scores = query @ keys.swapaxes(1, 2)  # (G, H/G, S)
-        if mask is not None:
-            scores = np.where(mask[0], scores, -np.inf).astype(scores.dtype)
-        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        weights /= weights.sum(axis=-1, keepdims=True)
-        return (weights @ values).ravel()
-
-    def _bent(self, wide):
-        if not self.config.gated:
-            return self.bend(wide)
-        gate, up = wide[: self.config.hidden], wide[self.config.hidden :]
-        return self.bend(gate) * up
+        for layer, keys, values in zip(self.layers, *cache.of_one_sequence(), strict=True):
+            layer.projections(norm(x, layer.attention_norm, c.norm_epsilon), heads.projected)
+            heads.turn()
+            keys[..., -1], values[:, -1] = heads.key, heads.value
+            x = x + layer.output(_attention(heads.query, keys, values, mask))
+            layer.widening(norm(x, layer.feed_forward_norm, c.norm_epsilon), neurons.widened)
+            x = x + layer.down(neurons.bent())
+        return norm(x, self.params["final_norm"], c.norm_epsilon).dot(self.unembedding)  # (V,)
 
 
 class Reader:
@@ -157,38 +123,93 @@ class Reader:
 
 
 class _Layer:
-    """The parameters of one block, sorted by what is read together."""
+    """The parameters of one block, sorted by what is read together: products are functions of (vector, out=None)."""
 
     def __init__(self, block):
         attention, feed_forward = block["attention"], block["feed_forward"]
         self.attention_norm, self.feed_forward_norm = block["attention_norm"], block["feed_forward_norm"]
-        self.projections = _Products(attention, "query", "key", "value")
-        self.output = _Products(attention, "output")
-        self.widening = _Products(feed_forward, *[name for name in ("gate", "up") if name in feed_forward])
-        self.down = _Products(feed_forward, "down")
+        self.projections = _products(attention, "query", "key", "value")
+        self.output = _products(attention, "output")
+        self.widening = _products(feed_forward, *[name for name in ("gate", "up") if name in feed_forward])
+        self.down = _products(feed_forward, "down")
 
 
-class _Products:
-    """[x W₁ + b₁, x W₂ + b₂, …] as one vector: one product, where the matrices lie side by side in memory."""
+def _products(params, *names):
+    """x -> [x W₁ + b₁, x W₂ + b₂, …] as one vector: one product, where the matrices lie side by side in memory."""
+    matrices = [params[name] for name in names]
+    biases = [params[f"{name}_bias"] for name in names if f"{name}_bias" in params]
+    whole, bias = _adjoining(matrices), np.concatenate(biases) if biases else None
+    if whole is not None and bias is None:
+        return whole.T.dot  # Wᵀx is x W
 
-    def __init__(self, params, *names):
-        self.matrices = [params[name] for name in names]
-        self.whole = self.matrices[0] if len(names) == 1 else _adjoining(self.matrices)
-        biases = [params[f"{name}_bias"] for name in names if f"{name}_bias" in params]
-        self.bias = np.concatenate(biases) if biases else None
+    def products(x, out=None):
+        y = np.concatenate([x.dot(matrix) for matrix in matrices], out=out) if whole is None else x.dot(whole, out)
+        return y if bias is None else np.add(y, bias, out)
 
-    def __call__(self, x):
-        y = np.concatenate([x @ matrix for matrix in self.matrices]) if self.whole is None else x @ self.whole
-        return y if self.bias is None else y + self.bias
+    return products
+
+
+class _Heads:
+    """What one token's heads ask, show and tell, in places of their own: views made once serve all layers and tokens.
+
+    projected (H·K + 2G·K,): a layer's queries, keys and values, as its matrix gives them
+    query (G, H/G, K), key (G, K): turned by the angle of their position, the query times the scale of scores as well
+    value (G, K)
+    """
+
+    def __init__(self, config, dtype):
+        c, keys = config, config.kv_heads
+        self.projected = np.empty((c.heads + 2 * keys) * c.head_width, dtype)
+        heads = self.projected.reshape(-1, c.head_width)
+        self.queries, self.keys, self.value = np.split(heads, [c.heads, c.heads + keys])
+        self.turned, self.key = np.empty_like(self.queries), np.empty_like(self.keys)
+        self.query = self.turned.reshape(keys, -1, c.head_width)
+        self.config, self.block = c, None
+
+    def move_to(self, position):
+        """The rotation there as a matrix R (K, K): by (10.14) x R is x turned."""
+        block, place = divmod(position, _BLOCK)
+        if block != self.block:
+            self.block, self.rotations = block, self._rotations(block * _BLOCK + np.arange(_BLOCK))
+            self.scaled_rotations = self.config.score_scale * self.rotations
+        self.scaled_rotation, self.rotation = self.scaled_rotations[place], self.rotations[place]
+
+    def turn(self):
+        self.queries.dot(self.scaled_rotation, self.turned)
+        self.keys.dot(self.rotation, self.key)
+
+    def _rotations(self, positions):
+        """Of each position T the matrix whose rows are the unit vectors, turned: (T, K, K)."""
+        c, units = self.config, np.eye(self.config.head_width, dtype=self.key.dtype)
+        units = np.repeat(units[:, None], len(positions), axis=1)  # (K, T, K)
+        if c.positions == "rotary":
+            scaling = {"scaling": c.rope_scaling, "factor": c.rope_factor, "trained": c.context}
+            angles = rotary_angles([1], c.head_width, c.rope_base, **scaling)  # (1, K/2) from token to token
+            units = rotate(units, angles=positions[:, None] * angles, pairing=c.pairing)
+        return np.ascontiguousarray(units.swapaxes(0, 1))
+
+
+class _Neurons:
+    """The neurons of one token, before and after they are bent; widened: (2F,), gates first, or (F,) without gates."""
+
+    def __init__(self, config, dtype):
+        self.widened = np.empty((1 + config.gated) * config.hidden, dtype)
+        self.gate, self.up = self.widened[: config.hidden], self.widened[config.hidden :]
+        self.bend = _silu if config.activation == "silu" else _ACTIVATIONS[config.activation]
+
+    def bent(self):
+        return self.bend(self.gate) * self.up if self.up.size else self.bend(self.gate)
 
 
 def lay_side_by_side(params: dict) -> None:
-    """Move the matrices that are read together next to each other, so that a `DecodingStep` reads them as one.
+    """Move the matrices of a model into one piece of memory, as a `DecodingStep` reads them: one after the other.
 
         [q k v] = h [W_q W_k W_v],      [g u] = h [W_gate W_up]
 
-    params: of a model, changed in place: same names, same numbers and no more memory, for each matrix becomes a view of
-    a larger one.
+    Those that multiply one vector stand side by side, as one matrix. And a large piece of memory comes in large pages,
+    which the processor finds sooner than many small ones.
+
+    params: of a model, changed in place: same names, same numbers and no more memory, for each matrix becomes a view.
 
     >>> from mathllm.transformer import Transformer, llama_config
     >>> params = Transformer(llama_config(vocabulary=10, width=8, layers=1, heads=2)).init(np.random.default_rng(0))
@@ -197,12 +218,30 @@ def lay_side_by_side(params: dict) -> None:
     >>> gate.base is up.base
     True
     """
+    groups = list(_read_together(params))
+    matrices = [part[name] for part, names in groups for name in names]
+    memory = np.empty(sum(matrix.size for matrix in matrices), np.result_type(*{matrix.dtype for matrix in matrices}))
+    del matrices  # so that each goes when its copy stands in its place
+    for part, names in groups:
+        rows, ends = len(part[names[0]]), np.cumsum([part[name].shape[1] for name in names])
+        place, memory = np.split(memory, [rows * ends[-1]])
+        by_rows = part[names[0]].flags.c_contiguous
+        whole = place.reshape(rows, -1) if by_rows else place.reshape(-1, rows).T  # (D, outputs), as they were
+        np.concatenate([part[name] for name in names], axis=1, out=whole)
+        part |= zip(names, np.split(whole, ends[:-1], axis=1), strict=True)
+
+
+def _read_together(params):
+    """(part of the parameters, names of matrices that multiply the same vector), in the order in which they do."""
+    groups = (("attention", "query", "key", "value"), ("attention", "output"),
+              ("feed_forward", "gate", "up"), ("feed_forward", "down"))  # fmt: skip
     for block in params["blocks"]:
-        for part, names in ((block["attention"], ("query", "key", "value")), (block["feed_forward"], ("gate", "up"))):
-            if all(name in part for name in names):
-                joined = np.concatenate([part[name] for name in names], axis=1)  # (D, outputs), rows or columns first
-                ends = np.cumsum([part[name].shape[1] for name in names])[:-1]
-                part |= zip(names, np.split(joined, ends, axis=1), strict=True)
+        for part, *names in groups:
+            names = [name for name in names if name in block[part]]
+            if names:
+                yield block[part], names
+    if "unembedding" in params:
+        yield params, ["unembedding"]
 
 
 def _adjoining(matrices):
@@ -217,18 +256,38 @@ def _adjoining(matrices):
     return np.lib.stride_tricks.as_strided(first, shape, first.strides, writeable=False)
 
 
-def _rms_norm(x, params, epsilon):
+def _attention(query, keys, values, mask):
+    """What one query of each head sees: query (G, H/G, K), keys (G, K, S), values (G, S, K)  ->  (H·K,)"""
+    scores = query @ keys  # (G, H/G, S)
+    if mask is not None:
+        scores = np.where(mask[0], scores, -np.inf).astype(scores.dtype)
+    weights = np.exp(scores - np.maximum.reduce(scores, axis=-1, keepdims=True))
+    seen = weights @ values / np.add.reduce(weights, axis=-1, keepdims=True)
+    return seen.ravel()
+
+
+def _rms_norm(dtype):
     """`rms_norm` (12.3) of one vector."""
-    return x * (1 / math.sqrt(x @ x / len(x) + epsilon)) * params["gain"]
+    scale = np.empty((), dtype)  # an array multiplies sooner than a number, which becomes one each time
+
+    def norm(x, params, epsilon):
+        scale[()] = 1 / math.sqrt(float(x.dot(x)) / len(x) + epsilon)
+        return x * scale * params["gain"]
+
+    return norm
 
 
-def _layer_norm(x, params, epsilon):
+def _layer_norm(dtype):
     """`layer_norm` (12.1) of one vector."""
-    centred = x - x.sum() / x.dtype.type(len(x))
-    return _rms_norm(centred, params, epsilon) + params["bias"]
+    rms_norm = _rms_norm(dtype)
+
+    def norm(x, params, epsilon):
+        return rms_norm(x - x.sum() / x.dtype.type(len(x)), params, epsilon) + params["bias"]
+
+    return norm
 
 
 def _silu(x):
     """`silu` (8.14) without a tape: x σ(x) = x (1 + tanh ½x)/2."""
-    half = 0.5 * x
+    half = _HALF * x
     return half + half * np.tanh(half)
