@@ -1,0 +1,96 @@
+"""No public function changes what it is given: each is watched while its own example, and random arguments, run."""
+
+import doctest
+import functools
+import importlib
+import inspect
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from primitive_cases import ALL, arguments
+
+import mathllm as ml
+from mathllm.autodiff import Tensor
+
+ABOVE = ["gguf", "gguf_model", "huggingface", "locate", "minilm", "safetensors", "smollm2", "wordpiece", "glove"]
+IN_PLACE = {"lay_side_by_side"}  # whose docstring says so
+
+
+def seen(thing):
+    """What can be told of an argument afterwards: the hashed bytes of its arrays, in their structure."""
+    if isinstance(thing, Tensor):
+        thing = thing.value
+    if isinstance(thing, np.ndarray):
+        return thing.dtype, thing.shape, repr(thing.tolist()) if thing.dtype == object else hash(thing.tobytes())
+    if isinstance(thing, dict):
+        return {key: seen(value) for key, value in thing.items()}
+    if isinstance(thing, list | tuple):
+        return [seen(part) for part in thing]
+    return repr(thing) if isinstance(thing, float) else thing if isinstance(thing, str | bytes | int) else type(thing)
+
+
+def watched(name, function, calls):
+    """The function, and after each call a look at its arguments."""
+
+    @functools.wraps(function)
+    def call(*args, **options):
+        before = seen((args, options))
+        result = function(*args, **options)
+        calls.append((name, seen((args, options)) != before))
+        return result
+
+    return call
+
+
+def public_functions():
+    """Every function of the chapters, and of the modules above them: name, function, where its example finds others."""
+    for name in ml.__all__:
+        if callable(thing := getattr(ml, name)) and not inspect.isclass(thing):
+            yield name, thing, inspect.getmodule(inspect.unwrap(thing))
+    for part in ABOVE:
+        module = importlib.import_module(f"mathllm.pretrained.{part}")
+        for name in module.__all__:
+            if inspect.isfunction(thing := getattr(module, name)):
+                yield f"{part}.{name}", thing, module
+
+
+FUNCTIONS = {name: (function, module) for name, function, module in public_functions()}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_an_example_leaves_its_arguments_alone(name):
+    function, module = FUNCTIONS[name]
+    calls, places = [], dict(vars(module))
+    for place, thing in vars(module).items():
+        if callable(thing) and not inspect.isclass(thing) and not place.startswith("_"):
+            places[place] = watched(place, thing, calls)
+    examples = doctest.DocTestFinder(recurse=False).find(inspect.unwrap(function), name, module, globs=places)
+    assert [example for test in examples for example in test.examples]
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    for test in examples:
+        assert runner.run(test).failed == 0
+    assert {called for called, changed in calls if changed} <= IN_PLACE
+
+
+def test_a_function_that_changes_its_argument_is_noticed():
+    calls = []
+    doubled = watched("doubled", lambda x, options: x["deep"].__imul__(2), calls)
+    doubled({"deep": np.ones(2)}, {})
+    watched("kept", lambda x: x["deep"] * 2, calls)({"deep": np.ones(2)})
+    assert calls == [("doubled", True), ("kept", False)]
+
+
+@given(st.sampled_from(ALL), st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 6))
+def test_random_arguments_of_a_primitive_and_of_its_pullback_stay_as_they_are(case, seed, n, d):
+    if case.name == "batch_norm":
+        n += 1
+    args = arguments(case, n=n, d=d, seed=seed)
+    before = seen(args)
+    value, pullback = ml.vjp(case.call, *args)
+    cotangent, kept = np.ones_like(value), value.copy()
+    pullback(cotangent)
+    assert seen(args) == before
+    assert np.array_equal(cotangent, np.ones_like(value))
+    assert np.array_equal(value, kept, equal_nan=True)
