@@ -44,7 +44,8 @@ TIGHT, FLOAT32 = 1e-9, 1e-5
 def casts(request, monkeypatch):
     """The peer as it is, or with float32 read as float64 in its models and its loss."""
     if request.param == "casts lifted":
-        for name in ("models.llama.modeling_llama", "models.mixtral.modeling_mixtral", "modeling_rope_utils"):
+        models = (f"models.{name}.modeling_{name}" for name in ("llama", "mixtral", "t5"))
+        for name in (*models, "modeling_rope_utils"):
             monkeypatch.setattr(importlib.import_module(f"transformers.{name}"), "torch", _Wide())
         monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)
         torch.set_default_dtype(torch.float64)  # a quotient of whole numbers, as the growing RoPE has it
@@ -200,6 +201,75 @@ def test_an_encoder_and_a_decoder_are_those_of_pytorch(agree):
     expected = from_pytorch(named(theirs, gradients=True), LAYERS) | {"embedding": table.grad.numpy()}
     for ours_, theirs_ in zip(tree_leaves(slopes), tree_leaves(expected), strict=True):
         agree("encoder and decoder", "gradients", ours_, theirs_, within=TIGHT)
+
+
+# T5 itself, with its distance bias at zero: its self-attention, cross-attention and networks are ours
+
+
+def from_t5(t, first, power):
+    """Its names as ours. T5 does not divide scores by √K, and the `first` T5 divides logits by √D: both go into weights
+    here, to the power 1, and out of their gradients, to the power −1.
+    """
+
+    def attention(name):
+        parts = {"query": "q", "key": "k", "value": "v", "output": "o"}
+        found = {ours: t[f"{name}.{theirs}.weight"].T for ours, theirs in parts.items()}
+        return found | {"query": found["query"] * np.sqrt(WIDTH // HEADS) ** power}
+
+    def block(b, cross):
+        last = f"{b}.layer.{2 if cross else 1}"
+        found = {"attention": attention(f"{b}.layer.0.SelfAttention")}
+        found |= {"attention_norm": norm(t, f"{b}.layer.0.layer_norm")}
+        if cross:
+            found |= {"cross_attention": attention(f"{b}.layer.1.EncDecAttention")}
+            found |= {"cross_norm": norm(t, f"{b}.layer.1.layer_norm")}
+        names = {"up": "wi", "down": "wo"} if first else {"gate": "wi_0", "up": "wi_1", "down": "wo"}
+        network = {ours: t[f"{last}.DenseReluDense.{theirs}.weight"].T for ours, theirs in names.items()}
+        return found | {"feed_forward_norm": norm(t, f"{last}.layer_norm"), "feed_forward": network}
+
+    gain = norm(t, "decoder.final_layer_norm")["gain"] * (WIDTH ** (-0.5 * power) if first else 1)
+    return {
+        "embedding": t["shared.weight"], "encoder": [block(f"encoder.block.{i}", False) for i in range(LAYERS)],
+        "encoder_norm": norm(t, "encoder.final_layer_norm"),
+        "blocks": [block(f"decoder.block.{i}", True) for i in range(LAYERS)], "final_norm": {"gain": gain},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ["T5", "T5 1.1"])
+def test_an_encoder_and_a_decoder_are_those_of_t5(agree, casts, what):
+    first, rng = what == "T5", np.random.default_rng(0)
+    sizes = {"d_model": WIDTH, "d_kv": WIDTH // HEADS, "d_ff": HIDDEN, "num_layers": LAYERS, "num_heads": HEADS}
+    theirs = transformers.T5ForConditionalGeneration(
+        transformers.T5Config(
+            vocab_size=VOCABULARY, **sizes, dropout_rate=0.0, feed_forward_proj="relu" if first else "gated-gelu",
+            tie_word_embeddings=first, pad_token_id=None, eos_token_id=None, decoder_start_token_id=0,
+        )
+    ).to(torch.float64).eval()  # fmt: skip
+    randomise(theirs, rng)
+    with torch.no_grad():
+        for stack in (theirs.encoder, theirs.decoder):
+            stack.block[0].layer[0].SelfAttention.relative_attention_bias.weight.zero_()
+    choices = {"norm": "rms", "norm_epsilon": 1e-6, "bias": False, "positions": "none", "encoder_layers": LAYERS}
+    network = {"activation": "relu"} if first else {"activation": "gelu_tanh", "gated": True}
+    ours = ml.Transformer(ml.Config(**SIZES, hidden=HIDDEN, **choices, **network))
+    (source, marks, _), target = text(), rng.integers(0, VOCABULARY, size=(3, 7))
+    labels = np.where(rng.random(target.shape) < 0.8, rng.integers(0, VOCABULARY, size=target.shape), -100)
+
+    answer = theirs(
+        input_ids=torch.tensor(source), attention_mask=torch.tensor(marks), decoder_input_ids=torch.tensor(target)
+    )
+    loss = F.cross_entropy(answer.logits.flatten(0, 1), torch.tensor(labels).flatten())
+    loss.backward()
+    params, given = from_t5(named(theirs), first, 1), {"source": source, "source_mask": marks}
+    within = TIGHT if casts == "casts lifted" else FLOAT32  # RMS norm in float32
+    what = title(what, casts)
+    agree(what, "logits", ours(params, target, **given), answer.logits, within=within)
+    our_loss, slopes = ml.value_and_grad(lambda p: ours.loss(p, target, labels, **given))(params)
+    agree(what, "loss", our_loss, loss, within=within)
+    expected = tree_leaves(from_t5(named(theirs, gradients=True), first, -1))
+    assert len(tree_leaves(slopes)) == len(expected)
+    for ours_, theirs_ in zip(tree_leaves(slopes), expected, strict=True):
+        agree(what, "gradients", ours_, theirs_, within=within)
 
 
 # Rotary positions by themselves
