@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .autodiff import primitive
+from .errors import _require_fitting
 from .similarity import sigmoid
 
 __all__ = [
@@ -177,9 +178,9 @@ def log_add_exp(a, b):
     >>> round(float(exp(log_add_exp(np.log(0.2), np.log(0.3)))), 9)
     0.5
     """
+    _require_fitting("log_add_exp", a.shape, b.shape)
     with np.errstate(under="ignore"):
         y = np.logaddexp(a, b)
-
     def pullback(dy):
         both_empty = np.isneginf(y)
         with np.errstate(under="ignore", invalid="ignore"):

@@ -417,6 +417,18 @@ def test_gradients_reach_every_projection_of_grouped_heads():
         (lambda: attention(np.ones((1, 3)), np.ones((0, 3)), np.ones((0, 3))), ml.ShapeError, "at least one key"),
         (lambda: causal_mask(3, 2), ml.ShapeError, "got 3 and 2"),
         (lambda: sliding_window_mask(3, 0), ValueError, "at least 1"),
+        (
+            lambda: attention(np.ones((2, 3, 4)), np.ones((5, 3, 4)), np.ones((5, 3, 2))), ml.ShapeError,
+            r"attention\(\) needs shapes that fit, got \(2,\) and \(5,\): sizes \[2, 5\] along axis -1",
+        ),
+        (lambda: attention(np.ones((3, 4)), np.ones((2, 3, 4)), np.ones((3, 3, 2))), ml.ShapeError, r"sizes \[2, 3\]"),
+        (lambda: flash_attention(np.ones((2, 1, 4)), np.ones((3, 1, 4)), np.ones((3, 1, 2))), ml.ShapeError, "axis -1"),
+        (lambda: linear_attention(np.ones((2, 4)), np.ones((3, 5)), np.ones((3, 2))), ml.ShapeError, r"\(3, 5\)"),
+        (lambda: linear_attention(np.ones((2, 4)), np.ones((3, 4)), np.ones((5, 2))), ml.ShapeError, "each of 3 keys"),
+        (
+            lambda: multi_head_attention(np.ones((1, 2, 4)), dict.fromkeys(("query", "key"), np.ones((5, 4))), heads=2),
+            ml.ShapeError, r"\(\.\.\., T, 5\) for its matrix 'query', got shape \(1, 2, 4\)",
+        ),
         (lambda: padding_mask([1, 0]), ml.ShapeError, r"\(B, S\)"),
         (lambda: padding_mask([[2]]), ValueError, "0 or 1"),
         (lambda: split_heads(np.ones((2, 10)), 3), ml.ShapeError, "into 3 heads"),

@@ -569,6 +569,7 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
         (lambda: ml.train_ngram([0.5, 1], 2), TypeError, "integer token ids"),
         (lambda: ml.train_ngram([0, 1], 2).next_probabilities([5]), ValueError, "0 to 1, got 5"),
         (lambda: ml.train_ngram([0, 1], 2).log_probabilities([-1]), ValueError, "got -1"),
+        (lambda: ml.normal_log_density(np.ones(3), np.ones(2), 1.0), ml.ShapeError, r"sizes \[2, 3\] along axis -1"),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

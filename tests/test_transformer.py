@@ -408,6 +408,11 @@ def test_the_same_seed_gives_the_same_model():
         (lambda: layer_norm(np.ones(3), np.ones(2), np.ones(2)), ml.ShapeError, r"\(2,\) for \(3,\)"),
         (lambda: batch_norm(np.ones((1, 3)), np.ones(3), np.ones(3)), ml.ShapeError, "two examples"),
         (lambda: feed_forward(np.ones(2), {"up": np.eye(2), "down": np.eye(2)}, activation="x"), ValueError, "gelu"),
+        (lambda: feed_forward(np.ones((1, 3)), {"up": np.eye(2)}), ml.ShapeError, r"2 components .* 'up', .*\(1, 3\)"),
+        (
+            lambda: feed_forward(np.ones(2), {"up": np.eye(2), "gate": np.eye(3)}, activation="silu"), ml.ShapeError,
+            r"3 components for its matrix 'gate', got shape \(2,\)",
+        ),
         (lambda: mixture_of_experts(np.ones(2), {"router": 0, "experts": [{}]}, used=2), ml.ShapeError, "got 2"),
     ],
 )

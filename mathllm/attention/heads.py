@@ -88,6 +88,9 @@ def multi_head_attention(
 
 
 def _project(x, params, name):
+    if x.ndim < 2 or x.shape[-1] != params[name].shape[0]:
+        wanted = f"(..., T, {params[name].shape[0]}) for its matrix {name!r}"
+        raise ShapeError(f"multi_head_attention() needs {wanted}, got shape {x.shape} (see chapter 10)")
     y = x @ params[name]
     return y + params[f"{name}_bias"] if f"{name}_bias" in params else y
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..autodiff import primitive
-from .scaled_dot_product import causal_mask
+from .scaled_dot_product import _checked_scale, _checked_values, causal_mask
 
 
 @primitive
@@ -29,11 +29,14 @@ def linear_attention(query, key, value, causal: bool = False):
     query: (..., T, K)   key: (..., S, K)   value: (..., S, D)   ->   (..., T, D)
 
     The causal form sums over j ≤ i only; `linear_attention_recurrent` computes it token by token.
+    Raises: ShapeError if the sizes do not fit.
     Source: 001, §7.4; Katharopoulos et al. 2020, eqs. 5 and 9.
 
     >>> linear_attention(np.zeros((1, 2)), np.zeros((2, 2)), np.array([[1.0], [3.0]]))
     array([[2.]])
     """
+    _checked_scale("linear_attention", query, key, None, None)
+    _checked_values("linear_attention", key, value)
     query, key = positive_features(query), positive_features(key)
     if causal:
         weights = query @ key.swapaxes(-1, -2) * causal_mask(query.shape[-2], key.shape[-2]).astype(query.dtype)

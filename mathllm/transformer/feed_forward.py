@@ -19,7 +19,7 @@ def feed_forward(x, params, *, activation: str = "gelu_tanh", record=None):
     ->   (..., D)
 
     `record(name, value)`, if given, is told "hidden": the activations of the neurons, (..., F).
-    Raises: ValueError for an unknown activation.
+    Raises: ValueError for an unknown activation; ShapeError for vectors of another width than the matrices take.
     Source: 001, §8.1; 000, step 3; Shazeer 2020.
 
     >>> feed_forward(np.array([2.0, -3.0]), {"up": np.eye(2), "down": np.eye(2)}, activation="relu")
@@ -27,6 +27,10 @@ def feed_forward(x, params, *, activation: str = "gelu_tanh", record=None):
     """
     if activation not in _ACTIVATIONS:
         raise ValueError(f"unknown activation {activation!r}; activations are {', '.join(_ACTIVATIONS)}")
+    for name in ("up", "gate"):
+        if name in params and (not x.ndim or x.shape[-1] != params[name].shape[0]):
+            wanted = f"vectors of {params[name].shape[0]} components for its matrix {name!r}"
+            raise ShapeError(f"feed_forward() needs {wanted}, got shape {x.shape} (see chapter 12)")
     up = x @ params["up"]
     if "up_bias" in params:
         up = up + params["up_bias"]
