@@ -74,8 +74,8 @@ def products(tokens, count):
 def reading(tokens, count):
     """All weights, read as often as `count` tokens need them: every thread sums the squares of a share of its own."""
     _, params, _ = smollm2.load()
-    blocks = params["blocks"][0]["attention"]["query"].base  # one piece of memory with the matrices of all blocks
-    pieces = [piece for part in (blocks, params["embedding"].ravel()) for piece in np.split(part, _cuts(part.size))]
+    parts = [block["attention"]["query"].base for block in params["blocks"]]  # all matrices of a block
+    pieces = [piece for part in [*parts, params["embedding"].ravel()] for piece in np.array_split(part, _pieces(part))]
 
     def read(thread):
         for piece in pieces[thread::THREADS]:
@@ -89,8 +89,8 @@ def reading(tokens, count):
     return read_all
 
 
-def _cuts(size):
-    return np.arange(1 << 20, size, 1 << 20)  # pieces of 4 MB
+def _pieces(part):
+    return part.nbytes // 2**22 + 1  # of at most 4 MB
 
 
 def main():

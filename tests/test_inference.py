@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -399,6 +400,43 @@ def test_a_decoding_step_sees_no_padding_and_nothing_before_the_window(name):
             np.testing.assert_allclose(step(token), model(params, [[token]], cache=cache)[0, 0], rtol=0, atol=EXACT)
 
 
+@pytest.mark.parametrize("pairing", ["half", "adjacent"])
+def test_a_decoding_step_turns_queries_and_keys_at_every_position_as_the_model_does(pairing):
+    model = Transformer(llama_config(**SIZES | {"context": 40}, pairing=pairing))
+    params, tokens = model.init(np.random.default_rng(1)), np.random.default_rng(2).integers(11, size=40)
+    step = DecodingStep(model, params, KVCache(model.config))
+    logits = [step(int(token)) for token in tokens]
+    np.testing.assert_allclose(logits, model(params, [tokens])[0], rtol=0, atol=EXACT)
+
+
+def test_a_decoding_step_after_a_cropped_cache_goes_on_from_there():
+    model, params, _ = model_of("llama")
+    cache = KVCache(model.config)
+    step = DecodingStep(model, params, cache)
+    first = [step(token) for token in (1, 2, 3)]
+    cache.crop(1)
+    np.testing.assert_allclose([step(token) for token in (2, 3)], first[1:], rtol=0, atol=EXACT)
+
+
+def test_a_decoding_step_computes_in_the_wider_of_the_dtypes_of_model_and_cache():
+    model, params, _ = model_of("llama")
+    narrow = ml.tree_map(lambda leaf: leaf.astype(np.float32), params)
+    for weights, dtype in ((narrow, np.float64), (params, np.float32)):
+        logits = DecodingStep(model, weights, KVCache(model.config, dtype=dtype))(3)
+        assert logits.dtype == np.float64
+        np.testing.assert_allclose(logits, model(params, [[3]])[0, 0], rtol=0, atol=1e-4)
+
+
+def test_a_decoding_step_does_not_outgrow_dynamic_rotary_positions():
+    model, params, _ = model_of("llama")
+    model = Transformer(replace(model.config, rope_scaling="dynamic", rope_factor=2.0, context=3))
+    step = DecodingStep(model, params, KVCache(model.config, capacity=4))
+    for token in (1, 2, 3):
+        step(token)
+    with pytest.raises(ValueError, match="dynamic rotary positions"):
+        step(4)
+
+
 def test_huge_scores_and_gates_do_not_overflow_in_a_decoding_step():
     model, params, _ = model_of("llama")
     params = ml.tree_map(lambda leaf: leaf.astype(np.float32), params)
@@ -415,9 +453,10 @@ def test_matrices_laid_side_by_side_are_the_same_and_take_no_more_memory():
     before = ml.tree_map(np.copy, params)
     lay_side_by_side(params)
     ml.tree_map(np.testing.assert_array_equal, before, params)
-    matrices = [leaf for leaf in ml.tree_leaves(params["blocks"]) if leaf.ndim == 2]
-    (owner,) = {id(matrix.base): matrix.base for matrix in matrices}.values()
-    assert owner.nbytes == sum(matrix.nbytes for matrix in matrices)
+    for block in params["blocks"]:
+        matrices = [leaf for leaf in ml.tree_leaves(block) if leaf.ndim == 2]
+        (owner,) = {id(matrix.base): matrix.base for matrix in matrices}.values()
+        assert owner.nbytes == sum(matrix.nbytes for matrix in matrices)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -66,6 +66,8 @@ class DecodingStep:
         c, norm, heads, neurons, cache = self.config, self.norm, self.heads, self.neurons, self.cache
         if not 0 <= token < c.vocabulary:
             raise ValueError(f"the model knows tokens from 0 to {c.vocabulary - 1}, got {token}")
+        if c.outgrown_by(cache.length + 1):
+            raise ValueError(f"dynamic rotary positions turn all keys anew beyond {c.context} tokens: no cache then")
         x = self.params["embedding"][token].astype(self.dtype, copy=False)  # (D,)
         if c.positions == "learned":
             x = x + embedding(self.params["positions"], cache.counts[0])
@@ -202,7 +204,7 @@ class _Neurons:
 
 
 def lay_side_by_side(params: dict) -> None:
-    """Move the matrices of a model into one piece of memory, as a `DecodingStep` reads them: one after the other.
+    """Move the matrices of each block into one piece of memory, as a `DecodingStep` reads them: one after the other.
 
         [q k v] = h [W_q W_k W_v],      [g u] = h [W_gate W_up]
 
@@ -218,30 +220,27 @@ def lay_side_by_side(params: dict) -> None:
     >>> gate.base is up.base
     True
     """
-    groups = list(_read_together(params))
-    matrices = [part[name] for part, names in groups for name in names]
-    memory = np.empty(sum(matrix.size for matrix in matrices), np.result_type(*{matrix.dtype for matrix in matrices}))
-    del matrices  # so that each goes when its copy stands in its place
-    for part, names in groups:
-        rows, ends = len(part[names[0]]), np.cumsum([part[name].shape[1] for name in names])
-        place, memory = np.split(memory, [rows * ends[-1]])
-        by_rows = part[names[0]].flags.c_contiguous
-        whole = place.reshape(rows, -1) if by_rows else place.reshape(-1, rows).T  # (D, outputs), as they were
-        np.concatenate([part[name] for name in names], axis=1, out=whole)
-        part |= zip(names, np.split(whole, ends[:-1], axis=1), strict=True)
+    for block in params["blocks"]:
+        groups = list(_read_together(block))
+        matrices = [part[name] for part, names in groups for name in names]
+        memory = np.empty(sum(matrix.size for matrix in matrices), np.result_type(*matrices))
+        for part, names in groups:
+            rows, ends = len(part[names[0]]), np.cumsum([part[name].shape[1] for name in names])
+            place, memory = np.split(memory, [rows * ends[-1]])
+            by_rows = part[names[0]].flags.c_contiguous
+            whole = place.reshape(rows, -1) if by_rows else place.reshape(-1, rows).T  # (D, outputs), as they were
+            np.concatenate([part[name] for name in names], axis=1, out=whole)
+            part |= zip(names, np.split(whole, ends[:-1], axis=1), strict=True)
 
 
-def _read_together(params):
-    """(part of the parameters, names of matrices that multiply the same vector), in the order in which they do."""
+def _read_together(block):
+    """(attention or network, names of matrices that multiply the same vector), in the order in which they do."""
     groups = (("attention", "query", "key", "value"), ("attention", "output"),
               ("feed_forward", "gate", "up"), ("feed_forward", "down"))  # fmt: skip
-    for block in params["blocks"]:
-        for part, *names in groups:
-            names = [name for name in names if name in block[part]]
-            if names:
-                yield block[part], names
-    if "unembedding" in params:
-        yield params, ["unembedding"]
+    for part, *names in groups:
+        names = [name for name in names if name in block[part]]
+        if names:
+            yield block[part], names
 
 
 def _adjoining(matrices):
