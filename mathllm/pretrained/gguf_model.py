@@ -41,14 +41,13 @@ def load_gguf(file: GGUF | str | os.PathLike) -> GGUFModel:
     30
     """
     file = file if isinstance(file, GGUF) else GGUF(file)
-    tokenizer = gguf_tokenizer(file)
     with ThreadPoolExecutor(2) as pool:  # NumPy lets two threads dequantise at a time
         arrays = dict(zip(file, pool.map(file.__getitem__, file), strict=True))
     config, params = from_hf(*gguf_to_hf(file, arrays))
     del arrays  # so that each matrix goes when its copy stands beside its neighbours
     lay_side_by_side(params)
     _lock(params)
-    return GGUFModel(Transformer(config), params, tokenizer)
+    return GGUFModel(Transformer(config), params, gguf_tokenizer(file))
 
 
 def gguf_tokenizer(file: GGUF) -> Tokenizer:
