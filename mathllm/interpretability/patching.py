@@ -44,7 +44,7 @@ def patch_effects(model, params, clean, corrupted, names, metric, positions=None
     >>> {name: round(effect, 6) for name, effect in effects.items()}  # "1 stood before 2" is written at position 1
     {'blocks.0.attention.output': 1.0, 'blocks.1.attention.output': 0.0}
     """
-    clean, corrupted, record, best, worst = _two_runs(model, params, clean, corrupted, metric)
+    clean, corrupted, record, best, worst = _runs(model, params, clean, corrupted, metric)
 
     def patched(name):
         def patch(x):
@@ -76,12 +76,13 @@ def patch_map(model, params, clean, corrupted, names, metric) -> np.ndarray:
     array([[0., 1., 0., 0.],
            [0., 0., 0., 1.]])
     """
-    clean, corrupted, record, best, worst = _two_runs(model, params, clean, corrupted, metric)
+    clean, corrupted, record, best, worst = _runs(model, params, clean, corrupted, metric)
     if len(clean) != 1:
         raise ShapeError(f"patch_map() needs one prompt of each kind, got {len(clean)}")
     T = clean.shape[1]
     first = int(np.argmax(clean[0] != corrupted[0])) if model.config.causal else 0
     places, copies = np.arange(first, T), np.arange(T - first)
+    many = np.repeat(corrupted, len(copies), axis=0)
     effects = np.zeros((len(names), T))
     for row, name in enumerate(names):
 
@@ -91,8 +92,9 @@ def patch_map(model, params, clean, corrupted, names, metric) -> np.ndarray:
                 mixed[copies, places] = record[name][0, places]
             return mixed
 
-        logits = model(params, np.repeat(corrupted, len(copies), axis=0), replace={name: patch})
-        effects[row, places] = [(metric(logits[i : i + 1]) - worst) / (best - worst) for i in copies]
+        logits = model(params, many, replace={name: patch})
+        found = np.array([metric(logits[i : i + 1]) for i in copies])
+        effects[row, places] = (found - worst) / (best - worst)
     return effects
 
 
@@ -124,8 +126,8 @@ def without_heads(model, params, heads):
     return params | {"blocks": blocks}
 
 
-def _two_runs(model, params, clean, corrupted, metric):
-    """The record of the clean run, and the metric of both."""
+def _runs(model, params, clean, corrupted, metric):
+    """The prompts as arrays, the record of the clean run, and the metric of both."""
     clean, corrupted = np.asarray(clean), np.asarray(corrupted)
     if clean.shape != corrupted.shape:
         raise ShapeError(f"patching needs two prompts of one shape, got {clean.shape} and {corrupted.shape}")
