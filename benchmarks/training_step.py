@@ -3,12 +3,13 @@
     python benchmarks/training_step.py                          (where torch is installed: .venv-parity/bin/python)
     python benchmarks/training_step.py --size 128,4,64,32       (width, layers, tokens, batch; may be repeated)
 
-Ours is `train()` of chapter 13 with two workers, one BLAS thread each. The peer is the same model as PyTorch's users
-write it: eager, fused AdamW, scaled_dot_product_attention, two threads; and the same under torch.compile, where a C++
-compiler exists. "products" are the matrix products of the step by themselves, in two threads that do nothing else: no
-operand is in the cache, so that a step that keeps its own there can come close to it. Each side is a process of its
-own. They take turns, a few steps each, so that a busy machine slows all of them; the median of the turns counts. All
-begin with the same weights and learn the same batches: the losses after the last step are printed to show it.
+Ours is `train()` of chapter 13 with two worker processes, one BLAS thread each. The peer is the same model as
+PyTorch's users write it: eager, fused AdamW, scaled_dot_product_attention, two threads; and the same under
+torch.compile, where a C++ compiler exists. "products" are the matrix products of the step by themselves, in two threads
+that do nothing else: no operand is in the cache, so that a step that keeps its own there can come close to it. Each
+side is a process of its own. They take turns, a few steps each, so that a busy machine slows all of them; the median of
+the turns counts. All begin with the same weights and learn the same batches: the losses after the last step are printed
+to show it.
 """
 
 import argparse
@@ -92,7 +93,7 @@ def ours(size):
     while True:
         ended = []
         state, history = ml.train(
-            state, loss, lambda rng: our_batch(size, rng), state.step + wanted + 1, workers=WORKERS,
+            state, loss, lambda rng: our_batch(size, rng), state.step + wanted + 1, workers=WORKERS, processes=True,
             progress=lambda _, ended=ended: ended.append(time.perf_counter()), **RATE,
         )  # fmt: skip
         wanted = yield np.diff(ended).tolist(), history[-1].loss

@@ -1,5 +1,7 @@
 """Causal attention without the half of the table that nobody may see, and with fewer passes over the other half."""
 
+import functools
+
 import numpy as np
 
 from ..autodiff.memory import _empty
@@ -14,7 +16,8 @@ def _causal_sums(query, key, value, sums, total):
         dS = E ∘ (dsums Vᵀ + dtotal),   dQ = dS K,   dK = dSᵀ Q,   dV = Eᵀ dsums
 
     So the division comes after the average, where there is a vector for each query and no longer a row of the table.
-    The largest score of a row is taken off before only where some score is large: it would change both sums alike.
+    The largest score of a row is taken off before only where a total shows that one was large: it would change both
+    sums alike.
 
     query, sums: (..., G, R, T, K), R query heads for each key head   key, value: (..., G, 1, T, K)
     total: (..., G, R, T, 1)   Writes into sums and total; pullback(dquery, dkey, dvalue, dsums, dtotal) into the first
@@ -23,10 +26,8 @@ def _causal_sums(query, key, value, sums, total):
     blocks = []
     for rows, seen in _row_blocks(query.shape[-2]):
         weights = _empty((*query.shape[:-2], rows.stop - rows.start, seen.stop), query.dtype)
-        np.matmul(query[..., rows, :], key[..., seen, :].swapaxes(-1, -2), out=weights)
-        _exponentials(weights, rows)
+        total[..., rows, :] = _exponentials(query[..., rows, :], key[..., seen, :], weights)
         np.matmul(weights, value[..., seen, :], out=sums[..., rows, :])
-        total[..., rows, :] = _row_sums(weights)
         blocks.append((rows, seen, weights))
 
     def pullback(dquery, dkey, dvalue, dsums, dtotal):
@@ -50,15 +51,25 @@ def _row_blocks(length):
         yield slice(start, stop), slice(0, stop)
 
 
-def _exponentials(scores, rows):
-    """The exponentials of a block of scores in their place, 0 for keys behind the query."""
-    small = scores.max() <= 40 and scores.min() >= -40  # then neither e^40 nor its inverse is far from 1 in any dtype
-    size = rows.stop - rows.start
-    later = np.triu(np.full((size, size), -np.inf, scores.dtype), 1)
-    scores[..., rows] += later
-    if not small:
-        scores -= scores.max(axis=-1, keepdims=True)
-    np.exp(scores, out=scores)
+def _exponentials(query, key, weights):
+    """Writes exp(Q Kᵀ), 0 for keys behind the query, into `weights` and returns the sums of its rows."""
+    largest = 0
+    while True:
+        np.matmul(query, key.swapaxes(-1, -2), out=weights)
+        weights[..., -len(_later(query.shape[-2], query.dtype)) :] += _later(query.shape[-2], query.dtype)
+        if largest is None:
+            weights -= weights.max(axis=-1, keepdims=True)
+        with np.errstate(over="ignore"):
+            total = _row_sums(np.exp(weights, out=weights))
+        if largest is None or (total.min() > 1e-15 and total.max() < 1e15):
+            return total
+        largest = None
+
+
+@functools.lru_cache(maxsize=4)
+def _later(size, dtype):
+    """−∞ for the keys that come after a query of their block, else 0."""
+    return np.triu(np.full((size, size), -np.inf, dtype), 1)
 
 
 def _row_sums(weights):

@@ -64,7 +64,8 @@ def _option(*names, **settings):
 @_option("--weight-decay", type=click.FloatRange(0), default=0.1, help="Of AdamW.")
 @_option("--max-norm", type=click.FloatRange(0, min_open=True), default=1.0, help="Longest gradient.")
 @_option("--seed", type=click.IntRange(0), default=0, help="Of the first weights and the batches.")
-@_option("--workers", type=_COUNT, default=1, help="Threads that share a batch, with one BLAS thread each.")
+@_option("--workers", type=_COUNT, default=1, help="How many share a batch, with one BLAS thread each.")
+@click.option("--processes", is_flag=True, help="Workers are processes, not threads: faster, but not on Windows.")
 @_option("--validate-every", type=_COUNT, default=100, help="Steps between two looks at the held-out text.")
 @_option("--save-every", type=_COUNT, default=100, help="Steps between two checkpoints.")
 def _train(texts, output, resume, **settings):
@@ -128,6 +129,7 @@ def _run(settings, config, streams, output):
             return train(
                 state, loss, lambda rng: random_batch(tokens, size, length, rng), steps, learning_rate=rate,
                 max_norm=settings["max_norm"], weight_decay=settings["weight_decay"], workers=settings["workers"],
+                processes=settings["processes"],
                 validation=validation_batches(held_out, size, length), validate_every=settings["validate_every"],
                 checkpoint=checkpoint, save_every=settings["save_every"], progress=progress,
             )  # fmt: skip

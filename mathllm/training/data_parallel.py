@@ -1,7 +1,8 @@
 """How do two cores share one training step? Each takes some rows of the batch; the gradients are averaged.
 
 The threads of one process see the same parameters, so nothing is copied, and NumPy lets go of Python's lock while it
-computes. Each worker's matrix products use one thread: two workers with two threads each would wait for one another.
+computes; processes have no lock in common (see processes.py). Each worker's matrix products use one thread: two workers
+with two threads each would wait for one another.
 """
 
 import contextvars
@@ -17,6 +18,7 @@ from ..autodiff.memory import _Memory, _reused_memory
 from ..errors import ShapeError
 from ..gradient_descent import tree_leaves
 from .batching import IGNORED
+from .processes import _forked
 
 _PATIENCE = 1e-4  # seconds after which a worker asks another for Python's lock; the operations between are as short
 
@@ -38,19 +40,27 @@ def target_count(batch) -> int:
 
 
 @contextmanager
-def parallel_value_and_grad(loss: Callable, workers: int = 1, count: Callable = target_count) -> Iterator[Callable]:
-    """A function (params, batch) -> loss, gradient that divides the batch among threads, while the `with` lasts.
+def parallel_value_and_grad(
+    loss: Callable, workers: int = 1, count: Callable = target_count, processes: bool = False
+) -> Iterator[Callable]:
+    """A function (params, batch) -> loss, gradient that divides the batch among workers, while the `with` lasts.
 
         L = Σ_w (n_w/n) L_w,      ∇L = Σ_w (n_w/n) ∇L_w,      n = Σ_w n_w           (13.29)
 
-    loss: loss(params, batch) -> mean over what counts   workers: threads   count: count(share) -> n_w, what counts in a
-    share of the batch   ->   a function of params and a batch whose arrays are divided along their first axis
+    loss: loss(params, batch) -> mean over what counts   workers: how many   count: count(share) -> n_w, what counts in
+    a share of the batch   processes: whether the workers are processes, not threads   ->   a function of params and a
+    batch whose arrays are divided along their first axis
+
+    Threads see the same memory, and so the same parameters; but Python lets only one of them at a time say what NumPy
+    should do next, for which small models wait as long as for the numbers. Processes do not wait. They are forked from
+    this one at the first gradient, with the loss as it is then, and share the memory of the parameters.
 
     The shares need not be equal: the weights n_w make up for it, and for padding that does not count. The result is
     that of one worker up to the order of additions; with the same number of workers it is the same to the last bit.
     The library of matrix products is held to one thread by threadpoolctl, where that is installed (extra "train");
     without it set OPENBLAS_NUM_THREADS=1 before the start. Afterwards it has its threads back.
-    Raises: ValueError for fewer than one worker; ShapeError for arrays with different numbers of rows.
+    Raises: ValueError for fewer than one worker, or for processes where the system cannot fork; ShapeError for arrays
+    with different numbers of rows; RuntimeError if a worker process is killed.
     Source: 004, table of parallelism; 001, §9.4.
 
     >>> x = np.array([1.0, 2.0, 6.0])
@@ -59,24 +69,20 @@ def parallel_value_and_grad(loss: Callable, workers: int = 1, count: Callable = 
     >>> round(float(value), 6), slope.round(6)  # (1 + 4 + 36)/3, and twice as much
     (13.666667, array([27.333333]))
     """
-    with _crew(workers) as share_out:
-        yield _divided_gradient(loss, workers, count, share_out)
+    with _crew(loss, workers, processes) as gradients:
+        yield _divided_gradient(gradients, workers, count)
 
 
-def _divided_gradient(loss, workers, count, share_out):
-    """The function that `parallel_value_and_grad` lends; `share_out` calls a function for many things at once."""
+def _divided_gradient(gradients, workers, count):
+    """The function that `parallel_value_and_grad` lends; `gradients` is that of a crew."""
 
     def gradient(params, batch):
-        shares = [(batch, 1)]
-        if workers > 1:
-            shares = [(share, n) for share in _divided(batch, workers) if (n := count(share))]
+        shares = [(share, n) for share in _divided(batch, workers) if (n := count(share))] if workers > 1 else []
         if len(shares) < 2:
-            return next(iter(share_out(lambda _: value_and_grad(loss)(params, batch), [None])))
+            return gradients(params, [(batch, 1)])[0]
         total = sum(n for _, n in shares)
-        weighted = value_and_grad(lambda params, share, weight: loss(params, share) * weight)
-        results = share_out(lambda share: weighted(params, share[0], share[1] / total), shares)
-        losses, gradients = zip(*results, strict=True)
-        return sum(losses), _sum_of_trees(gradients)
+        losses, parts = zip(*gradients(params, [(share, n / total) for share, n in shares]), strict=True)
+        return sum(losses), _sum_of_trees(parts)
 
     return gradient
 
@@ -90,41 +96,51 @@ def _sum_of_trees(trees):
 
 
 @contextmanager
-def _crew(workers):
-    """Threads that wait for work, and memory for each: lends share_out(function, things) -> the results, in order.
+def _crew(loss, workers, processes=False, shared=None):
+    """Workers, and memory for each: lends gradients(params, shares) -> [(loss, gradient), …], one for each share.
 
-    The things are dealt out in turn. With one worker it is the calling thread that works.
+    shares: at most as many as workers, of batch and weight   shared: see _forked(). With one worker it is the caller
+    who works.
     """
     if workers < 1:
         raise ValueError(f"parallel_value_and_grad() needs at least one worker, got {workers}")
-    memory = [_Memory() for _ in range(workers)]
-
-    def work(function, things, number):
-        with _reused_memory(memory[number]):
-            return [function(thing) for thing in things]
-
-    if workers == 1:
-        yield lambda function, things: work(function, things, 0)
-        return
-    from concurrent.futures import ThreadPoolExecutor  # here and not above: `import mathllm` stays quick
-
+    work = [_worker(loss) for _ in range(workers)]
     with ExitStack() as stack:
+        if workers == 1:
+            yield lambda params, shares: [work[0](params, *share) for share in shares]
+            return
         stack.enter_context(_one_blas_thread())
+        if processes:
+            forked = stack.enter_context(_forked(work[1:], shared))
+            yield lambda params, shares: forked(work[0], params, shares)
+            return
+        from concurrent.futures import ThreadPoolExecutor  # here and not above: `import mathllm` stays quick
+
         stack.callback(sys.setswitchinterval, sys.getswitchinterval())
         sys.setswitchinterval(_PATIENCE)
         pool = stack.enter_context(ThreadPoolExecutor(workers, thread_name_prefix="worker"))
 
-        def share_out(function, things):
-            hands = [things[number::workers] for number in range(min(workers, len(things)))]
+        def gradients(params, shares):
             # In a copy of the caller's context: np.errstate holds for the workers, too.
             tasks = [
-                pool.submit(contextvars.copy_context().run, work, function, hand, number)
-                for number, hand in enumerate(hands)
+                pool.submit(contextvars.copy_context().run, one, params, *share)
+                for one, share in zip(work, shares, strict=False)
             ]
-            results = [task.result() for task in tasks]
-            return [results[n % len(hands)][n // len(hands)] for n in range(len(things))]
+            return [task.result() for task in tasks]
 
-        yield share_out
+        yield gradients
+
+
+def _worker(loss):
+    """A function (params, share, weight) -> weight · loss, its gradient; its arrays lie in memory of its own."""
+    memory = _Memory()
+    weighted = value_and_grad(lambda params, share, weight: loss(params, share) * weight)
+
+    def work(params, share, weight):
+        with _reused_memory(memory):
+            return weighted(params, share, weight)
+
+    return work
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from ..gradient_descent import adamw_init, adamw_step, clip_gradient, tree_leave
 from ..gradient_descent.in_place import _adamw_in_place, _own_copy
 from .checkpoints import save_checkpoint
 from .data_parallel import _crew, _divided_gradient, target_count
+from .processes import _shared_like
 
 
 class TrainingState(NamedTuple):
@@ -98,6 +99,7 @@ def train(
     save_every: int = 100,
     progress: Callable | None = None,
     workers: int = 1,
+    processes: bool = False,
     count: Callable = target_count,
     **options,
 ) -> tuple[TrainingState, list[TrainingProgress]]:
@@ -110,7 +112,8 @@ def train(
     learning_rate: a number, or a function of the step 1, 2, …   step: of the optimiser that made state.optimizer
     max_norm: longest gradient   validation: batches for mean_loss(), every `validate_every` steps and at the end
     checkpoint: path of a file, written at the start, every `save_every` steps, and at the end   progress: called with a
-    TrainingProgress after each step: see progress_bar(), or `print`   workers, count: see parallel_value_and_grad()
+    TrainingProgress after each step: see progress_bar(), or `print`
+    workers, processes, count: see parallel_value_and_grad()
     options: for `step`, such as weight_decay   ->   the new state, a TrainingProgress for each step
 
     Nothing is changed in place and nothing is printed. To go on after an interruption, call it again with the state
@@ -138,9 +141,9 @@ def train(
     history, length, validation_loss = [], None, None
     clock, guard = _Clock(state.step, steps), _Guard(state.step, steps, checkpoint)
 
-    with _crew(workers) as share_out:
-        value_and_gradient = _divided_gradient(loss, workers, count, share_out)
-        state, step = _with_memory_of_its_own(state, step)
+    state, step, overwritten = _with_memory_of_its_own(state, step, _shared_like if processes else _own_copy)
+    with _crew(loss, workers, processes, overwritten) as gradients:
+        value_and_gradient = _divided_gradient(gradients, workers, count)
         for number in range(state.step + 1, steps + 1):
             guard.step, batch = number, batches(rng)
             value, gradient = guard.computed(value_and_gradient, state.params, batch)
@@ -168,18 +171,18 @@ def train(
     return state, history
 
 
-def _with_memory_of_its_own(state, step):
-    """The same state in arrays that AdamW may overwrite, and AdamW so; any other optimiser as it is."""
+def _with_memory_of_its_own(state, step, copy):
+    """The same state in arrays that AdamW may overwrite, AdamW so, and its parameters; any other optimiser as it is."""
     arrays = tree_leaves([state.params, state.optimizer.get("mean"), state.optimizer.get("square")])
     alike = len({getattr(array, "dtype", None) for array in arrays}) == 1
     if step is not adamw_step or not alike or not all(isinstance(array, np.ndarray) for array in arrays):
-        return state, step
-    params, optimizer = _own_copy(state.params), _own_copy(state.optimizer)
+        return state, step, None
+    params, optimizer = copy(state.params), _own_copy(state.optimizer)
 
     def overwrite(params, gradient, optimizer, **options):
         return params, _adamw_in_place(params, gradient, optimizer, **options)
 
-    return state._replace(params=params, optimizer=optimizer), overwrite
+    return state._replace(params=params, optimizer=optimizer), overwrite, params
 
 
 class _Clock:

@@ -17,6 +17,7 @@ from ..autodiff.memory import _empty
 from ..cross_entropy import cross_entropy
 from ..cross_entropy.loss import _require_labels
 from ..vectors import embedding
+from .products import _product, _transposed_product
 
 _IGNORED = -100  # a target that counts for nothing
 
@@ -40,7 +41,7 @@ def _attention_sublayer(x, gain, query, key, value, output, *, heads, angles, pa
     turn = _turns(angles, scale, heads, G, dtype)  # (T, (H + G) K/2) complex
 
     ends = [heads * K, (heads + G) * K]  # of the queries and of the keys among the columns
-    one_per_head = np.kron(np.eye(heads), np.ones(K)).astype(dtype)  # (H, H·K): sums over a head's components
+    one_per_head = _one_per_head(heads, K, dtype)
     by_head, total_by_head = (functools.partial(_by_head, kv_heads=G, width=width) for width in (K, 1))
 
     unit, inverse = _normalise(x, epsilon)
@@ -149,19 +150,6 @@ def _parts(length, numbers):
     return (slice(start, start + size) for start in range(0, length, size))
 
 
-def _product(x, weights):
-    """x @ weights, all rows of all sequences in one product."""
-    y = _empty((*x.shape[:-1], weights.shape[1]), x.dtype)
-    np.matmul(x.reshape(-1, x.shape[-1]), weights, out=y.reshape(-1, y.shape[-1]))
-    return y
-
-
-def _transposed_product(x, dy):
-    """xᵀ dy: the gradient of the weights in y = x @ weights."""
-    rows, columns = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])
-    return np.matmul(rows.T, columns, out=_empty((rows.shape[1], columns.shape[1]), x.dtype))
-
-
 def _normalise(x, epsilon):
     """x / rms(x) and 1 / rms(x)                                                    (12.3)"""
     mean_square = np.vecdot(x, x)[..., None] / x.dtype.type(x.shape[-1])
@@ -232,6 +220,12 @@ def _pairs_side_by_side(width, pairing):
 
 def _columns(order, heads):
     return (np.arange(heads)[:, None] * len(order) + order).reshape(-1)
+
+
+@functools.cache
+def _one_per_head(heads, width, dtype):
+    """(H, H·K): a product with it repeats a head's number for each of its components, with its transpose sums these."""
+    return np.kron(np.eye(heads), np.ones(width)).astype(dtype)
 
 
 def _turns(angles, scale, heads, kv_heads, dtype):
