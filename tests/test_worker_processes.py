@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mathllm as ml
+from mathllm.training import loop
 
 pytestmark = pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="the system cannot fork")
 
@@ -69,6 +70,19 @@ def test_a_run_is_the_same_with_processes_and_leaves_its_first_state_alone(langu
         assert [h.loss for h in history] == [h.loss for h in runs[0][1]]
         assert equal(state.params, runs[0][0].params)
     assert equal(params, before)
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_several_threads_take_the_step_that_one_takes(language_model, monkeypatch, processes):
+    params, loss, stream = language_model
+    start = ml.training_state(params, np.random.default_rng(3))
+    states = []
+    for large in (1, 10**9):  # from how many parameters on the sum and the step are divided
+        monkeypatch.setattr(loop, "_LARGE", large)
+        state, _ = ml.train(start, loss, lambda rng: ml.random_batch(stream, 6, 8, rng), 5, learning_rate=1e-2,
+                            max_norm=1.0, workers=3, processes=processes)  # fmt: skip
+        states.append((state.params, state.optimizer["mean"], state.optimizer["square"]))
+    assert equal(*states)
 
 
 def test_parameters_of_other_shapes_get_processes_of_their_own():

@@ -17,18 +17,21 @@ def _own_copy(tree):
 
 def _adamw_in_place(
     params, gradient, state, *,
-    learning_rate=1e-3, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.01,
+    learning_rate=1e-3, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.01, spread=map,
 ):  # fmt: skip
     """`adamw_step` to the last bit, but params and the means in `state` are overwritten; the new state is returned.
 
     params, gradient, state["mean"], state["square"]: nested arrays of one structure, finite, of `_own_copy`
+    spread: as `map`, may let several threads work
     """
     name, step = "adamw_step", state["step"] + 1
     rate = _rate(name, "learning_rate", learning_rate)
     beta1, beta2 = _share(name, "beta1", beta1), _share(name, "beta2", beta2)
     enlarge_mean, enlarge_root = bias_correction(beta1, step), math.sqrt(bias_correction(beta2, step))
     decay = _per_parameter(name, params, weight_decay)
-    for p, g, m, v, strength in _parts(params, gradient, state["mean"], state["square"], decay):
+
+    def update(part):
+        p, g, m, v, strength = part
         scaled = (1 - beta1) * g  # m = β₁m + (1−β₁)g
         m *= beta1
         m += scaled
@@ -44,6 +47,8 @@ def _adamw_in_place(
         scaled *= rate
         p *= 1 - rate * strength
         p -= scaled
+
+    list(spread(update, _parts(params, gradient, state["mean"], state["square"], decay)))
     return state | {"step": step}
 
 

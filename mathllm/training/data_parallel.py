@@ -73,8 +73,8 @@ def parallel_value_and_grad(
         yield _divided_gradient(gradients, workers, count)
 
 
-def _divided_gradient(gradients, workers, count):
-    """The function that `parallel_value_and_grad` lends; `gradients` is that of a crew."""
+def _divided_gradient(gradients, workers, count, spread=map):
+    """The function that `parallel_value_and_grad` lends; `gradients` is that of a crew, `spread` that of _hands()."""
 
     def gradient(params, batch):
         shares = [(share, n) for share in _divided(batch, workers) if (n := count(share))] if workers > 1 else []
@@ -82,17 +82,45 @@ def _divided_gradient(gradients, workers, count):
             return gradients(params, [(batch, 1)])[0]
         total = sum(n for _, n in shares)
         losses, parts = zip(*gradients(params, [(share, n / total) for share, n in shares]), strict=True)
-        return sum(losses), _sum_of_trees(parts)
+        return sum(losses), _sum_of_trees(parts, spread)
 
     return gradient
 
 
-def _sum_of_trees(trees):
+def _sum_of_trees(trees, spread):
     """The sum, leaf by leaf, of nested arrays that nobody else holds: it is added up in the first of them."""
-    for first, *others in zip(*map(tree_leaves, trees), strict=True):
+
+    def add_up(leaves):
+        first, *others = leaves
         for other in others:
             first[...] += other
+
+    list(spread(add_up, list(zip(*map(tree_leaves, trees), strict=True))))
     return trees[0]
+
+
+@contextmanager
+def _hands(workers):
+    """Lends spread(function, things): as `map`, the things dealt out among this thread and others.
+
+    For what needs no gradient: while it lasts the workers are idle.
+    """
+    if workers == 1:
+        yield map
+        return
+    from concurrent.futures import ThreadPoolExecutor  # here and not above: `import mathllm` stays quick
+
+    with ThreadPoolExecutor(workers - 1, thread_name_prefix="hand") as pool:
+
+        def spread(function, things):
+            others = [
+                pool.submit(contextvars.copy_context().run, list, map(function, things[number::workers]))
+                for number in range(1, workers)
+            ]
+            dealt = [list(map(function, things[::workers])), *(other.result() for other in others)]
+            return [dealt[number % workers][number // workers] for number in range(len(things))]
+
+        yield spread
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +23,10 @@ from ..errors import ShapeError
 from ..gradient_descent import adamw_init, adamw_step, clip_gradient, tree_leaves
 from ..gradient_descent.in_place import _adamw_in_place, _own_copy
 from .checkpoints import save_checkpoint
-from .data_parallel import _crew, _divided_gradient, target_count
+from .data_parallel import _crew, _divided_gradient, _hands, target_count
 from .processes import _shared_like
+
+_LARGE = 1 << 18  # parameters from which on it pays that several threads sum gradients and take the step
 
 
 class TrainingState(NamedTuple):
@@ -141,9 +143,13 @@ def train(
     history, length, validation_loss = [], None, None
     clock, guard = _Clock(state.step, steps), _Guard(state.step, steps, checkpoint)
 
-    state, step, overwritten = _with_memory_of_its_own(state, step, _shared_like if processes else _own_copy)
-    with _crew(loss, workers, processes, overwritten) as gradients:
-        value_and_gradient = _divided_gradient(gradients, workers, count)
+    with ExitStack() as stack:
+        large = sum(np.size(leaf) for leaf in tree_leaves(state.params)) >= _LARGE
+        spread = stack.enter_context(_hands(workers if large else 1))
+        copy = _shared_like if processes else _own_copy
+        state, step, overwritten = _with_memory_of_its_own(state, step, copy, spread)
+        gradients = stack.enter_context(_crew(loss, workers, processes, overwritten))
+        value_and_gradient = _divided_gradient(gradients, workers, count, spread)
         for number in range(state.step + 1, steps + 1):
             guard.step, batch = number, batches(rng)
             value, gradient = guard.computed(value_and_gradient, state.params, batch)
@@ -171,7 +177,7 @@ def train(
     return state, history
 
 
-def _with_memory_of_its_own(state, step, copy):
+def _with_memory_of_its_own(state, step, copy, spread):
     """The same state in arrays that AdamW may overwrite, AdamW so, and its parameters; any other optimiser as it is."""
     arrays = tree_leaves([state.params, state.optimizer.get("mean"), state.optimizer.get("square")])
     alike = len({getattr(array, "dtype", None) for array in arrays}) == 1
@@ -180,7 +186,7 @@ def _with_memory_of_its_own(state, step, copy):
     params, optimizer = copy(state.params), _own_copy(state.optimizer)
 
     def overwrite(params, gradient, optimizer, **options):
-        return params, _adamw_in_place(params, gradient, optimizer, **options)
+        return params, _adamw_in_place(params, gradient, optimizer, spread=spread, **options)
 
     return state._replace(params=params, optimizer=optimizer), overwrite, params
 
@@ -288,7 +294,8 @@ def progress_bar(file=None) -> Iterator[Callable]:
 
 
 def _finite(tree):
-    return all(np.isfinite(leaf).all() for leaf in tree_leaves(tree))
+    """Whether all numbers are finite; where the sum of their squares is, there is no need to look at each."""
+    return all(math.isfinite(np.vdot(leaf, leaf)) or np.isfinite(leaf).all() for leaf in tree_leaves(tree))
 
 
 def _generator(state):

@@ -21,7 +21,7 @@ from .products import _product, _transposed_product
 
 _IGNORED = -100  # a target that counts for nothing
 
-_CACHE = 1 << 19  # numbers that are worked on at a time: fewer fit the cache better, but cost two threads more turns
+_CACHE = 1 << 18  # numbers that are worked on at a time: fewer fit the cache better, but cost more turns
 
 
 @primitive
@@ -35,10 +35,10 @@ def _attention_sublayer(x, gain, query, key, value, output, *, heads, angles, pa
     """
     (B, T, _), K = x.shape, query.shape[1] // heads
     G, dtype = key.shape[1] // K, x.dtype
-    order = _pairs_side_by_side(K, pairing)
-    joined = np.concatenate([query[:, _columns(order, heads)], key[:, _columns(order, G)], value], axis=1)
+    (to_pairs, back), (to_key_pairs, key_back) = (_pairs_side_by_side(n, K, pairing) for n in (heads, G))
+    joined = np.concatenate([query[:, to_pairs], key[:, to_key_pairs], value], axis=1)
     weights = gain[:, None] * joined  # (D, (H + 2G) K)
-    turn = _turns(angles, scale, heads, G, dtype)  # (T, (H + G) K/2) complex
+    turn = _turns(np.asarray(angles, np.float64).tobytes(), K, scale, heads, G, dtype)  # (T, (H + G) K/2) complex
 
     ends = [heads * K, (heads + G) * K]  # of the queries and of the keys among the columns
     one_per_head = _one_per_head(heads, K, dtype)
@@ -68,9 +68,7 @@ def _attention_sublayer(x, gain, query, key, value, output, *, heads, angles, pa
         dx += dy
         dgain, djoined = _through_gain(gain, joined, _transposed_product(unit, dprojected))
         dquery, dkey, dvalue = np.split(djoined, ends, axis=1)
-        back = np.argsort(order)
-        dquery, dkey = dquery[:, _columns(back, heads)], dkey[:, _columns(back, G)]
-        return dx, dgain, dquery, dkey, dvalue, _transposed_product(mixed, dy)
+        return dx, dgain, dquery[:, back], dkey[:, key_back], dvalue, _transposed_product(mixed, dy)
 
     return y, pullback
 
@@ -212,14 +210,14 @@ def _become_gradient(logits, targets):
     return rows.dtype.type(loss)
 
 
-def _pairs_side_by_side(width, pairing):
-    """The order of a head's components in which those that turn together are neighbours."""
-    order = np.arange(width)
-    return order.reshape(2, -1).T.reshape(-1) if pairing == "half" else order
-
-
-def _columns(order, heads):
-    return (np.arange(heads)[:, None] * len(order) + order).reshape(-1)
+@functools.cache
+def _pairs_side_by_side(heads, width, pairing):
+    """The order of columns in which the components of a head that turn together are neighbours, and the way back."""
+    columns = np.arange(heads * width).reshape(heads, width)
+    if pairing == "half":
+        columns = columns.reshape(heads, 2, -1).swapaxes(1, 2)
+    order = columns.reshape(-1)
+    return order, np.argsort(order)
 
 
 @functools.cache
@@ -228,9 +226,13 @@ def _one_per_head(heads, width, dtype):
     return np.kron(np.eye(heads), np.ones(width)).astype(dtype)
 
 
-def _turns(angles, scale, heads, kv_heads, dtype):
-    """Rotation by an angle is multiplication by e^(iθ); the scale of the scores goes with that of the queries."""
-    turn = np.exp(1j * np.asarray(angles))  # (T, K/2)
+@functools.lru_cache(maxsize=4)
+def _turns(angles, width, scale, heads, kv_heads, dtype):
+    """Rotation by an angle is multiplication by e^(iθ); the scale of the scores goes with that of the queries.
+
+    angles: the bytes of (T, K/2) float64, the same for every block   width: K
+    """
+    turn = np.exp(1j * np.frombuffer(angles).reshape(-1, width // 2))  # (T, K/2)
     turns = np.concatenate([scale * turn] * heads + [turn] * kv_heads, axis=1)  # (T, (H + G) K/2)
     return turns.astype(np.result_type(dtype, np.complex64))
 

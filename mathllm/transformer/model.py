@@ -264,12 +264,14 @@ class Transformer:
     def _blocks(self, blocks, x, attention_mask, causal, keep, memory=None, memory_mask=None, cache=None):
         c, length = self.config, x.shape[1]
         past, keys = 0, length
+        alone = attention_mask is None and memory is None and cache is None and not keep.asked
+        fusible = causal and alone and all(self._has_fused_form(x, block) for block in blocks)
         if cache is not None:
             past = cache.length
             mask = cache.advance(length, attention_mask)  # (B, 1, T, S) or (T, S): S keys, the last T of them new
             keys = cache.visible
         else:
-            mask = causal_mask(length) if causal else None
+            mask = causal_mask(length) if causal and not fusible else None
             if attention_mask is not None:
                 seen = padding_mask(attention_mask)
                 mask = seen if mask is None else mask & seen
@@ -281,9 +283,8 @@ class Transformer:
         if c.positions == "alibi":
             options |= {"bias": alibi_bias(c.heads, length, keys)}
         cross = {"heads": c.heads, "kv_heads": c.kv_heads, "mask": memory_mask, "context": memory}
-        fusible = causal and attention_mask is None and memory is None and cache is None and not keep.asked
         for number, block in enumerate(blocks):
-            if fusible and self._has_fused_form(x, block):
+            if fusible:
                 x = self._fused_block(x, block, options)
                 continue
             if cache is not None:
