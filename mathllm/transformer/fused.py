@@ -35,12 +35,10 @@ def _attention_sublayer(x, gain, query, key, value, output, *, heads, angles, pa
     """
     (B, T, _), K = x.shape, query.shape[1] // heads
     G, dtype = key.shape[1] // K, x.dtype
-    (to_pairs, back), (to_key_pairs, key_back) = (_pairs_side_by_side(n, K, pairing) for n in (heads, G))
-    joined = np.concatenate([query[:, to_pairs], key[:, to_key_pairs], value], axis=1)
-    weights = gain[:, None] * joined  # (D, (H + 2G) K)
-    turn = _turns(np.asarray(angles, np.float64).tobytes(), K, scale, heads, G, dtype)  # (T, (H + G) K/2) complex
-
     ends = [heads * K, (heads + G) * K]  # of the queries and of the keys among the columns
+    joined = _side_by_side(query, key, value, K, pairing)
+    weights = _times_gain(gain, joined)  # (D, (H + 2G) K)
+    turn = _turns(np.asarray(angles, np.float64).tobytes(), K, scale, heads, G, dtype)  # (T, (H + G) K/2) complex
     one_per_head = _one_per_head(heads, K, dtype)
     by_head, total_by_head = (functools.partial(_by_head, kv_heads=G, width=width) for width in (K, 1))
 
@@ -68,7 +66,8 @@ def _attention_sublayer(x, gain, query, key, value, output, *, heads, angles, pa
         dx += dy
         dgain, djoined = _through_gain(gain, joined, _transposed_product(unit, dprojected))
         dquery, dkey, dvalue = np.split(djoined, ends, axis=1)
-        return dx, dgain, dquery[:, back], dkey[:, key_back], dvalue, _transposed_product(mixed, dy)
+        dquery, dkey = (_reordered(part, K, "adjacent", pairing) for part in (dquery, dkey))
+        return dx, dgain, dquery, dkey, dvalue, _transposed_product(mixed, dy)
 
     return y, pullback
 
@@ -81,7 +80,7 @@ def _feed_forward_sublayer(x, gain, gate, up, down, *, epsilon):
 
     x: (B, T, D)   gain: (D,)   gate, up: (D, F)   down: (F, D)   ->   (B, T, D)
     """
-    weights = gain[:, None] * gate, gain[:, None] * up
+    weights = _times_gain(gain, gate), _times_gain(gain, up)
     unit, inverse = _normalise(x, epsilon)
     slope_of_up, slope_of_gate = (_product(unit, w) for w in weights)  # (B, T, F)
     hidden = _swiglu(slope_of_up, slope_of_gate)
@@ -163,6 +162,11 @@ def _normalise_pullback(dunit, unit, inverse):
     return dunit
 
 
+def _times_gain(gain, weights):
+    """gain[:, None] * weights: the gain of a norm can as well be that of the matrix that comes next."""
+    return np.multiply(gain[:, None], weights, out=_empty(weights.shape, weights.dtype))
+
+
 def _through_gain(gain, weights, dproduct):
     """The gradients of gain and weights from that of their product, gain[:, None] * weights."""
     dgain = np.vecdot(dproduct, weights)
@@ -210,14 +214,25 @@ def _become_gradient(logits, targets):
     return rows.dtype.type(loss)
 
 
-@functools.cache
-def _pairs_side_by_side(heads, width, pairing):
-    """The order of columns in which the components of a head that turn together are neighbours, and the way back."""
-    columns = np.arange(heads * width).reshape(heads, width)
+def _side_by_side(query, key, value, width, pairing):
+    """The three matrices as one, in which components of a query or key that turn together are neighbours."""
+    parts = *(_reordered(part, width, pairing, "adjacent") for part in (query, key)), value
+    joined = _empty((len(query), sum(part.shape[1] for part in parts)), query.dtype)
+    return np.concatenate(parts, axis=1, out=joined)
+
+
+def _reordered(matrix, width, pairing, other):
+    """The same columns, where heads with one pairing of their components get another.   matrix: (D, H·K)   width: K"""
+    copy = _empty(matrix.shape, matrix.dtype)
+    _pairs(copy, width, other)[...] = _pairs(matrix, width, pairing)
+    return copy
+
+
+def _pairs(matrix, width, pairing):
+    """A view of what turns together: (D, H·K) -> (D, H, K/2, 2)"""
     if pairing == "half":
-        columns = columns.reshape(heads, 2, -1).swapaxes(1, 2)
-    order = columns.reshape(-1)
-    return order, np.argsort(order)
+        return matrix.reshape(len(matrix), -1, 2, width // 2).swapaxes(2, 3)
+    return matrix.reshape(len(matrix), -1, width // 2, 2)
 
 
 @functools.cache

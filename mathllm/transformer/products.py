@@ -16,6 +16,8 @@ def _product(x, weights):
     y = _empty((*x.shape[:-1], weights.shape[1]), x.dtype)
     a, out = x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1])
     (m, k), n = a.shape, weights.shape[1]
+    if 2 * weights.size <= _CACHE:  # worth a copy, if it is a transpose
+        weights = np.ascontiguousarray(weights)
     rows, columns = _block(m, k, n) if weights.flags.c_contiguous else (m, n)
     blocks = out.reshape(m // rows, rows, n // columns, columns).swapaxes(1, 2)
     np.matmul(a.reshape(-1, 1, rows, k), weights.reshape(k, -1, columns).swapaxes(0, 1), out=blocks)
