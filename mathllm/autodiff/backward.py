@@ -177,7 +177,7 @@ def _trace(leaf, strict=False):
 def _gradient_of(leaf, gradients):
     if not isinstance(leaf, Tensor):
         return None
-    gradient = gradients.get(id(leaf))
+    gradient = gradients.pop(id(leaf), None)  # gone once it is copied: its memory serves the next copy
     own = _empty(leaf.shape, leaf.dtype)  # for a pullback may have given two parameters one array
     own[...] = 0 if gradient is None else gradient
     return own
