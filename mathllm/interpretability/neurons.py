@@ -30,7 +30,7 @@ def direction_correlations(activations, features) -> np.ndarray:
     activations: (n, D)   features: (n, F)   ->   (F,), 0 … 1; never below the best neuron, which is a direction, too
 
     Raises: ShapeError if the examples do not match, or are fewer than two.
-    Source: 004, superposition: "the true features are directions in activation space".
+    Source: 004, superposition: the features are "directions in activation space".
 
     >>> x = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
     >>> direction_correlations(x, x[:, :1] + x[:, 1:]).round(6)  # each of the two neurons alone gives 0.71
