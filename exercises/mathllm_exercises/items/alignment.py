@@ -42,7 +42,7 @@ People compared four pairs of answers. A reward model gives the preferred answer
 others `mine.rejected`. Compute two numbers and put them into a list, `judged`, right to three decimals:
 
 1. the share of the pairs in which the preferred answer has the higher reward;
-2. the loss of the reward model, the mean of $-\\ln\\sigma(r_w - r_l)$ over the four pairs.
+2. the loss of the reward model, the mean of $-\\ln\\sigma(R_w - R_l)$ over the four pairs.
 """,
     numbers=_own_pairs,
     expected=_judged,
@@ -163,7 +163,7 @@ CLIP_BY_HAND = Item(
     source="Foundations (001), section 11.3",
     answer="table",
     task="""
-PPO maximises $\\min(rA, \\operatorname{clip}(r, 1-\\varepsilon, 1+\\varepsilon)A)$, here with $\\varepsilon = 0.2$.
+PPO maximises $\\min(rA, \\operatorname{clip}(r, 1-\\epsilon, 1+\\epsilon)A)$, here with $\\epsilon = 0.2$.
 Four actions have $(r, A) = (1.5, 1)$, $(0.5, 1)$, $(1.5, -1)$ and $(0.5, -1)$. Give two lists of four numbers in
 `table`: first the objective of each action, then its slope with respect to $r$.
 
@@ -242,18 +242,8 @@ def _log_p_of(logits, labels, shifted=True, counted=None, log_p=ml.log_softmax):
     return np.sum(chosen * counts, axis=-1)
 
 
-def _indexed_by_label(logits, labels):
-    rows, places = np.indices(labels[:, 1:].shape)
-    return ml.log_softmax(logits[:, :-1])[rows, places, labels[:, 1:]].sum(axis=-1)
-
-
 def _length(labels):
     return np.maximum(np.sum(labels[:, 1:] != -100, axis=-1), 1)
-
-
-def _naive_log_softmax(logits):
-    weights = np.exp(logits)
-    return np.log(weights / weights.sum(axis=-1, keepdims=True))
 
 
 COMPLETION = Item(
@@ -302,21 +292,8 @@ completion has $\\ln 1 = 0$.
             "Labels of −100 are counted as token 0. What belongs to the prompt or the padding adds nothing.",
         ),
         Mistake(
-            _indexed_by_label,
-            "−100 is no token: put a 0 in its place to look something up, and leave the place out of the sum.",
-        ),
-        Mistake(
             lambda logits, labels: _log_p_of(logits, labels, log_p=lambda logits: logits),
             "You added up logits. They become log-probabilities by `ml.log_softmax`.",
-        ),
-        Mistake(
-            lambda logits, labels: np.exp(_log_p_of(logits, labels)),
-            "This is the probability itself. Its logarithm was asked for.",
-        ),
-        Mistake(
-            lambda logits, labels: _log_p_of(logits, labels, log_p=_naive_log_softmax),
-            "Right while the logits are small. Large ones overflow in `np.exp`: `ml.log_softmax` does it safely.",
-            score=4,
         ),
         Mistake(
             lambda logits, labels: _log_p_of(logits, labels, log_p=lambda logits: np.log(ml.softmax(logits))),
@@ -396,15 +373,6 @@ out, however high its reward.
             "You multiplied the reward by β. Divide: a large β is a short leash.",
         ),
         Mistake(
-            lambda reference, reward, beta: _tilted(reference, -reward, beta),
-            "The sign is wrong: the policy flees from the reward.",
-        ),
-        Mistake(
-            lambda reference, reward, beta: _tilted(reference + 1e-12, reward, beta),
-            "Nothing may be added to the reference: what it rules out would become possible.",
-            score=1,
-        ),
-        Mistake(
             lambda reference, reward, beta: reference * np.exp(reward / beta),
             "The weights do not add up to one: divide by their sum.",
         ),
@@ -431,7 +399,7 @@ out, however high its reward.
     references=("foundations.rlhf.closed_form",),
 )
 
-_CORNERS = (np.log([1.5, 0.5, 1.5, 0.5]), np.zeros(4), np.array([1.0, 1.0, -1.0, -1.0]), 0.2)
+_CORNERS = (np.log([0.75, 0.25, 0.75, 0.25]), np.log(np.full(4, 0.5)), np.array([1.0, 1.0, -1.0, -1.0]), 0.2)
 
 
 def _all_corners(rng):
@@ -439,7 +407,7 @@ def _all_corners(rng):
     cases = []
     for n in (4, 20):
         away = rng.uniform(0.5, 1.5, size=n) * np.tile([1, -1, 1, -1], n // 4)
-        old = -rng.uniform(0.5, 4, size=n)
+        old = -rng.uniform(1.6, 5, size=n)
         advantage = rng.uniform(0.3, 2, size=n) * np.tile([1, 1, -1, -1], n // 4)
         order = rng.permutation(n)
         cases.append(((old + away)[order], old[order], advantage[order], float(rng.uniform(0.1, 0.3))))
@@ -461,11 +429,6 @@ def _gain_above_only(new, old, advantage, epsilon):
     return np.minimum(r * advantage, np.minimum(r, 1 + epsilon) * advantage)
 
 
-def _gain_of_smaller_ratio(new, old, advantage, epsilon):
-    r = np.exp(new - old)
-    return np.minimum(r, np.clip(r, 1 - epsilon, 1 + epsilon)) * advantage
-
-
 CLIPPED_GAIN = Item(
     id="15.alignment.clipped_gain",
     kind="function",
@@ -480,7 +443,7 @@ Write `clipped_gain(new, old, advantage, epsilon)`: PPO's objective for each act
 log-probabilities of the actions under the policy that learns and under the one that acted, `advantage` says how much
 better than expected they turned out; all three have the shape `(n,)`, and so has the result. It is to be *maximised*:
 
-$$\\min\\bigl(r A,\\ \\operatorname{clip}(r, 1-\\varepsilon, 1+\\varepsilon)\\,A\\bigr),\\qquad
+$$\\min\\bigl(r A,\\ \\operatorname{clip}(r, 1-\\epsilon, 1+\\epsilon)\\,A\\bigr),\\qquad
 r = \\frac{\\pi_{\\text{new}}(a)}{\\pi_{\\text{old}}(a)}.$$
 """,
     expected=_gain,
@@ -503,18 +466,8 @@ r = \\frac{\\pi_{\\text{new}}(a)}{\\pi_{\\text{old}}(a)}.$$
             score=1,
         ),
         Mistake(
-            lambda new, old, advantage, epsilon: _gain(new, old, advantage, epsilon, choose=lambda free, clipped: free),
-            "Nothing is clipped.",
-            score=1,
-        ),
-        Mistake(
             _gain_above_only,
             "Only the upper end is clipped. A bad action (A < 0) may not be pushed below 1 − ε either.",
-            score=1,
-        ),
-        Mistake(
-            _gain_of_smaller_ratio,
-            "You took the smaller *ratio*. Multiply both by A first: for A < 0 that turns the order round.",
             score=1,
         ),
         Mistake(
@@ -524,10 +477,6 @@ r = \\frac{\\pi_{\\text{new}}(a)}{\\pi_{\\text{old}}(a)}.$$
         Mistake(
             lambda new, old, advantage, epsilon: _gain(new, old, advantage, epsilon, ratio=np.subtract),
             "new − old is the logarithm of the ratio: take `np.exp` of it.",
-        ),
-        Mistake(
-            lambda new, old, advantage, epsilon: _gain(new, old, advantage, epsilon, ratio=np.divide),
-            "You divided logarithms. The ratio of the probabilities is e^(new − old).",
         ),
         Mistake(
             lambda new, old, advantage, epsilon: -_gain(new, old, advantage, epsilon),
@@ -580,7 +529,7 @@ GAE = Item(
 The reward often comes at the end; which steps deserve it? Write `gae(rewards, values, done, discount, decay)`, the
 generalised advantages of $T$ steps, `(T,)`:
 
-$$\\delta_t = r_t + \\gamma\\,v_{t+1} - v_t,\\qquad A_t = \\delta_t + \\gamma\\lambda\\,A_{t+1},\\qquad A_T = 0.$$
+$$\\delta_t = R_t + \\gamma\\,v_{t+1} - v_t,\\qquad A_t = \\delta_t + \\gamma\\lambda\\,A_{t+1},\\qquad A_T = 0.$$
 
 `rewards` has the shape `(T,)`; `values`, `(T + 1,)`, holds the expected rewards $v_0 \\dots v_T$, the last one for the
 state after the last step; `discount` is $\\gamma$, `decay` is $\\lambda$. `done`, `(T,)`, is true where an episode (a
@@ -615,26 +564,12 @@ $A_{t+1}$ may count.
             score=2,
         ),
         Mistake(
-            lambda *case: _gae(*case) * (1 - case[2]),
-            "The last step of a text is a step, too. Only what comes *after* it is left out.",
-            score=2,
-        ),
-        Mistake(
             lambda *case: _gae(*case, sum_factor=0.0),
             "These are the δ alone. A step is also praised for the surprises that follow: add γλ A of the next step.",
         ),
         Mistake(
-            lambda rewards, values_, done, discount, decay: _gae(rewards, values_, np.roll(done, 1), discount, decay),
-            "`done[t]` says that step t was the last of its text, not that step t is the first of the next.",
-            score=2,
-        ),
-        Mistake(
             lambda *case: _gae(*case, forwards=True),
             "The sum runs the wrong way: a step is praised for what comes *after* it. Begin at the last step.",
-        ),
-        Mistake(
-            lambda rewards, values_, done, discount, decay: _gae(rewards, values_, done, decay, discount),
-            "γ and λ are swapped: γ stands in δ, and λ in the sum alone.",
         ),
         Mistake(
             lambda rewards, values_, done, discount, decay: _gae(
@@ -693,7 +628,7 @@ def group_scores(rewards):
 ```
 
 So an easy prompt makes all of its answers look good. And where all rewards are equal the result is NaN, or a large
-number that means nothing, in place of 0. Mend both: for each prompt $(r - \\text{mean})/(\\text{std} + 10^{-8})$, with
+number that means nothing, in place of 0. Mend both: for each prompt $(R - \\text{mean})/(\\text{std} + 10^{-8})$, with
 the standard deviation `np.std` gives.
 """,
     expected=_group_scores,
@@ -726,14 +661,6 @@ the standard deviation `np.std` gives.
             "You divided by G − 1 in the variance. `np.std` as it is divides by G.",
         ),
         Mistake(
-            lambda rewards: rewards - rewards.mean(axis=-1, keepdims=True),
-            "The division by the standard deviation is missing.",
-        ),
-        Mistake(
-            lambda rewards: _scores(rewards) / (rewards.std(axis=-1, keepdims=True) + 1e-8),
-            "You divided by the variance. Divide by its root, the standard deviation.",
-        ),
-        Mistake(
             lambda rewards: _scores(rewards, epsilon=0),
             "A group of equals has the standard deviation 0: add 10⁻⁸ before you divide.",
             score=4,
@@ -754,8 +681,7 @@ def _answers(equal_lengths):
     def cases(rng):
         drawn = []
         for n, T in ((2, 4), (3, 7)):
-            reference = -rng.uniform(0.2, 4, size=(2, n, T))
-            policy = reference + rng.normal(size=(2, n, T))
+            policy, reference = -rng.uniform(0.2, 4, size=(2, 2, n, T))
             lengths = np.full((2, n), T) if equal_lengths else rng.integers(1, T, size=(2, n))
             drawn.append((policy, reference, np.arange(T) < lengths[..., None], float(rng.uniform(0.05, 0.9))))
         return drawn
@@ -765,9 +691,10 @@ def _answers(equal_lengths):
 
 def _hopeless(rng):
     """Three pairs, of which the policy orders two the wrong way, by hundreds of nats."""
-    reference = -rng.uniform(0.2, 4, size=(2, 3, 5))
     moved = np.array([0.1, 300.0, 500.0])[:, None] * rng.uniform(0.5, 1, size=(2, 3, 5))
-    policy = reference + np.array([-1.0, 1.0])[:, None, None] * moved
+    likely = -rng.uniform(0.2, 4, size=(2, 3, 5))
+    unlikely = likely - moved
+    policy, reference = np.stack([unlikely[0], likely[1]]), np.stack([likely[0], unlikely[1]])
     return [(policy, reference, np.ones((2, 3, 5), bool), 0.9)]
 
 
@@ -837,32 +764,12 @@ three.
             "Still the mean over all places, padding included. Sum over the tokens that `mask` marks.",
         ),
         Mistake(
-            lambda *case: _dpo(*case, log_ratio=lambda p, r, mask: ((p - r) * mask).mean(axis=-1)),
-            "Padding adds nothing any more, but you still divide by T. A sum, not a mean.",
-        ),
-        Mistake(
-            lambda *case: _dpo(*case, log_ratio=lambda p, r, mask: _summed(p - r, ~mask)),
-            "The mask is upside down: it is true where a token counts.",
-        ),
-        Mistake(
             lambda *case: _dpo(*case, log_ratio=lambda p, r, mask: _summed(p, mask)),
             "The reference is missing: what counts is how far the policy has moved away from it.",
         ),
         Mistake(
-            lambda *case: _dpo(*case, loss=lambda m, beta: np.sum(np.logaddexp(0, -beta * m))),
-            "This is the sum over the pairs. The loss is their mean.",
-        ),
-        Mistake(
             lambda *case: _dpo(*case, loss=lambda m, beta: np.mean(np.logaddexp(0, beta * m))),
             "The sign is wrong: this loss falls when the *rejected* answer becomes more probable.",
-        ),
-        Mistake(
-            lambda *case: -_dpo(*case),
-            "A surprise is never negative: the minus sign in front of ln σ is missing.",
-        ),
-        Mistake(
-            lambda *case: _dpo(*case, loss=lambda m, beta: beta * np.mean(np.logaddexp(0, -m))),
-            "β stands outside. It belongs to the log-ratio, inside the sigmoid.",
         ),
         Mistake(
             lambda *case: _dpo(*case, loss=lambda m, beta: np.mean(-np.log(1 / (1 + np.exp(-beta * m))))),
@@ -950,22 +857,9 @@ Which pairs pull hardest: those that the policy has right already, or those that
             score=1,
         ),
         Mistake(
-            lambda *case: _slopes(*case, weight=lambda h, beta: ml.sigmoid(-h)),
-            "β is missing inside the sigmoid: σ(−βh).",
-            score=1,
-        ),
-        Mistake(
             lambda *case: _slopes(*case[:5], 1.0),
             "`dy` is missing: every slope is multiplied by the slope that comes from behind (chain rule).",
             score=1,
-        ),
-        Mistake(
-            lambda *case: _slopes(*case[:2], 0 * case[2], 0 * case[3], *case[4:]),
-            "The reference has no slope, but it decides how large h is: it belongs into σ(−βh).",
-        ),
-        Mistake(
-            lambda *case: _slopes(*case, weight=lambda h, beta: ml.sigmoid(beta * h) * ml.sigmoid(-beta * h)),
-            "This is the derivative of σ. With the logarithm it is σ(−x) alone.",
         ),
     ),
     hints=(
