@@ -53,17 +53,20 @@ def _row_blocks(length):
 
 def _exponentials(query, key, weights):
     """Writes exp(Q Kᵀ), 0 for keys behind the query, into `weights` and returns the sums of its rows."""
-    largest = 0
-    while True:
-        np.matmul(query, key.swapaxes(-1, -2), out=weights)
-        weights[..., -len(_later(query.shape[-2], query.dtype)) :] += _later(query.shape[-2], query.dtype)
-        if largest is None:
-            weights -= weights.max(axis=-1, keepdims=True)
-        with np.errstate(over="ignore"):
-            total = _row_sums(np.exp(weights, out=weights))
-        if largest is None or (total.min() > 1e-15 and total.max() < 1e15):
-            return total
-        largest = None
+    _scores(query, key, weights)
+    with np.errstate(over="ignore"):
+        total = _row_sums(np.exp(weights, out=weights))
+    if not (total.min() > 1e-15 and total.max() < 1e15):  # some score is large: again, less the largest of each row
+        _scores(query, key, weights)
+        weights -= weights.max(axis=-1, keepdims=True)
+        total = _row_sums(np.exp(weights, out=weights))
+    return total
+
+
+def _scores(query, key, scores):
+    np.matmul(query, key.swapaxes(-1, -2), out=scores)
+    later = _later(query.shape[-2], query.dtype)
+    scores[..., -len(later) :] += later
 
 
 @functools.lru_cache(maxsize=4)
