@@ -260,4 +260,5 @@ def _rotate(projected, turn):
 
 def _by_head(x, kv_heads, width):
     """A view with head axes: (B, T, G·R·width) -> (B, G, R, T, width), R heads beside each other for each key head."""
-    return x.reshape(*x.shape[:2], kv_heads, -1, width).transpose(0, 2, 3, 1, 4)
+    B, T, columns = x.shape
+    return x.reshape(B, T, kv_heads, columns // (kv_heads * width), width).transpose(0, 2, 3, 1, 4)

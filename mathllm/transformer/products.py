@@ -18,9 +18,9 @@ def _product(x, weights):
     (m, k), n = a.shape, weights.shape[1]
     if 2 * weights.size <= _CACHE:  # worth a copy, if it is a transpose
         weights = np.ascontiguousarray(weights)
-    rows, columns = _block(m, k, n) if weights.flags.c_contiguous else (m, n)
+    rows, columns = _block(m, k, n) if weights.flags.c_contiguous else (m or 1, n)
     blocks = out.reshape(m // rows, rows, n // columns, columns).swapaxes(1, 2)
-    np.matmul(a.reshape(-1, 1, rows, k), weights.reshape(k, -1, columns).swapaxes(0, 1), out=blocks)
+    np.matmul(a.reshape(m // rows, 1, rows, k), weights.reshape(k, -1, columns).swapaxes(0, 1), out=blocks)
     return y
 
 
@@ -37,7 +37,7 @@ def _block(m, k, n):
     rows = math.gcd(m, 64)
     while rows * k * columns > _SMALL:
         rows //= 2
-    return (rows, columns) if rows >= 8 and k * n <= _CACHE and _has_avx512() else (m, n)
+    return (rows, columns) if rows >= 8 and k * n <= _CACHE and _has_avx512() else (m or 1, n)
 
 
 def _has_avx512():
