@@ -6,8 +6,6 @@ parameters and gradients never move.
 """
 
 import itertools
-import mmap
-import multiprocessing
 import signal
 import warnings
 from collections.abc import Callable, Iterator
@@ -27,6 +25,8 @@ def _forked(work: list[Callable], shared=None) -> Iterator[Callable]:
     work: for each process work(params, share, weight) -> loss, gradient   shared: parameters of _shared_like(), if they
     are always these; any others are copied each time   own: as work, for the first share, which is computed here
     """
+    import multiprocessing  # here and not above: `import mathllm` stays quick
+
     if "fork" not in multiprocessing.get_all_start_methods():
         raise ValueError("workers can be processes only where the system can fork one (Linux, macOS): use threads")
     team = []
@@ -55,6 +55,8 @@ class _Worker:
     """A process that waits for shares of a batch, and the memory it has in common with this one."""
 
     def __init__(self, work, params):
+        import multiprocessing
+
         self.params, self.gradient = params, _shared_like(params)
         context = multiprocessing.get_context("fork")
         self.connection, theirs = context.Pipe()
@@ -113,6 +115,8 @@ def _dismiss(team):
 
 def _shared_like(tree):
     """Arrays of the same shapes and values, in memory that processes forked from now on have in common."""
+    import mmap
+
     arrays = [np.asarray(leaf) for leaf in tree_leaves(tree)]
     starts = [0, *itertools.accumulate(-(-array.nbytes // _LINE) * _LINE for array in arrays)]
     memory, places = mmap.mmap(-1, max(starts[-1], 1)), iter(starts)
