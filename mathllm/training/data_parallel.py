@@ -69,7 +69,7 @@ def parallel_value_and_grad(
     >>> round(float(value), 6), slope.round(6)  # (1 + 4 + 36)/3, and twice as much
     (13.666667, array([27.333333]))
     """
-    with _crew(loss, workers, processes) as gradients:
+    with _hands(workers) as spread, _crew(loss, workers, spread, processes) as gradients:
         yield _divided_gradient(gradients, workers, count)
 
 
@@ -101,62 +101,54 @@ def _sum_of_trees(trees, spread):
 
 @contextmanager
 def _hands(workers):
-    """Lends spread(function, things): as `map`, the things dealt out among this thread and others.
+    """Lends spread(function, things): as `map`, the things dealt out among this thread and others of one BLAS thread.
 
-    For what needs no gradient: while it lasts the workers are idle.
+    It returns, or raises what one of them raised, when all are done.
     """
-    if workers == 1:
+    if workers <= 1:
         yield map
         return
-    from concurrent.futures import ThreadPoolExecutor  # here and not above: `import mathllm` stays quick
+    from concurrent.futures import ThreadPoolExecutor, wait  # here and not above: `import mathllm` stays quick
 
-    with ThreadPoolExecutor(workers - 1, thread_name_prefix="hand") as pool:
+    with ExitStack() as stack:
+        stack.enter_context(_one_blas_thread())
+        stack.callback(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(_PATIENCE)
+        pool = stack.enter_context(ThreadPoolExecutor(workers - 1, thread_name_prefix="worker"))
 
         def spread(function, things):
+            # In a copy of the caller's context: np.errstate holds for the others, too.
             others = [
                 pool.submit(contextvars.copy_context().run, list, map(function, things[number::workers]))
                 for number in range(1, workers)
             ]
-            dealt = [list(map(function, things[::workers])), *(other.result() for other in others)]
+            try:
+                own = list(map(function, things[::workers]))
+            finally:
+                wait(others)
+            dealt = [own, *(other.result() for other in others)]
             return [dealt[number % workers][number // workers] for number in range(len(things))]
 
         yield spread
 
 
 @contextmanager
-def _crew(loss, workers, processes=False, shared=None):
+def _crew(loss, workers, spread, processes=False, shared=None):
     """Workers, and memory for each: lends gradients(params, shares) -> [(loss, gradient), …], one for each share.
 
-    shares: at most as many as workers, of batch and weight   shared: see _forked(). With one worker it is the caller
-    who works.
+    shares: at most as many as workers, of batch and weight   spread: of _hands(workers)   shared: see _forked(). With
+    one worker it is the caller who works.
     """
     if workers < 1:
         raise ValueError(f"parallel_value_and_grad() needs at least one worker, got {workers}")
     work = [_worker(loss) for _ in range(workers)]
-    with ExitStack() as stack:
-        if workers == 1:
-            yield lambda params, shares: [work[0](params, *share) for share in shares]
-            return
-        stack.enter_context(_one_blas_thread())
-        if processes:
-            forked = stack.enter_context(_forked(work[1:], shared))
+    if processes and workers > 1:
+        with _forked(work[1:], shared) as forked:
             yield lambda params, shares: forked(work[0], params, shares)
-            return
-        from concurrent.futures import ThreadPoolExecutor  # here and not above: `import mathllm` stays quick
-
-        stack.callback(sys.setswitchinterval, sys.getswitchinterval())
-        sys.setswitchinterval(_PATIENCE)
-        pool = stack.enter_context(ThreadPoolExecutor(workers, thread_name_prefix="worker"))
-
-        def gradients(params, shares):
-            # In a copy of the caller's context: np.errstate holds for the workers, too.
-            tasks = [
-                pool.submit(contextvars.copy_context().run, one, params, *share)
-                for one, share in zip(work, shares, strict=False)
-            ]
-            return [task.result() for task in tasks]
-
-        yield gradients
+    else:
+        yield lambda params, shares: list(
+            spread(lambda pair: pair[0](params, *pair[1]), list(zip(work, shares, strict=False)))
+        )
 
 
 def _worker(loss):

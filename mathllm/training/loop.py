@@ -145,10 +145,11 @@ def train(
 
     with ExitStack() as stack:
         large = sum(np.size(leaf) for leaf in tree_leaves(state.params)) >= _LARGE
-        spread = stack.enter_context(_hands(workers if large else 1))
+        hands = stack.enter_context(_hands(workers))
+        spread = hands if large else map
         copy = _shared_like if processes else _own_copy
         state, step, overwritten = _with_memory_of_its_own(state, step, copy, spread)
-        gradients = stack.enter_context(_crew(loss, workers, processes, overwritten))
+        gradients = stack.enter_context(_crew(loss, workers, hands, processes, overwritten))
         value_and_gradient = _divided_gradient(gradients, workers, count, spread)
         for number in range(state.step + 1, steps + 1):
             guard.step, batch = number, batches(rng)
