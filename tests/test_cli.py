@@ -378,6 +378,7 @@ def test_a_conversation_longer_than_the_context_is_not_begun(chatty):
 @pytest.fixture
 def cache(tiny, tmp_path, monkeypatch):
     """A cache of the hub with one model, as huggingface_hub lays it out, and no network."""
+    assert huggingface_hub.scan_cache_dir  # loaded before the place is another: whoever kept the old one is caught
     cache = tmp_path / "hub"
     fill_cache(cache, REPOSITORY, tiny)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(cache))

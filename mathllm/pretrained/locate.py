@@ -134,11 +134,11 @@ def cached_models() -> dict[str, Path]:
     """
     if not importlib.util.find_spec("huggingface_hub"):
         return {}
-    from huggingface_hub import scan_cache_dir
+    from huggingface_hub import constants, scan_cache_dir
     from huggingface_hub.errors import CacheNotFound
 
     try:
-        repositories = scan_cache_dir().repos
+        repositories = scan_cache_dir(constants.HF_HUB_CACHE).repos
     except CacheNotFound:
         return {}
     names = sorted(repository.repo_id for repository in repositories if repository.repo_type == "model")
