@@ -37,10 +37,13 @@ def suggest(name: str, candidates: Iterable[str], n: int = 3) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-def _require_fitting(name, *shapes):
-    """Shapes that broadcast: along each axis, counted from the last, one size (or 1). The error names the axis."""
-    for axis in range(1, max(map(len, shapes), default=0) + 1):
+def _require_fitting(what, *shapes, skipped=0):
+    """Shapes that broadcast: along each axis, counted from the last, one size (or 1). The error names the axis.
+
+    `what` needs them, as in "a + b" or "attention()"; its last `skipped` axes are checked by somebody else.
+    """
+    for axis in range(1 + skipped, max(map(len, shapes), default=0) + 1):
         sizes = {shape[-axis] for shape in shapes if len(shape) >= axis} - {1}
         if len(sizes) > 1:
             found = " and ".join(map(str, shapes))
-            raise ShapeError(f"{name}() needs shapes that fit, got {found}: sizes {sorted(sizes)} along axis {-axis}")
+            raise ShapeError(f"{what} needs shapes that fit, got {found}: sizes {sorted(sizes)} along axis {-axis}")

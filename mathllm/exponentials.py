@@ -178,7 +178,7 @@ def log_add_exp(a, b):
     >>> round(float(exp(log_add_exp(np.log(0.2), np.log(0.3)))), 9)
     0.5
     """
-    _require_fitting("log_add_exp", a.shape, b.shape)
+    _require_fitting("log_add_exp()", a.shape, b.shape)
     with np.errstate(under="ignore"):
         y = np.logaddexp(a, b)
     def pullback(dy):

@@ -419,10 +419,10 @@ def test_gradients_reach_every_projection_of_grouped_heads():
         (lambda: sliding_window_mask(3, 0), ValueError, "at least 1"),
         (
             lambda: attention(np.ones((2, 3, 4)), np.ones((5, 3, 4)), np.ones((5, 3, 2))), ml.ShapeError,
-            r"attention\(\) needs shapes that fit, got \(2,\) and \(5,\): sizes \[2, 5\] along axis -1",
+            r"attention\(\) needs shapes that fit, got \(2, 3, 4\) and \(5, 3, 4\): sizes \[2, 5\] along axis -3",
         ),
         (lambda: attention(np.ones((3, 4)), np.ones((2, 3, 4)), np.ones((3, 3, 2))), ml.ShapeError, r"sizes \[2, 3\]"),
-        (lambda: flash_attention(np.ones((2, 1, 4)), np.ones((3, 1, 4)), np.ones((3, 1, 2))), ml.ShapeError, "axis -1"),
+        (lambda: flash_attention(np.ones((2, 1, 4)), np.ones((3, 1, 4)), np.ones((3, 1, 2))), ml.ShapeError, "axis -3"),
         (lambda: linear_attention(np.ones((2, 4)), np.ones((3, 5)), np.ones((3, 2))), ml.ShapeError, r"\(3, 5\)"),
         (lambda: linear_attention(np.ones((2, 4)), np.ones((3, 4)), np.ones((5, 2))), ml.ShapeError, "each of 3 keys"),
         (

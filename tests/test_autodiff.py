@@ -217,6 +217,7 @@ def test_options_cannot_be_differentiated():
         (lambda: ml.norm(["a"]), TypeError, "real numbers"),
         (lambda: ml.norm([1], [2]), TypeError, "positional argument"),
         (lambda: ml.grad(lambda x: (x @ x).sum())(np.ones((2, 3))), ml.ShapeError, r"\(2, 3\) and \(2, 3\)"),
+        (lambda: ml.vjp(lambda x: x @ np.ones((3, 4, 5)), np.ones((2, 3, 4))), ml.ShapeError, r"a @ b .* axis -3"),
         (lambda: ml.vjp(lambda x: x * 2, np.ones(3))[1](np.ones(2)), ml.ShapeError, r"\(3,\), got \(2,\)"),
         (lambda: ml.check_gradient(lambda x: x / 0, np.ones(1)), ValueError, "finite"),
         (lambda: ml.hessian_vector_product(ml.norm, np.ones(2), np.ones(3)), ml.ShapeError, "direction"),
@@ -226,6 +227,14 @@ def test_options_cannot_be_differentiated():
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("operation", [operator.add, operator.sub, operator.mul, operator.truediv])
+def test_operands_that_do_not_fit_are_named_by_shape_and_axis(operation):
+    symbol = {"add": "+", "sub": "-", "mul": "*", "truediv": "/"}[operation.__name__]
+    words = rf"a [{symbol}] b needs shapes that fit, got \(2, 1, 4\) and \(3, 5\): sizes \[4, 5\] along axis -1"
+    with pytest.raises(ml.ShapeError, match=words):
+        ml.vjp(lambda x: operation(x, np.ones((3, 5))), np.ones((2, 1, 4)))
 
 
 def test_the_checker_names_the_entry_that_is_wrong():

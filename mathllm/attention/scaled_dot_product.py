@@ -139,7 +139,7 @@ def _checked_scale(name, query, key, mask, scale):
             f"{name}() needs queries (..., T, K) and at least one key (..., S, K) of one width, "
             f"got shapes {query.shape} and {key.shape} (see chapter 10)"
         )
-    _require_fitting(name, query.shape[:-2], key.shape[:-2])
+    _require_fitting(f"{name}()", query.shape, key.shape, skipped=2)
     wanted = (query.shape[-2], key.shape[-2])
     if mask is not None and mask.dtype != bool:
         raise TypeError(f"{name}() needs a mask of booleans, True where attention is allowed, got {mask.dtype}")
@@ -151,7 +151,7 @@ def _checked_scale(name, query, key, mask, scale):
 def _checked_values(name, key, value):
     if value.ndim < 2 or value.shape[-2] != key.shape[-2]:
         raise ShapeError(f"{name}() needs a value for each of {key.shape[-2]} keys, got shape {value.shape}")
-    _require_fitting(name, key.shape[:-2], value.shape[:-2])
+    _require_fitting(f"{name}()", key.shape, value.shape, skipped=2)
 
 
 def _scores(query, key, mask, bias, scale):

@@ -116,7 +116,7 @@ def normal_log_density(x, mean, standard_deviation):
     if not np.all(standard_deviation > 0):
         wrong = standard_deviation[~(standard_deviation > 0)][0]
         raise ValueError(f"a normal distribution needs a positive standard deviation, got {wrong:g} (see chapter 05)")
-    _require_fitting("normal_log_density", x.shape, mean.shape, standard_deviation.shape)
+    _require_fitting("normal_log_density()", x.shape, mean.shape, standard_deviation.shape)
     z = (x - mean) / standard_deviation
     constant = x.dtype.type(0.5 * np.log(2 * np.pi))
 
