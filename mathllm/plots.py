@@ -35,8 +35,36 @@ _THEMES = {
     "light": {"paper": "#ffffff", "ink": "#1f2328", "line": "#8a8f98", "grid": "#e3e6ea", "box": "#f1f3f5"},
     "dark": {"paper": "#14181e", "ink": "#e6e8eb", "line": "#9aa1ab", "grid": "#2f3640", "box": "#232a33"},
 }
+_TONES = {  # what a theme's tones are for
+    "paper": ("axes.facecolor", "figure.facecolor", "patch.edgecolor"),
+    "ink": ("axes.labelcolor", "text.color", "xtick.labelcolor", "ytick.labelcolor"),
+    "line": ("axes.edgecolor", "xtick.color", "ytick.color"),
+    "grid": ("grid.color",),
+}
 _CSS_PIXELS_PER_INCH = 96
 _DPI = 2 * _CSS_PIXELS_PER_INCH  # two stored pixels for each shown one: sharp on fine screens
+_STYLE = {
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.unicode_minus": True,
+    "figure.constrained_layout.use": True,
+    "figure.dpi": _CSS_PIXELS_PER_INCH,
+    "figure.figsize": (6.4, 3.6),
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
+    "font.size": 10,
+    "grid.linewidth": 0.8,
+    "image.cmap": SEQUENTIAL,
+    "legend.frameon": False,
+    "lines.linewidth": 2,
+    "lines.markersize": 6,
+    "mathtext.fontset": "dejavusans",
+    "savefig.facecolor": "auto",
+}
 
 
 def use_style(theme="light"):
@@ -51,41 +79,8 @@ def use_style(theme="light"):
     import matplotlib
     from cycler import cycler
 
-    tone = _THEMES[theme]
-    matplotlib.rcParams.update({
-        "axes.axisbelow": True,
-        "axes.edgecolor": tone["line"],
-        "axes.facecolor": tone["paper"],
-        "axes.grid": True,
-        "axes.labelcolor": tone["ink"],
-        "axes.prop_cycle": cycler(color=COLOURS),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": 11,
-        "axes.titleweight": "bold",
-        "axes.unicode_minus": True,
-        "figure.constrained_layout.use": True,
-        "figure.dpi": _CSS_PIXELS_PER_INCH,
-        "figure.facecolor": tone["paper"],
-        "figure.figsize": (6.4, 3.6),
-        "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
-        "font.size": 10,
-        "grid.color": tone["grid"],
-        "grid.linewidth": 0.8,
-        "image.cmap": SEQUENTIAL,
-        "legend.frameon": False,
-        "lines.linewidth": 2,
-        "lines.markersize": 6,
-        "mathtext.fontset": "dejavusans",
-        "patch.edgecolor": tone["paper"],
-        "savefig.facecolor": "auto",
-        "text.color": tone["ink"],
-        "xtick.color": tone["line"],
-        "xtick.labelcolor": tone["ink"],
-        "ytick.color": tone["line"],
-        "ytick.labelcolor": tone["ink"],
-    })  # fmt: skip
+    tones = {setting: _THEMES[theme][tone] for tone, settings in _TONES.items() for setting in settings}
+    matplotlib.rcParams.update(_STYLE | tones | {"axes.prop_cycle": cycler(color=COLOURS)})
 
 
 def show(fig, alt):

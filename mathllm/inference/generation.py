@@ -100,16 +100,8 @@ def generate(
 
     if num_beams == 1:
         return _continued(tokens, marks, reader(slice(None)), processed, choose, max_new_tokens, ends, pad, streamer)
-    best = [
-        beam_search(
-            _beam_reader(reader(slice(row, row + 1)), tokens[row : row + 1, marks[row] == 1], processed),
-            num_beams=num_beams, max_new_tokens=max_new_tokens, length_penalty=length_penalty,
-            eos_token_id=tuple(ends.tolist()),
-        )[0].tokens
-        for row in range(len(tokens))
-    ]  # fmt: skip
-    longest = max(map(len, best))
-    return np.hstack([tokens, [[*row, *[pad] * (longest - len(row))] for row in best]])
+    search = {"num_beams": num_beams, "max_new_tokens": max_new_tokens, "length_penalty": length_penalty}
+    return _best_of_beams(tokens, marks, reader, processed, pad, eos_token_id=tuple(ends.tolist()), **search)
 
 
 def reshape_logits(logits, temperature: float = 1.0, top_k=None, top_p=None, min_p=None) -> np.ndarray:
@@ -139,6 +131,17 @@ def _continued(tokens, marks, read, processed, choose, limit, ends, pad, streame
         if done.all():
             break
     return tokens
+
+
+def _best_of_beams(tokens, marks, reader, processed, pad, **options):
+    """For each prompt by itself the best continuation that beam search finds, padded to the longest."""
+    best = []
+    for row in range(len(tokens)):
+        prompt = tokens[row : row + 1, marks[row] == 1]
+        read = _beam_reader(reader(slice(row, row + 1)), prompt, processed)
+        best.append(beam_search(read, **options)[0].tokens)
+    longest = max(map(len, best))
+    return np.hstack([tokens, [[*row, *[pad] * (longest - len(row))] for row in best]])
 
 
 def _beam_reader(read, prompt, processed):

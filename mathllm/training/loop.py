@@ -87,24 +87,12 @@ def training_state(params, rng: np.random.Generator, init: Callable = adamw_init
 
 
 def train(
-    state: TrainingState,
-    loss: Callable,
-    batches: Callable,
-    steps: int,
-    *,
-    learning_rate,
-    step: Callable = adamw_step,
-    max_norm: float | None = None,
-    validation: Iterable | None = None,
-    validate_every: int = 100,
-    checkpoint=None,
-    save_every: int = 100,
-    progress: Callable | None = None,
-    workers: int = 1,
-    processes: bool = False,
-    count: Callable = target_count,
+    state: TrainingState, loss: Callable, batches: Callable, steps: int, *,
+    learning_rate, step: Callable = adamw_step, max_norm: float | None = None,
+    validation: Iterable | None = None, validate_every: int = 100, checkpoint=None, save_every: int = 100,
+    progress: Callable | None = None, workers: int = 1, processes: bool = False, count: Callable = target_count,
     **options,
-) -> tuple[TrainingState, list[TrainingProgress]]:
+) -> tuple[TrainingState, list[TrainingProgress]]:  # fmt: skip
     """Train until `steps` steps are done, counted from the beginning of the run.
 
         gₜ = ∇ (1/n) Σ loss over batch t,      θₜ = step(θₜ₋₁, clip(gₜ), η(t)),      t = 1, 2, …  (13.30)
@@ -143,14 +131,7 @@ def train(
     history, length, validation_loss = [], None, None
     clock, guard = _Clock(state.step, steps), _Guard(state.step, steps, checkpoint)
 
-    with ExitStack() as stack:
-        large = sum(np.size(leaf) for leaf in tree_leaves(state.params)) >= _LARGE
-        hands = stack.enter_context(_hands(workers))
-        spread = hands if large else map
-        copy = _shared_like if processes else _own_copy
-        state, step, overwritten = _with_memory_of_its_own(state, step, copy, spread)
-        gradients = stack.enter_context(_crew(loss, workers, hands, processes, overwritten))
-        value_and_gradient = _divided_gradient(gradients, workers, count, spread)
+    with _tools(state, step, loss, workers, processes, count) as (state, step, value_and_gradient):
         for number in range(state.step + 1, steps + 1):
             guard.step, batch = number, batches(rng)
             value, gradient = guard.computed(value_and_gradient, state.params, batch)
@@ -167,15 +148,27 @@ def train(
                 validation_loss = guard.computed(mean_loss, loss, params, validation, count)
                 guard.require_finite(validation_loss, what="validation loss")
             speed, left = clock.tell(number, count(batch))
-            now = TrainingProgress(number, steps, float(value), eta, length, validation_loss, speed, left)
-            history.append(now)
+            history.append(TrainingProgress(number, steps, float(value), eta, length, validation_loss, speed, left))
             if progress is not None:
-                progress(now)
+                progress(history[-1])
     if checkpoint is not None and history:
         value = guard.computed(loss, state.params, batch)  # no next step will tell whether this one was good
         guard.require_finite(value, what="loss after the step")
         guard.save(state)
     return state, history
+
+
+@contextmanager
+def _tools(state, step, loss, workers, processes, count):
+    """For one run: the state in memory that it may overwrite, the step that does, and value_and_gradient."""
+    with ExitStack() as stack:
+        large = sum(np.size(leaf) for leaf in tree_leaves(state.params)) >= _LARGE
+        hands = stack.enter_context(_hands(workers))
+        spread = hands if large else map
+        copy = _shared_like if processes else _own_copy
+        state, step, overwritten = _with_memory_of_its_own(state, step, copy, spread)
+        gradients = stack.enter_context(_crew(loss, workers, hands, processes, overwritten))
+        yield state, step, _divided_gradient(gradients, workers, count, spread)
 
 
 def _with_memory_of_its_own(state, step, copy, spread):
