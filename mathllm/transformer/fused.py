@@ -216,16 +216,20 @@ def _become_gradient(logits, targets):
 
 def _side_by_side(query, key, value, width, pairing):
     """The three matrices as one, in which components of a query or key that turn together are neighbours."""
-    parts = *(_reordered(part, width, pairing, "adjacent") for part in (query, key)), value
-    joined = _empty((len(query), sum(part.shape[1] for part in parts)), query.dtype)
-    return np.concatenate(parts, axis=1, out=joined)
+    sizes = [part.shape[1] for part in (query, key, value)]
+    joined = _empty((len(query), sum(sizes)), query.dtype)
+    queries, keys, values = np.split(joined, np.cumsum(sizes)[:2], axis=1)
+    _reordered(query, width, pairing, "adjacent", out=queries)
+    _reordered(key, width, pairing, "adjacent", out=keys)
+    values[...] = value
+    return joined
 
 
-def _reordered(matrix, width, pairing, other):
+def _reordered(matrix, width, pairing, other, out=None):
     """The same columns, where heads with one pairing of their components get another.   matrix: (D, H·K)   width: K"""
-    copy = _empty(matrix.shape, matrix.dtype)
-    _pairs(copy, width, other)[...] = _pairs(matrix, width, pairing)
-    return copy
+    out = _empty(matrix.shape, matrix.dtype) if out is None else out
+    _pairs(out, width, other)[...] = _pairs(matrix, width, pairing)
+    return out
 
 
 def _pairs(matrix, width, pairing):
