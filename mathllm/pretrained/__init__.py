@@ -8,6 +8,6 @@
     gguf.py         the file format of llama.cpp, quantised
     gguf_model.py   the model and tokenizer in such a file
     safetensors.py  the file format of the Hugging Face hub
-    huggingface.py  its names for weights and settings, and ours
+    huggingface/    its names for weights and settings, and ours
     wordpiece.py    BERT's tokenizer
 """
