@@ -1,0 +1,107 @@
+"""`python -m mathllm_exercises`: grade a class in parallel, and put the gradebook back as it was."""
+
+import contextlib
+import os
+import sys
+
+import click
+
+from mathllm.errors import suggest
+
+
+def _cores():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+class _Commands(click.Group):
+    """Errors that the grader explains in words end a command with exit code 1; click's own, of usage, with 2."""
+
+    def invoke(self, context):
+        try:
+            return super().invoke(context)
+        except (ValueError, OSError, ImportError, RuntimeError) as error:
+            raise click.ClickException(str(error) or type(error).__name__) from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def main():
+    """Grade submissions, and restore a gradebook. Run it in the course's folder, like nbgrader's own commands."""
+
+
+@main.command("grade")
+@click.argument("assignment")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Learners at a time.  [default: one for each core]")
+@click.option("--student", "students", multiple=True, metavar="ID", help="Only this learner; may be repeated.")
+@click.option("--force", is_flag=True, help="Grade again what is graded already.")
+@click.option("--unsandboxed", is_flag=True, help="Run learners' code without a sandbox, with your own rights.")
+@click.option("--scheduler", metavar="ADDRESS", help="Grade on the Dask cluster of this scheduler.")
+@click.option("-v", "--verbose", is_flag=True, help="Show what nbgrader had to say about each learner.")
+def _grade(assignment, jobs, students, force, unsandboxed, scheduler, verbose):
+    """Grade the submissions of ASSIGNMENT that are new, or were handed in again.
+
+    It does what `nbgrader autograde ASSIGNMENT` does, several learners at a time. A failure costs nobody else a grade,
+    Ctrl-C leaves whole grades only, and the gradebook is backed up first.
+
+    The exit code is 0 if everybody is graded, 1 if somebody is not, 130 after Ctrl-C.
+    """
+    if scheduler and jobs:
+        raise click.UsageError("--jobs goes with this machine, --scheduler with a cluster: its workers are the jobs")
+    if unsandboxed:
+        os.environ["MATHLLM_UNSANDBOXED"] = "yes"
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # several learners share the cores already
+    from .run import Run, table
+
+    with Run(assignment, students, force, scheduler) as run:
+        results, interrupted = _watched(run.results(jobs or _cores()), len(run.tasks))
+    click.echo(table(run, results))
+    for result in results:
+        if result.log and (verbose or result.error):
+            click.echo(f"\n{result.learner}:\n{result.log.rstrip()}", err=True)
+    if interrupted:
+        click.echo("interrupted: what is missing is graded when the command is run again", err=True)
+        sys.exit(130)
+    sys.exit(any(result.error for result in results))
+
+
+def _watched(results, total):
+    """The results as a list, with a progress bar; and whether Ctrl-C came before the last."""
+    from tqdm import tqdm
+
+    done, silent = [], not total or not sys.stderr.isatty()
+    with tqdm(total=total, unit="learner", disable=silent) as bar, contextlib.closing(results):
+        try:
+            for result in results:
+                done.append(result)
+                bar.set_postfix_str(result.learner, refresh=False)
+                bar.update()
+        except KeyboardInterrupt:
+            return done, True
+    return done, False
+
+
+@main.command("restore")
+@click.argument("backup", required=False)
+def _restore(backup):
+    """List the backups of the gradebook, or put BACKUP in its place.
+
+    A backup is made before each grading run, and the last 20 are kept. Before one is restored, the gradebook as it is
+    becomes a backup, too.
+    """
+    from . import gradebook
+    from .run import open_course
+
+    directory = open_course()
+    kept = {path.name: path for path in gradebook.backups(directory.root)}
+    if backup is None:
+        click.echo("\n".join(kept) or "there is no backup yet: the next grading run makes one")
+        return
+    name = os.path.basename(backup)
+    if name not in kept:
+        raise ValueError(f"there is no backup {name}{suggest(name, kept)}")
+    gradebook.restore(kept[name], directory.db_url)
+    click.echo(f"the gradebook is as it was in {name}")
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m mathllm_exercises")

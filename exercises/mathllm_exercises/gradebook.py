@@ -1,0 +1,162 @@
+"""nbgrader's gradebook: backed up before each run, restored when asked, and written one learner at a time.
+
+A learner's grades are recorded in one transaction, so that a run that is killed leaves all of them or none, and
+several processes can share a SQLite file: each waits until the one before it is done.
+"""
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import subprocess
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nbgrader.api import Gradebook
+from sqlalchemy import create_engine, event, make_url
+from sqlalchemy.orm import scoped_session, sessionmaker
+from sqlalchemy.pool import NullPool
+from traitlets.log import get_logger
+
+__all__ = ["back_up", "back_up_before_stock_run", "backups", "restore", "sqlite_file", "transaction"]
+
+KEPT = 20  # backups
+PATIENCE = 300  # seconds that a process waits for others to finish writing
+OFTEN = 3600  # seconds: a server that grades one learner at a time makes no backup for each
+
+_made = {}  # gradebook: when this process backed it up
+
+
+def sqlite_file(db_url):
+    """The file that holds a gradebook, or None if a database server does."""
+    url = make_url(db_url)
+    return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+
+
+# Backups
+
+
+def backups(folder):
+    """The backups in a course's folder, oldest first."""
+    return sorted(Path(folder, "backups").glob("gradebook-*Z.*"))
+
+
+def back_up(db_url, folder, kept=KEPT):
+    """Copy the gradebook to backups/gradebook-<UTC time>.db; only the newest `kept` stay. The path, None without one.
+
+    A SQLite file is copied as it was at one moment, whoever writes to it meanwhile. A PostgreSQL gradebook is dumped by
+    pg_dump, where that is installed.
+    """
+    file = sqlite_file(db_url)
+    if file is not None and not file.exists():
+        return None
+    suffix = ".db" if file else ".dump"
+    path = Path(folder, "backups", f"gradebook-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}Z{suffix}")
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, 0o600))
+    try:
+        if file:
+            _copy(file, partial)
+        else:
+            _dump(make_url(db_url), partial)
+        partial.rename(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    for old in backups(folder)[:-kept]:
+        old.unlink()
+    return path
+
+
+def back_up_before_stock_run(db_url, folder):
+    """The backup that `nbgrader autograde` and the formgrader make: one in a process, or in an hour of a server's."""
+    if time.monotonic() - _made.get(db_url, -OFTEN) >= OFTEN:
+        _made[db_url] = time.monotonic()
+        try:
+            back_up(db_url, folder)
+        except (OSError, RuntimeError, sqlite3.Error) as error:
+            get_logger().warning("The gradebook was not backed up: %s", error)
+
+
+def restore(backup, db_url):
+    """Put a backup in the gradebook's place; what is there is backed up first, unless it is damaged.
+
+    Raises: ValueError if the backup is no gradebook, or a database server holds the gradebook.
+    """
+    file = sqlite_file(db_url)
+    if file is None:
+        raise ValueError("a database server holds this gradebook: restore it with pg_restore --clean")
+    if not _is_gradebook(backup):
+        raise ValueError(f"{backup} is no backup of a gradebook, or is damaged")
+    if file.exists() and _is_gradebook(file):
+        back_up(db_url, file.parent, kept=KEPT + 1)  # the backup that is being restored may be the oldest
+        _copy(backup, file)
+    else:
+        file.unlink(missing_ok=True)
+        _copy(backup, file)
+
+
+def _copy(source, target):
+    with (
+        contextlib.closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True, timeout=PATIENCE)) as here,
+        contextlib.closing(sqlite3.connect(target, timeout=PATIENCE)) as there,
+    ):
+        here.backup(there)
+
+
+def _is_gradebook(path):
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=PATIENCE)) as database:
+            database.execute("SELECT auto_score FROM grade LIMIT 1")
+            return database.execute("PRAGMA quick_check").fetchall() == [("ok",)]
+    except sqlite3.Error:
+        return False
+
+
+def _dump(url, target):
+    if shutil.which("pg_dump") is None:
+        raise RuntimeError("pg_dump is not installed")
+    address = url.set(drivername="postgresql", password=None).render_as_string(hide_password=False)
+    secret = {"PGPASSWORD": url.password} if url.password else {}
+    command = ["pg_dump", "--format=custom", f"--file={target}", f"--dbname={address}"]
+    done = subprocess.run(command, env=os.environ | secret, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip() or "pg_dump failed")
+
+
+# Writing
+
+
+@contextlib.contextmanager
+def transaction(db_url, keep=True):
+    """All that nbgrader writes meanwhile is recorded at the end, at once; with keep=False, or after an error, nothing.
+
+    nbgrader opens the gradebook anew for each step and commits each grade by itself. Here these gradebooks share one
+    connection, and what they commit stays within its transaction.
+    """
+    engine = _engine(db_url)
+    stock = Gradebook.__init__, Gradebook.close
+    with engine.connect() as connection, connection.begin() as whole:
+
+        def join(gradebook, db_url, course_id="default_course", authenticator=None):
+            gradebook.engine, gradebook.course_id, gradebook.authenticator = engine, course_id, authenticator
+            gradebook.db = scoped_session(sessionmaker(bind=connection, join_transaction_mode="rollback_only"))
+            gradebook.check_course(course_id=course_id)
+
+        Gradebook.__init__, Gradebook.close = join, lambda gradebook: gradebook.db.remove()
+        try:
+            yield
+            if not keep:
+                whole.rollback()
+        finally:
+            Gradebook.__init__, Gradebook.close = stock
+
+
+def _engine(db_url):
+    """A database whose transactions begin where they say so; Python's sqlite3 would begin with the first change."""
+    if sqlite_file(db_url) is None:
+        return create_engine(db_url, poolclass=NullPool)
+    engine = create_engine(db_url, poolclass=NullPool, connect_args={"timeout": PATIENCE, "isolation_level": None})
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    return engine
