@@ -292,9 +292,19 @@ def test_a_map_holds_the_effects_of_all_positions_and_nothing_before_the_first_d
     metric = lambda logits: float(logits[0, -1, 2] - logits[0, -1, 9])  # noqa: E731
     names = ["blocks.0.output", "blocks.1.attention.output"]
     effects = patch_map(model, params, clean, corrupted, names, metric)
+    model(params, clean, record=(record := {}))
+    best, worst = (metric(model(params, tokens)) for tokens in (clean, corrupted))
+
+    def from_the_first_block(part, t):
+        def patch(x):
+            return np.where(np.arange(5)[:, None] == t, record[part], x)
+
+        return (metric(model(params, corrupted, replace={part: patch})) - worst) / (best - worst)
+
     for row, part in zip(effects, names, strict=True):
         alone = [patch_effect(model, params, clean, corrupted, part, metric, [t]) for t in range(5)]
         np.testing.assert_allclose(row, alone, atol=1e-12)
+        np.testing.assert_allclose(row, [from_the_first_block(part, t) for t in range(5)], atol=1e-9)
     assert not effects[:, :2].any()
 
 

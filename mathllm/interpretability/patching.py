@@ -1,5 +1,8 @@
 """Seeing says little about cause: put a number of a good run into a bad one, and see whether the answer comes back."""
 
+import dataclasses
+import re
+
 import numpy as np
 
 from ..errors import ShapeError
@@ -44,7 +47,7 @@ def patch_effects(model, params, clean, corrupted, names, metric, positions=None
     >>> {name: round(effect, 6) for name, effect in effects.items()}  # "1 stood before 2" is written at position 1
     {'blocks.0.attention.output': 1.0, 'blocks.1.attention.output': 0.0}
     """
-    clean, corrupted, record, best, worst = _runs(model, params, clean, corrupted, metric)
+    corrupted, record, below, best, worst = _runs(model, params, clean, corrupted, metric)
 
     def patched(name):
         def patch(x):
@@ -54,7 +57,7 @@ def patch_effects(model, params, clean, corrupted, names, metric, positions=None
             mixed[:, positions] = record[name][:, positions]
             return mixed
 
-        return metric(model(params, corrupted, replace={name: patch}))
+        return metric(_run_from(model, params, corrupted, below, name, patch))
 
     return {name: float((patched(name) - worst) / (best - worst)) for name in names}
 
@@ -64,8 +67,9 @@ def patch_map(model, params, clean, corrupted, names, metric) -> np.ndarray:
 
     Takes what `patch_effects` takes, with one prompt each, (1, T)   ->   (len(names), T)
 
-    All positions of a name are patched in one run, each in a copy of the prompt of its own. In a causal model nothing
-    before the first difference of the prompts can matter; those entries are 0.
+    All positions of a name are patched in one run, each in a copy of the prompt of its own, and the run begins at the
+    block of that name: below it nothing has changed. In a causal model nothing before the first difference of the
+    prompts can matter; those entries are 0.
     Raises: as `patch_effect`; ShapeError for more than one prompt.
 
     >>> from mathllm.interpretability import induction_model
@@ -76,11 +80,11 @@ def patch_map(model, params, clean, corrupted, names, metric) -> np.ndarray:
     array([[0., 1., 0., 0.],
            [0., 0., 0., 1.]])
     """
-    clean, corrupted, record, best, worst = _runs(model, params, clean, corrupted, metric)
-    if len(clean) != 1:
-        raise ShapeError(f"patch_map() needs one prompt of each kind, got {len(clean)}")
-    T = clean.shape[1]
-    first = int(np.argmax(clean[0] != corrupted[0])) if model.config.causal else 0
+    corrupted, record, below, best, worst = _runs(model, params, clean, corrupted, metric)
+    if len(corrupted) != 1:
+        raise ShapeError(f"patch_map() needs one prompt of each kind, got {len(corrupted)}")
+    T = corrupted.shape[1]
+    first = int(np.argmax(np.asarray(clean)[0] != corrupted[0])) if model.config.causal else 0
     places, copies = np.arange(first, T), np.arange(T - first)
     many = np.repeat(corrupted, len(copies), axis=0)
     effects = np.zeros((len(names), T))
@@ -92,7 +96,7 @@ def patch_map(model, params, clean, corrupted, names, metric) -> np.ndarray:
                 mixed[copies, places] = record[name][0, places]
             return mixed
 
-        logits = model(params, many, replace={name: patch})
+        logits = _run_from(model, params, many, below, name, patch)
         found = np.array([metric(logits[i : i + 1]) for i in copies])
         effects[row, places] = (found - worst) / (best - worst)
     return effects
@@ -127,13 +131,30 @@ def without_heads(model, params, heads):
 
 
 def _runs(model, params, clean, corrupted, metric):
-    """The prompts as arrays, the record of the clean run, and the metric of both."""
+    """The corrupted prompt as an array, the records of the clean and the corrupted run, and the metric of both."""
     clean, corrupted = np.asarray(clean), np.asarray(corrupted)
     if clean.shape != corrupted.shape:
         raise ShapeError(f"patching needs two prompts of one shape, got {clean.shape} and {corrupted.shape}")
-    record = {}
+    record, below = {}, {}
     best = metric(model(params, clean, record=record))
-    worst = metric(model(params, corrupted))
+    worst = metric(model(params, corrupted, record=below))
     if best == worst:
         raise ValueError(f"patching needs prompts that the metric tells apart, got {best} for both")
-    return clean, corrupted, record, best, worst
+    return corrupted, record, below, best, worst
+
+
+def _run_from(model, params, tokens, below, name, patch):
+    """The logits of a run with one intermediate patched; the blocks below it are spared, for there nothing changes.
+
+    below: the record of the run without a patch, of as many prompts as tokens has or of one
+    """
+    inside = re.match(r"blocks\.(\d+)\.", name)
+    first = int(inside[1]) if inside else 0
+    if not 0 < first < model.config.layers:
+        return model(params, tokens, replace={name: patch})
+    model._replaceable([name])
+    upper = type(model)(dataclasses.replace(model.config, layers=model.config.layers - first))
+    rest = params | {"blocks": params["blocks"][first:]}
+    stream = below[f"blocks.{first - 1}.output"]
+    stream = np.broadcast_to(stream, (len(tokens), *stream.shape[1:]))
+    return upper(rest, tokens, replace={"embeddings": stream, name.replace(inside[0], "blocks.0."): patch})
