@@ -16,7 +16,7 @@ def advantages(rewards, values, *, discount: float = 1.0, decay: float = 0.95) -
     rewards, values: (..., T)   discount: γ   decay: λ; 0 trusts the next value, 1 only what really came   ->   (..., T)
 
     Raises: ShapeError if the shapes differ; ValueError for γ or λ outside [0, 1].
-    Source: 001, §11.3 (A is left undefined there, erratum E4); Schulman et al. 2016, eq. 16.
+    Source: 001, §11.3 (A is left undefined there, erratum E4); Schulman et al. 2016.
 
     >>> advantages([0.0, 0.0, 1.0], [0.5, 0.5, 0.5], decay=1.0)
     array([0.5, 0.5, 0.5])

@@ -78,7 +78,7 @@ def kto_loss(
     divergence from the reference, held fixed   gain, loss_aversion: λ_D, λ_U   ->   one number
 
     Raises: ShapeError if the numbers differ; ValueError for β ≤ 0 or a negative divergence.
-    Source: 001, §11.4 (named); Ethayarajh et al. 2024, eq. 8.
+    Source: 001, §11.4 (named); Ethayarajh et al. 2024.
 
     >>> float(kto_loss([0.0], [0.0], [True]))
     0.5

@@ -118,7 +118,7 @@ def keep_min_p(logits, p: float) -> np.ndarray:
         P(xᵢ) ≥ p · max P,      that is  zᵢ ≥ max z + ln p                           (14.6)
 
     logits: (..., V)   0 ≤ p ≤ 1   ->   (..., V), −∞ for the others   Raises: ValueError for p outside [0, 1].
-    Source: Nguyen et al. 2024, §3.
+    Source: Nguyen et al. 2024.
 
     >>> np.isfinite(keep_min_p(np.log([0.629, 0.231, 0.14]), 0.3))
     array([ True,  True, False])

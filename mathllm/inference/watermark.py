@@ -73,7 +73,7 @@ def detect_watermark(tokens, vocabulary: int, *, fraction: float = 0.5, key: int
     key.
 
     Raises: ShapeError for fewer than two tokens; ValueError for tokens outside the vocabulary.
-    Source: Kirchenbauer et al. 2023, eq. 3.
+    Source: Kirchenbauer et al. 2023.
 
     >>> text = [0]
     >>> for _ in range(20):

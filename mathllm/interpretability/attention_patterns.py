@@ -16,7 +16,7 @@ def value_weighted_attention(weights, value, output=None) -> np.ndarray:
 
     The names of a record are "blocks.0.attention.weights" and "blocks.0.attention.value".
     Raises: ShapeError if the sizes do not fit.
-    Source: 004, attention visualization; Kobayashi et al. 2020, §3.
+    Source: 004, attention visualization; Kobayashi et al. 2020.
 
     >>> value_weighted_attention(np.array([[[0.9, 0.1]]]), np.array([[[0.01, 0.0], [3.0, 4.0]]])).round(3)
     array([[[0.009, 0.5  ]]])

@@ -90,7 +90,7 @@ def successor_texts(examples: int, length: int, vocabulary: int, rng: np.random.
     ->   (B, T) int   noise: share of random tokens, so that places in the text tell nothing
 
     Raises: ValueError for sizes below 1 or a noise outside [0, 1].
-    Source: Bietti et al. 2023, §3.
+    Source: Bietti et al. 2023.
 
     >>> successor_texts(1, 6, 3, np.random.default_rng(0), noise=0.0)  # 0 → 2 → 1 → 0 in this text
     array([[0, 2, 1, 0, 2, 1]])

@@ -183,7 +183,7 @@ def sparse_features(examples: int, features: int, density: float, rng: np.random
     """Features that are seldom active: each with this probability, and then of a strength between 0 and 1.
 
     ->   (B, n)   Raises: ValueError for a density outside (0, 1].
-    Source: Elhage et al. 2022, §2.
+    Source: Elhage et al. 2022, "Demonstrating Superposition".
 
     >>> sparse_features(2, 3, 1.0, np.random.default_rng(0)).shape
     (2, 3)
@@ -201,7 +201,7 @@ def superposition_loss(params, x, importance=None):
     params: {"weight": (n, d), "bias": (n,)}   x: (B, n)   importance: I, (n,), all 1 if not given   ->   one number
 
     Raises: ShapeError if the sizes do not fit.
-    Source: 004, superposition; Elhage et al. 2022, §2.
+    Source: 004, superposition; Elhage et al. 2022, "Demonstrating Superposition".
 
     >>> float(superposition_loss({"weight": np.eye(2), "bias": np.zeros(2)}, np.array([[0.5, 0.0]])))
     0.0
@@ -249,7 +249,7 @@ def feature_dimensions(weight) -> np.ndarray:
     share one as opposites, 0 for one that is not represented
 
     Raises: ShapeError for other than two axes.
-    Source: Elhage et al. 2022, §3.
+    Source: Elhage et al. 2022, "The Geometry of Superposition".
 
     >>> feature_dimensions([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     array([0.5, 0.5, 1. , 0. ])

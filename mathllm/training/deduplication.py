@@ -21,7 +21,7 @@ def shingles(text: str, size: int = 5) -> set[str]:
     """The runs of `size` words in a text, in lower case and without punctuation; a shorter text is one shingle.
 
     Raises: ValueError for a size below 1.
-    Source: Broder 1997, §2.
+    Source: Broder 1997.
 
     >>> sorted(shingles("The cat sat. The cat sat!", size=3))
     ['cat sat the', 'sat the cat', 'the cat sat']
@@ -58,7 +58,7 @@ def minhash_signature(items: Iterable[str], hashes: int = 128, seed: int = 0) ->
     items: strings   ->   (hashes,) uint64; the same seed on every machine gives the same signature
 
     Raises: ValueError for fewer than one hash function.
-    Source: 004, data preparation; Broder 1997, §3.
+    Source: 004, data preparation; Broder 1997.
 
     >>> a, b = ({str(i) for i in range(low, low + 100)} for low in (0, 50))
     >>> jaccard_similarity(a, b), float(np.mean(minhash_signature(a, 1000) == minhash_signature(b, 1000)))
