@@ -24,7 +24,7 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from traitlets import Integer, Unicode
 
-from . import codec, marking
+from . import codec, marking, sandbox
 from .kernel_side import MIME
 from .own_numbers import own_numbers
 from .registry import items
@@ -77,6 +77,10 @@ class TrustedExecute(Execute):
     notebook_timeout = Integer(180, help="Seconds for all cells of a notebook together.").tag(config=True)
     max_output = Integer(5_000_000, help="Characters of output kept from one cell.").tag(config=True)
 
+    def __init__(self, **kwargs):
+        kwargs.setdefault("kernel_manager_class", sandbox.kernel_manager_class())
+        super().__init__(**kwargs)
+
     def preprocess(self, nb, resources, km=None):
         """Run all cells; then, with the kernel gone, write the verdicts. A failure costs points, never the batch."""
         self._names = resources["nbgrader"]
@@ -104,7 +108,7 @@ class TrustedExecute(Execute):
     def preprocess_cell(self, cell, resources, index):
         """Run one cell, or ask for the values of an answer in place of a graded cell."""
         if index == 0:
-            self._run(f"mask({[name for item in self._by_grade_id.values() for name in item.masked]!r})", index)
+            self._run(f"begin({self._beginning()!r})", index)
         if time.monotonic() > self._deadline:
             return cell, resources
         if not self._is_ours(cell):
@@ -117,6 +121,12 @@ class TrustedExecute(Execute):
         except Exception:
             self.log.exception("%s: %s could not be judged", self._names["student"], name)
         return cell, resources
+
+    def _beginning(self):
+        """What a kernel is told before the first cell: names to mask, and the learner's own numbers."""
+        drawn = {item.id: own_numbers(item, self._names["student"]) for item in items() if item.numbers}
+        masked = [name for item in self._by_grade_id.values() for name in item.masked]
+        return codec.dumps({"masked": masked, "numbers": {id: codec.encode(drawn[id]) for id in drawn}})
 
     def _is_ours(self, cell):
         return (
@@ -146,8 +156,7 @@ class TrustedExecute(Execute):
 
     def start_new_kernel(self, **kwargs):
         """Start the kernel with the learner's id in its environment, and without the course key."""
-        environment = {name: value for name, value in os.environ.items() if name != "MATHLLM_COURSE_KEY"}
-        kwargs["env"] = {**environment, "MATHLLM_LEARNER": self._names["student"]}
+        kwargs["env"] = {**sandbox.environment(), "MATHLLM_LEARNER": self._names["student"]}
         super().start_new_kernel(**kwargs)
 
     def output(self, outs, msg, display_id, cell_index):

@@ -16,12 +16,13 @@ import numpy as np
 
 from . import codec
 
-__all__ = ["MIME", "NOT_DEFINED", "evaluate", "mask", "observe"]
+__all__ = ["MIME", "NOT_DEFINED", "begin", "evaluate", "mask", "observe", "own_numbers"]
 
 MIME = "application/vnd.mathllm.observations+json"
 NOT_DEFINED = object()
 MAX_MESSAGE = 300
 
+own_numbers = {}  # the learner's own numbers by the exercise's id, while a submission is graded
 _asked = set()  # names of mathllm that may not be called just now
 
 
@@ -55,6 +56,16 @@ def _error(error):
     except Exception:
         message = ""
     return {"error": names, "message": message[:MAX_MESSAGE]}
+
+
+def begin(request):
+    """Make the kernel ready for a submission: the learner's own numbers, and the names that may not be the answer.
+
+    request: JSON text {"masked": names, "numbers": {exercise: encoded dict}}
+    """
+    data = codec.loads(request)
+    own_numbers.update({id: codec.decode(numbers) for id, numbers in data["numbers"].items()})
+    mask(data["masked"])
 
 
 def mask(names):
