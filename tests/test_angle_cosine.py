@@ -45,12 +45,6 @@ def test_a_length_slider_moves_the_dot_product_and_not_the_cosine(settings):
     np.testing.assert_allclose(np.multiply(dots[0], 1.7 * 0.6), dots[1], atol=SAME * 10)
 
 
-def test_a_right_angle_is_shown_as_zero_without_a_sign():
-    assert run_js("angle_cosine.js", "format", [[6.1e-17], [-6.1e-17], [-0.5], [0.98925]]) == [
-        "0.000", "0.000", "−0.500", "0.989",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("outside", [{"angle": 181}, {"angle": -1}, {"length_a": 0}, {"length_b": 4.5}])
 def test_the_figure_refuses_settings_off_its_sliders(outside):
     with pytest.raises(traitlets.TraitError):

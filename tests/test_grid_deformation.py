@@ -44,10 +44,6 @@ def test_the_amount_leads_from_the_plane_as_it_was_to_the_matrix():
     np.testing.assert_allclose(blended, wanted, atol=SAME)
 
 
-def test_zero_is_shown_without_a_sign():
-    assert js("format", [-0.001, 0.0, -1.5]) == ["0.00", "0.00", "−1.50"]
-
-
 @pytest.mark.parametrize("outside", [{"w11": 2.5}, {"w22": -3}, {"amount": 1.5}, {"amount": -0.1}])
 def test_the_figure_refuses_settings_off_its_sliders(outside):
     with pytest.raises(traitlets.TraitError):

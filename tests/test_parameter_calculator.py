@@ -51,13 +51,6 @@ def test_the_models_to_begin_with_have_their_published_sizes():
     assert totals["SmolLM2"] == 134_515_008  # the numbers in its file
 
 
-@pytest.mark.parametrize(
-    ("count", "words"), [(124_439_808, "124 million"), (6.738e9, "6.74 billion"), (9500, "9.5 thousand")]
-)
-def test_large_counts_are_shown_in_words(count, words):
-    assert run_js("parameter_calculator.js", "inWords", [[count]]) == [words]
-
-
 def test_an_unknown_model_is_refused_by_name():
     with pytest.raises(ValueError, match="knows GPT-2, GPT-3, LLaMA-7B, SmolLM2, got 'GPT-9'"):
         ParameterCalculator(model="GPT-9")

@@ -43,10 +43,6 @@ def test_one_point_makes_no_line_and_a_corner_no_tangent():
     assert run_js("secant_tangent.js", "slope", [["kink", 0]]) == [None]
 
 
-def test_slopes_are_written_with_three_decimals_and_a_true_minus_sign():
-    assert run_js("secant_tangent.js", "format", [[-0.0001], [-1.5], [None]]) == ["0.000", "−1.500", "no line"]
-
-
 @pytest.mark.parametrize("outside", [{"x": 2.0}, {"h": -1.5}, {"curve": "circle"}])
 def test_the_figure_refuses_settings_off_its_controls(outside):
     with pytest.raises(traitlets.TraitError):

@@ -36,11 +36,6 @@ def test_the_waiting_is_the_bubble_of_the_pipeline():
     np.testing.assert_allclose(run_js("training_budget.js", "bubble", sizes), [ml.pipeline_bubble(*s) for s in sizes])
 
 
-def test_sizes_are_read_with_three_digits():
-    words = run_js("training_budget.js", "inWords", [[7.02e9], [1e12], [123456.0], [12.0], [0.031]])
-    assert words == ["7.02 billion", "1 trillion", "123 thousand", "12", "0.031"]
-
-
 @pytest.mark.parametrize("outside", [{"zero": 4}, {"parameters": 13.0}, {"microbatches": 0}])
 def test_the_figure_refuses_settings_off_its_sliders(outside):
     with pytest.raises(traitlets.TraitError):

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -23,6 +24,8 @@ import("data:text/javascript;charset=utf-8," + encodeURIComponent(module))
 """
 
 WORDS = {"king": [3.0, 4.0], "queen": [3.0, 5.0], "car": [0.0, 1.0]}
+FILES = sorted(file.name for file in resources.files(widgets).iterdir() if file.suffix == ".js")
+FILES.remove("elements.js")
 ARGUMENTS = {
     "RankSlider": ([[0.0, 1.0], [1.0, 0.0]],),
     "WordMap": (WORDS, {"royalty": ["king", "queen"], "vehicles": ["car"]}),
@@ -59,6 +62,23 @@ def test_a_figure_asks_nothing_of_the_network(name):
     addresses = set(re.findall(r"https?://[\w./-]+", figure._esm + figure._css))
     assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, never fetched
     assert "@import" not in figure._css
+
+
+def test_numbers_are_shown_with_a_true_minus_sign_and_zero_without():
+    assert run_js(FILES[0], "fixed", [[-6e-17, 3], [-0.004, 2], [-1.5, 2], [2, 0]]) == ["0.000", "0.00", "−1.50", "2"]
+    assert run_js(FILES[0], "short", [[-6e-17, 3], [-3.5, 2], [4, 4], [0.12345, 4]]) == ["0", "−3.5", "4", "0.1235"]
+
+
+def test_sizes_are_read_with_three_digits():
+    words = run_js(FILES[0], "inWords", [[7.02e9], [1e12], [124439808], [9500], [12], [0.031]])
+    assert words == ["7.02 billion", "1 trillion", "124 million", "9.5 thousand", "12", "0.031"]
+
+
+@pytest.mark.parametrize("temperature", [0.1, 1.0, 10.0])
+def test_bars_and_weights_are_the_softmax_of_mathllm(rng, temperature):
+    logits = np.vstack([rng.uniform(-5, 10, size=(50, 4)), [[-5, -5, -5, -5], [10, -5, -5, 10]]])
+    shown = run_js(FILES[0], "softmax", [[row, temperature] for row in logits.tolist()])
+    np.testing.assert_allclose(shown, ml.softmax(logits, temperature=temperature), rtol=0, atol=SAME)
 
 
 def test_the_length_in_the_figure_is_the_norm(rng):
@@ -124,11 +144,13 @@ globalThis.document = { createElement: () => ({
   setAttribute: (name, value) => { attributes[name] = value; },
   addEventListener: (type, listener) => { listeners[type] = listener; },
 }) };
-const frame = new Function(require("fs").readFileSync(0, "utf8") + "return frame;")();
-frame("mathllm-a", { append() {} });
-let stopped = false;
-listeners.keydown({ stopPropagation() { stopped = true; } });
-console.log(stopped, attributes["data-lm-suppress-shortcuts"]);
+const elements = require("fs").readFileSync(0, "utf8");
+import("data:text/javascript;charset=utf-8," + encodeURIComponent(elements)).then(({ frame }) => {
+  frame("mathllm-a", { append() {} });
+  let stopped = false;
+  listeners.keydown({ stopPropagation() { stopped = true; } });
+  console.log(stopped, attributes["data-lm-suppress-shortcuts"]);
+});
 """
 
 
@@ -138,5 +160,12 @@ def test_keys_pressed_in_a_figure_stay_there_and_move_no_cells():
     elements = read("elements.js")
     done = subprocess.run([node, "-e", FRAME], input=elements, capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == ["true", "true"], done.stderr
-    for file in ("vector_length.js", "angle_cosine.js", "word_map.js"):
-        assert "= frame(" in read(file)
+    assert "this.root = frame(" in elements
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_figure_is_built_from_what_all_figures_share(file):
+    text = read(file)
+    assert "new Figure(" in text
+    assert "return figure.follow(" in text
+    assert 'addEventListener("input"' not in text  # sliders come from Figure: labelled, and heard by screen readers

@@ -32,13 +32,11 @@ export function trace(x, y, params = START, rate = RATE) {
     b2: b2 - rate * delta2,
   };
   const then = forward(x, after, y);
-  return { ...now, delta2, dW2, da1, slope, delta1, dW1, after, predictionAfter: then.prediction, lossAfter: then.loss };
+  const [predictionAfter, lossAfter] = [then.prediction, then.loss];
+  return { ...now, delta2, dW2, da1, slope, delta1, dW1, after, predictionAfter, lossAfter };
 }
 
-function number(x, digits = 4) {
-  const text = Number(x.toFixed(digits)).toString();
-  return (text === "-0" ? "0" : text).replace("-", "−");
-}
+const number = (x) => short(x, 4);
 
 // A factor in a product: negative numbers in brackets.
 function factor(x) {
@@ -46,8 +44,8 @@ function factor(x) {
 }
 
 const STEPS = [
-  "forward: hidden layer", "forward: output", "loss", "backward: error at the output", "gradients of the output weights",
-  "error at the hidden units", "gradients of the hidden weights", "update",
+  "forward: hidden layer", "forward: output", "loss", "backward: error at the output",
+  "gradients of the output weights", "error at the hidden units", "gradients of the hidden weights", "update",
 ];
 
 const UNITS = ["A", "B"]; // the hidden units
@@ -103,117 +101,90 @@ const NARROW = { x1: 56, x2: 56, L: 58 };
 const LIT = [["h1", "h2"], ["o"], ["L"], ["o"], [], ["h1", "h2"], [], []]; // nodes at work in each step
 const MOVING = [[0, 1, 2, 3], [4, 5], [6], [6], [4, 5], [4, 5], [0, 1, 2, 3], []]; // and edges
 
-function render({ model, el }) {
-  const root = frame("mathllm-backprop-stepper", el);
-  const controls = html("div", "mathllm-controls", root);
-
-  function slider(name, range, read, write, shown) {
-    const label = html("label", "", controls);
-    html("span", "", label, name);
-    const input = html("input", "", label);
-    Object.assign(input, { type: "range", ...range });
-    const output = html("output", "", label);
-    input.addEventListener("input", () => {
-      write(Number(input.value));
-      model.save_changes();
-      update();
-    });
-    return () => {
-      input.value = read();
-      output.textContent = shown();
-    };
-  }
-  const inputs = { min: -2, max: 2, step: 0.1 };
-  const refresh = [
-    slider("step", { min: 1, max: 8, step: 1 }, () => model.get("step"), (n) => model.set("step", n), () => `${model.get("step")} of 8`),
-    ...[0, 1].map((i) =>
-      slider(`input x${i + 1}`, inputs, () => model.get("inputs")[i], (x) => model.set("inputs", model.get("inputs").with(i, x)),
-        () => number(model.get("inputs")[i], 1)),
-    ),
-  ];
-  const label = html("label", "mathllm-choice", controls);
-  html("span", "", label, "true answer y");
-  const select = html("select", "", label);
-  [1, 0].forEach((y) => (html("option", "", select, String(y)).value = y));
-  select.addEventListener("change", () => {
-    model.set("target", Number(select.value));
-    model.save_changes();
-    update();
-  });
-
-  const picture = svg("svg", { viewBox: "0 0 378 212", class: "mathllm-plot", role: "img" }, root);
+// Draws the boxes and the lines between them; returns what fills in the numbers of a step and lights up its way.
+function graph(picture) {
   const width = (name) => NARROW[name] || WIDTH;
   const lines = EDGES.map(([from, to]) => {
     const [[x, y], [u, v]] = [NODES[from], NODES[to]];
     return svg("line", { x1: x + width(from), y1: y + HEIGHT / 2, x2: u, y2: v + HEIGHT / 2 }, picture);
   });
-  const texts = {};
-  const boxes = {};
-  for (const [name, [x, y]] of Object.entries(NODES)) {
-    boxes[name] = svg("rect", { x, y, width: width(name), height: HEIGHT, rx: 6 }, picture);
-    svg("text", { x: x + 2, y: y - 6, class: "mathllm-title" }, picture).textContent = TITLES[name];
-    texts[name] = [0, 1, 2].map((line) => svg("text", { x: x + 6, y: y + 18 + 20 * line }, picture));
-  }
-  const readout = html("div", "mathllm-readout", root);
-  readout.setAttribute("aria-live", "polite");
-  const tables = html("div", "mathllm-matrices", root);
+  const nodes = Object.entries(NODES).map(([name, [x, y]]) => {
+    const box = svg("rect", { x, y, width: width(name), height: HEIGHT, rx: 6 }, picture);
+    svg("text", { x: x + 2, y: y - 6, class: "mathllm-title" }, picture, TITLES[name]);
+    const texts = [0, 1, 2].map((line) => {
+      const look = { x: x + 6, y: y + 18 + 20 * line, class: line === 2 ? "mathllm-b" : "" };
+      return svg("text", look, picture);
+    });
+    return { name, box, texts };
+  });
 
-  function update() {
-    const [step, x, y] = [model.get("step"), model.get("inputs"), model.get("target")];
-    const t = trace(x, y);
-    const hidden = (i) => [`z = ${number(t.z1[i])}`, `a = ${number(t.a1[i])}`, step >= 6 && `δ = ${number(t.delta1[i])}`];
-    const shown = {
-      x1: [number(x[0])], x2: [number(x[1])], h1: hidden(0), h2: hidden(1),
-      o: [step >= 2 && `z = ${number(t.z2)}`, step >= 2 && `ŷ = ${number(t.prediction)}`, step >= 4 && `δ = ${number(t.delta2)}`],
-      L: [`y = ${y}`, step >= 3 && number(t.loss)],
-    };
+  return (step, x, y, now) => {
+    const numbers = shown(step, x, y, now);
     const backwards = step >= 4 && step < 8;
-    for (const name of Object.keys(NODES)) {
-      const lit = LIT[step - 1].includes(name);
-      boxes[name].setAttribute("class", `mathllm-node${lit ? ` mathllm-now-${backwards ? "back" : "ahead"}` : ""}`);
-      texts[name].forEach((text, i) => {
-        text.textContent = shown[name][i] || "";
-        text.setAttribute("class", i === 2 ? "mathllm-b" : "");
-      });
+    for (const { name, box, texts } of nodes) {
+      const light = LIT[step - 1].includes(name) ? ` mathllm-now-${backwards ? "back" : "ahead"}` : "";
+      set(box, { class: `mathllm-node${light}` });
+      texts.forEach((text, i) => (text.textContent = numbers[name][i] || ""));
     }
     lines.forEach((line, i) => {
       const lit = MOVING[step - 1].includes(i);
-      line.setAttribute("class", lit ? (backwards ? "mathllm-b" : "mathllm-a") : "mathllm-axis");
-      line.setAttribute("stroke-width", lit ? 3 : 1);
+      const colour = backwards ? "mathllm-b" : "mathllm-a";
+      set(line, { class: lit ? colour : "mathllm-axis", "stroke-width": lit ? 3 : 1 });
     });
-    refresh.forEach((show) => show());
-    select.value = String(y);
+  };
+}
+
+// The numbers in each box, as far as they are known in this step.
+function shown(step, x, y, now) {
+  const hidden = (i) => [
+    `z = ${number(now.z1[i])}`, `a = ${number(now.a1[i])}`, step >= 6 && `δ = ${number(now.delta1[i])}`,
+  ];
+  const output = [`z = ${number(now.z2)}`, `ŷ = ${number(now.prediction)}`, step >= 4 && `δ = ${number(now.delta2)}`];
+  return {
+    x1: [number(x[0])], x2: [number(x[1])], h1: hidden(0), h2: hidden(1), o: step >= 2 ? output : [],
+    L: [`y = ${y}`, step >= 3 && number(now.loss)],
+  };
+}
+
+// A row for each number of the network: its value, its gradient, and what the update makes of it.
+function tableRows(step, { dW1, delta1, dW2, delta2, after }) {
+  const rows = (unit, sources, ...columns) =>
+    [...sources.map((source) => `weight of ${source}`), "bias"].map((name, i) => {
+      return [`${unit}: ${name}`, ...columns.map((column) => (column ? number(column[i]) : "·"))];
+    });
+  const inner = (i) => ({ W1, b1 }) => [...W1[i], b1[i]];
+  const outer = ({ W2, b2 }) => [...W2, b2];
+  return [
+    ...UNITS.flatMap((unit, i) =>
+      rows(unit, ["x1", "x2"], inner(i)(START), step >= 7 && [...dW1[i], delta1[i]], step >= 8 && inner(i)(after)),
+    ),
+    ...rows("out", UNITS, outer(START), step >= 5 && [...dW2, delta2], step >= 8 && outer(after)),
+  ];
+}
+
+function render({ model, el }) {
+  const figure = new Figure("mathllm-backprop-stepper", model, el);
+  figure.slider("step", [1, STEPS.length, 1], "step", (step) => `${step} of ${STEPS.length}`);
+  for (const i of [0, 1]) figure.slider(`input x${i + 1}`, [-2, 2, 0.1], ["inputs", i], (x) => short(x, 1));
+  figure.choice("true answer y", [1, 0], "target");
+  const drawGraph = graph(figure.picture("0 0 378 212"));
+  const readout = figure.readout();
+  const tables = html("div", "mathllm-matrices", figure.root);
+
+  function draw() {
+    const [step, x, y] = figure.get("step", "inputs", "target");
+    const [now, lines] = [trace(x, y), words(step, x, y)];
+    drawGraph(step, x, y, now);
     readout.replaceChildren();
     html("strong", "mathllm-value", readout, `Step ${step}, ${STEPS[step - 1]}`);
-    words(step, x, y).forEach((line) => html("span", "mathllm-formula", readout, line));
-
+    lines.forEach((line) => html("span", "mathllm-formula", readout, line));
     tables.replaceChildren();
-    const { W1, b1, W2, b2 } = START;
-    const box = html("table", "mathllm-matrix", tables);
-    const head = html("tr", "", html("thead", "", box));
-    ["", "value", "gradient", "after"].forEach((name) => (html(name ? "th" : "td", "", head, name).scope = "col"));
-    const body = html("tbody", "", box);
-    function rows(unit, names, values, gradients, after) {
-      names.forEach((name, i) => {
-        const line = html("tr", "", body);
-        html("th", "", line, `${unit}: ${name}`).scope = "row";
-        [values, gradients, after].forEach((column) => html("td", "", line, column ? number(column[i]) : "·"));
-      });
-    }
-    [0, 1].forEach((i) => {
-      const gradient = step >= 7 && [...t.dW1[i], t.delta1[i]];
-      rows(UNITS[i], ["weight of x1", "weight of x2", "bias"], [...W1[i], b1[i]], gradient, step >= 8 && [...t.after.W1[i], t.after.b1[i]]);
-    });
-    const gradient = step >= 5 && [...t.dW2, t.delta2];
-    rows("out", ["weight of A", "weight of B", "bias"], [...W2, b2], gradient, step >= 8 && [...t.after.W2, t.after.b2]);
+    table(tables, "", ["value", "gradient", "after"], tableRows(step, now));
     const order = step < 4 ? "forwards" : step < 8 ? "backwards" : "update";
-    picture.setAttribute("aria-label", `Network, ${order}: ${words(step, x, y).join("; ")}.`);
+    return `Network, ${order}: ${lines.join("; ")}.`;
   }
 
-  const traits = ["inputs", "target", "step"].map((name) => `change:${name}`);
-  traits.forEach((name) => model.on(name, update));
-  update();
-  return () => traits.forEach((name) => model.off(name, update));
+  return figure.follow(["step", "inputs", "target"], draw);
 }
 
 export default { render };

@@ -25,12 +25,14 @@ export function summary(a, b) {
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [34, 386, 12, 170];
 const STEPS = 200;
+const x = (t) => LEFT + t * (RIGHT - LEFT);
 const SLIDERS = [
   ["prior_a", "prior a (heads + 1)", 1],
   ["prior_b", "prior b (tails + 1)", 1],
   ["heads", "heads thrown", 0],
   ["tails", "tails thrown", 0],
 ];
+const TRAITS = SLIDERS.map(([trait]) => trait);
 const CURVES = [
   ["mathllm-b", "prior", "6 4"],
   ["mathllm-c", "data alone", "2 3"],
@@ -42,89 +44,62 @@ function curve(a, b) {
   return Array.from({ length: STEPS }, (_, i) => (i + 0.5) / STEPS).map((t) => [t, betaDensity(t, a, b)]);
 }
 
-function render({ model, el }) {
-  const root = frame("mathllm-beta-belief", el);
-  const picture = svg("svg", { viewBox: "0 0 400 212", class: "mathllm-plot", role: "img" }, root);
-  const x = (t) => LEFT + t * (RIGHT - LEFT);
+function drawAxes(picture) {
   for (const t of [0, 0.25, 0.5, 0.75, 1]) {
     svg("line", { x1: x(t), x2: x(t), y1: TOP, y2: BOTTOM, class: "mathllm-grid" }, picture);
-    svg("text", { x: x(t), y: BOTTOM + 17, "text-anchor": "middle" }, picture).textContent = String(t);
+    svg("text", { x: x(t), y: BOTTOM + 17, "text-anchor": "middle" }, picture, t);
   }
   svg("line", { x1: LEFT, x2: RIGHT, y1: BOTTOM, y2: BOTTOM, class: "mathllm-axis" }, picture);
-  svg("text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 36, "text-anchor": "middle" }, picture).textContent =
-    "θ, the probability of heads";
-  const down = svg("text", { x: 14, y: (TOP + BOTTOM) / 2, "text-anchor": "middle" }, picture);
-  down.setAttribute("transform", `rotate(-90 14 ${(TOP + BOTTOM) / 2})`);
-  down.textContent = "density";
-  const lines = CURVES.map(([colour, , dashes]) =>
-    svg("polyline", { class: colour, style: "fill: none", "stroke-width": 2.5, "stroke-dasharray": dashes }, picture),
-  );
+  svg("text", { x: x(0.5), y: BOTTOM + 36, "text-anchor": "middle" }, picture, "θ, the probability of heads");
+  const side = { transform: `translate(14 ${(TOP + BOTTOM) / 2}) rotate(-90)`, "text-anchor": "middle" };
+  svg("text", side, picture, "density");
+}
+
+function render({ model, el }) {
+  const figure = new Figure("mathllm-beta-belief", model, el);
+  const picture = figure.picture("0 0 400 212", "32rem");
+  drawAxes(picture);
+  const looks = CURVES.map(([colour, , dashes]) => {
+    return { class: colour, "stroke-width": 2.5, "stroke-dasharray": dashes };
+  });
+  const lines = looks.map((look) => svg("polyline", { ...look, style: "fill: none" }, picture));
   const legend = svg("g", {}, picture);
-  CURVES.forEach(([colour, name, dashes], i) => {
+  CURVES.forEach(([, name], i) => {
     const y = TOP + 8 + 16 * i;
-    svg("line", {
-      x1: 0, x2: 24, y1: y, y2: y, class: colour, "stroke-width": 2.5, "stroke-dasharray": dashes,
-    }, legend);
-    svg("text", { x: 30, y: y + 4 }, legend).textContent = name;
+    svg("line", { x1: 0, x2: 24, y1: y, y2: y, ...looks[i] }, legend);
+    svg("text", { x: 30, y: y + 4 }, legend, name);
   });
-
-  const controls = html("div", "mathllm-controls", root);
-  const inputs = SLIDERS.map(([trait, name, min]) => {
-    const label = html("label", "", controls);
-    html("span", "", label, name);
-    const input = html("input", "", label);
-    Object.assign(input, { type: "range", min, max: 50, step: 1 });
-    const output = html("output", "", label);
-    input.addEventListener("input", () => {
-      model.set(trait, Number(input.value));
-      model.save_changes();
-      draw();
-    });
-    return { trait, input, output };
-  });
-
-  const readout = html("div", "mathllm-readout", root);
-  readout.setAttribute("aria-live", "polite");
-  const rows = ["maximum likelihood", "most plausible (MAP)", "mean of the posterior"].map((name) => {
-    const row = html("div", "mathllm-row", readout);
-    html("span", "mathllm-name", row, name);
-    return { formula: html("span", "mathllm-formula", row), value: html("strong", "mathllm-value", row) };
-  });
+  for (const [trait, name, min] of SLIDERS) figure.slider(name, [min, 50, 1], trait);
+  const rows = figure.rows(["maximum likelihood", "most plausible (MAP)", "mean of the posterior"]);
+  function fill({ formula, value }, numbers, result, otherwise) {
+    formula.textContent = result === null ? otherwise : numbers;
+    value.textContent = result === null ? "" : `= ${result}`;
+  }
 
   function draw() {
-    const [a, b, heads, tails] = SLIDERS.map(([trait]) => model.get(trait));
+    const [a, b, heads, tails] = figure.get(...TRAITS);
     const [afterA, afterB] = update(a, b, heads, tails);
-    inputs.forEach(({ trait, input, output }) => {
-      input.value = model.get(trait);
-      output.textContent = String(model.get(trait));
-    });
     // the likelihood as a density: what a flat prior would make of the same throws
     const curves = [curve(a, b), curve(heads + 1, tails + 1), curve(afterA, afterB)];
     const highest = Math.max(2, ...curves.flat().map(([, height]) => height));
     lines.forEach((line, i) => {
       const points = curves[i].map(([t, height]) => `${x(t)},${BOTTOM - (height / highest) * (BOTTOM - TOP)}`);
-      line.setAttribute("points", points.join(" "));
+      set(line, { points: points.join(" ") });
     });
-    const after = summary(afterA, afterB);
-    legend.setAttribute("transform", `translate(${after.mean > 0.5 ? LEFT + 8 : RIGHT - 110} 0)`);
+    const { mean, deviation, mode } = summary(afterA, afterB);
+    set(legend, { transform: `translate(${mean > 0.5 ? LEFT + 8 : RIGHT - 110} 0)` });
 
-    const throws = heads + tails;
-    rows[0].formula.textContent = throws ? `${heads} / ${throws}` : "nothing thrown yet";
-    rows[0].value.textContent = throws ? `= ${(heads / throws).toFixed(3)}` : "";
-    rows[1].formula.textContent = after.mode === null ? "flat: none" : `${afterA - 1} / ${afterA + afterB - 2}`;
-    rows[1].value.textContent = after.mode === null ? "" : `= ${after.mode.toFixed(3)}`;
-    rows[2].formula.textContent = `${afterA} / ${afterA + afterB}`;
-    rows[2].value.textContent = `= ${after.mean.toFixed(3)} ± ${after.deviation.toFixed(3)}`;
-    picture.setAttribute(
-      "aria-label",
-      `Prior Beta(${a}, ${b}); after ${heads} heads and ${tails} tails the posterior is Beta(${afterA}, ${afterB}), ` +
-        `with mean ${after.mean.toFixed(3)} and standard deviation ${after.deviation.toFixed(3)}.`,
-    );
+    const [throws, all] = [heads + tails, afterA + afterB];
+    const share = throws ? (heads / throws).toFixed(3) : null;
+    const [average, spread] = [mean, deviation].map((x) => x.toFixed(3));
+    fill(rows[0], `${heads} / ${throws}`, share, "nothing thrown yet");
+    fill(rows[1], `${afterA - 1} / ${all - 2}`, mode === null ? null : mode.toFixed(3), "flat: none");
+    fill(rows[2], `${afterA} / ${all}`, `${average} ± ${spread}`);
+    const posterior = `Beta(${afterA}, ${afterB}), with mean ${average} and standard deviation ${spread}`;
+    return `Prior Beta(${a}, ${b}); after ${heads} heads and ${tails} tails the posterior is ${posterior}.`;
   }
 
-  SLIDERS.forEach(([trait]) => model.on(`change:${trait}`, draw));
-  draw();
-  return () => SLIDERS.forEach(([trait]) => model.off(`change:${trait}`, draw));
+  return figure.follow(TRAITS, draw);
 }
 
 export default { render };

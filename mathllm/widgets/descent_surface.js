@@ -79,112 +79,68 @@ export function contour(surface, level, [left, right], [low, high], cells = 60) 
 const [WIDE, HIGH, UNIT] = [400, 260, 76];
 const [ACROSS, UP] = [[-2.6, 2.6], [-1.7, 1.7]];
 const at = ([x, y]) => [WIDE / 2 + UNIT * x, HIGH / 2 - UNIT * y].map((pixel) => Math.round(pixel * 10) / 10);
-const short = (number) => {
+const decimal = (number) => {
   const size = Math.abs(number);
   if (size < 1e-9) return "0.000";
   return (size >= 1e4 || size < 1e-3 ? number.toExponential(1) : number.toFixed(3)).replaceAll("-", "−");
 };
 
+// The contour lines of the whole map, closer together below.
+function contours(surface) {
+  const heights = [];
+  for (let x = -2.6; x <= 2.6; x += 0.2) for (let y = -1.7; y <= 1.7; y += 0.2) heights.push(height(surface, [x, y]));
+  const [lowest, highest] = [Math.min(...heights), Math.max(...heights)];
+  const levels = Array.from({ length: 14 }, (_, k) => lowest + ((k + 0.7) / 14) ** 2.5 * (highest - lowest));
+  const pieces = levels.flatMap((level) => contour(surface, level, ACROSS, UP));
+  return pieces.map(([p, q]) => `M${at(p).join(" ")}L${at(q).join(" ")}`).join("");
+}
+
 function render({ model, el }) {
-  const root = frame("mathllm-descent-surface", el);
-  const picture = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "mathllm-plot", role: "img" }, root);
+  const figure = new Figure("mathllm-descent-surface", model, el);
+  const picture = figure.picture(`0 0 ${WIDE} ${HIGH}`, "32rem");
   const lines = svg("path", { class: "mathllm-contours", fill: "none" }, picture);
   const way = svg("path", { class: "mathllm-way", fill: "none" }, picture);
   const dots = svg("g", { class: "mathllm-a" }, picture);
   const start = svg("circle", { r: 5, class: "mathllm-c" }, picture);
   const end = svg("circle", { r: 6, class: "mathllm-b" }, picture);
-
-  const controls = html("div", "mathllm-controls", root);
-  function set(trait, value) {
-    model.set(trait, value);
-    model.save_changes();
-    update();
-  }
-  function choice(trait, name, options) {
-    const label = html("label", "mathllm-choice", controls);
-    html("span", "", label, name);
-    const select = html("select", "", label);
-    for (const [value, text] of options) html("option", "", select, text).value = value;
-    select.addEventListener("change", () => set(trait, select.value));
-    return () => (select.value = model.get(trait));
-  }
-  function slider(trait, name, min, max, step, text) {
-    const label = html("label", "", controls);
-    html("span", "", label, name);
-    const input = html("input", "", label);
-    Object.assign(input, { type: "range", min, max, step });
-    const output = html("output", "", label);
-    input.addEventListener("input", () => set(trait, Number(input.value)));
-    return () => {
-      input.value = model.get(trait);
-      output.textContent = text(model.get(trait));
-      input.setAttribute("aria-valuetext", output.textContent);
-    };
-  }
-  const names = Object.entries(SURFACES).map(([key, { name }]) => [key, name]);
-  const methods = [["plain", "plain descent"], ["momentum", "momentum"], ["Adam", "Adam"]];
-  const refresh = [
-    choice("surface", "landscape", names),
-    choice("method", "optimiser", methods),
-    slider("log_rate", "learning rate η", -3, 0, 0.05, (value) => (10 ** value).toPrecision(2)),
-    slider("beta", "memory β", 0, 0.99, 0.01, (value) => value.toFixed(2)),
-    slider("steps", "steps", 0, 100, 1, String),
-  ];
-  const readout = html("div", "mathllm-readout", root);
-  readout.setAttribute("aria-live", "polite");
-  const rows = ["place", "height"].map((name) => {
-    const row = html("div", "mathllm-row", readout);
-    html("span", "mathllm-name", row, name);
-    return html("strong", "mathllm-value", row);
-  });
-
+  figure.choice("landscape", Object.entries(SURFACES).map(([key, { name }]) => [key, name]), "surface");
+  figure.choice("optimiser", [["plain", "plain descent"], "momentum", "Adam"], "method");
+  figure.slider("learning rate η", [-3, 0, 0.05], "log_rate", (value) => (10 ** value).toPrecision(2));
+  figure.slider("memory β", [0, 0.99, 0.01], "beta", (value) => value.toFixed(2));
+  figure.slider("steps", [0, 100, 1], "steps");
+  const rows = figure.rows(["place", "height"]);
   let drawn = null;
-  function drawSurface(surface) {
-    if (drawn === surface) return;
-    drawn = surface;
-    const heights = [];
-    for (let x = -2.6; x <= 2.6; x += 0.2) for (let y = -1.7; y <= 1.7; y += 0.2) heights.push(height(surface, [x, y]));
-    const [lowest, highest] = [Math.min(...heights), Math.max(...heights)];
-    const levels = Array.from({ length: 14 }, (_, k) => lowest + ((k + 0.7) / 14) ** 2.5 * (highest - lowest));
-    const pieces = levels.flatMap((level) => contour(surface, level, ACROSS, UP));
-    lines.setAttribute("d", pieces.map(([p, q]) => `M${at(p).join(" ")}L${at(q).join(" ")}`).join(""));
-  }
 
-  function update() {
-    const [surface, method, beta, steps] = ["surface", "method", "beta", "steps"].map((trait) => model.get(trait));
-    const rate = 10 ** model.get("log_rate");
-    refresh.forEach((show) => show());
-    drawSurface(surface);
-    const visited = path(surface, method, rate, beta, steps);
-    const last = visited.at(-1);
-    const away = !last.every((x) => Math.abs(x) < FAR);
+  function drawWay(visited) {
     const seen = visited.filter((place) => place.every((x) => Math.abs(x) < 50));
-    way.setAttribute("d", `M ${seen.map((place) => at(place).join(" ")).join(" L ")}`);
+    set(way, { d: `M ${seen.map((place) => at(place).join(" ")).join(" L ")}` });
     dots.replaceChildren();
-    for (const place of seen) {
-      const [cx, cy] = at(place);
-      svg("circle", { cx, cy, r: 2.4 }, dots);
-    }
-    [[start, visited[0]], [end, last]].forEach(([dot, place]) => {
+    for (const [cx, cy] of seen.map(at)) svg("circle", { cx, cy, r: 2.4 }, dots);
+    [[start, visited[0]], [end, visited.at(-1)]].forEach(([dot, place]) => {
       const [cx, cy] = at(place.map((x) => Math.max(-50, Math.min(50, x))));
-      dot.setAttribute("cx", cx);
-      dot.setAttribute("cy", cy);
+      set(dot, { cx, cy });
     });
-    const count = visited.length - 1;
-    rows[0].textContent = away ? `ran away after ${count} steps` : `(${last.map(short).join(", ")}) after ${count} steps`;
-    const [from, to] = [height(surface, visited[0]), height(surface, last)];
-    rows[1].textContent = `${short(from)} at the start, ${away ? "beyond all bounds" : short(to)} now`;
-    picture.setAttribute(
-      "aria-label",
-      `Contour map of a ${SURFACES[surface].name}. Path of ${method} with learning rate ${rate.toPrecision(2)}: ` +
-        `${rows[0].textContent}; height ${rows[1].textContent}.`,
-    );
   }
 
-  const traits = ["surface", "method", "log_rate", "beta", "steps"].map((name) => `change:${name}`);
-  traits.forEach((name) => model.on(name, update));
-  update();
-  return () => traits.forEach((name) => model.off(name, update));
+  function draw() {
+    const [surface, method, beta, steps] = figure.get("surface", "method", "beta", "steps");
+    const rate = 10 ** model.get("log_rate");
+    if (drawn !== surface) set(lines, { d: contours(surface) });
+    drawn = surface;
+    const visited = path(surface, method, rate, beta, steps);
+    drawWay(visited);
+    const [last, count] = [visited.at(-1), visited.length - 1];
+    const away = !last.every((x) => Math.abs(x) < FAR);
+    const [from, to] = [visited[0], last].map((place) => decimal(height(surface, place)));
+    const [place, heights] = rows.map(({ value }) => value);
+    place.textContent = `${away ? "ran away" : `(${last.map(decimal).join(", ")})`} after ${count} steps`;
+    heights.textContent = `${from} at the start, ${away ? "beyond all bounds" : to} now`;
+    const map = `Contour map of a ${SURFACES[surface].name}`;
+    const course = `path of ${method} with learning rate ${rate.toPrecision(2)}: ${place.textContent}`;
+    return `${map}; ${course}; height ${heights.textContent}.`;
+  }
+
+  return figure.follow(["surface", "method", "log_rate", "beta", "steps"], draw);
 }
 
 export default { render };

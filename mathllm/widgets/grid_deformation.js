@@ -26,16 +26,11 @@ export function eigenvalues([[a, b], [c, d]]) {
   return Math.abs(sorted[0]) >= Math.abs(sorted[1]) ? sorted : sorted.reverse();
 }
 
-// Two decimals, a true minus sign, and never "−0.00".
-export function format(value) {
-  const text = value.toFixed(2);
-  return (Number(text) === 0 ? "0.00" : text).replace("-", "−");
-}
-
 const UNIT = 44; // pixels for a length of one
 const HALF = 180; // half the picture
-const REACH = 5; // grid lines on each side
+const REACH = 5; // grid lines on each side of an axis
 const ENTRIES = [["w11", "w₁₁"], ["w12", "w₁₂"], ["w21", "w₂₁"], ["w22", "w₂₂"]];
+const TRAITS = ENTRIES.map(([trait]) => trait);
 const PRESETS = [
   ["As it was", [[1, 0], [0, 1]]],
   ["Stretch", [[2, 0], [0, 0.5]]],
@@ -45,119 +40,61 @@ const PRESETS = [
   ["Flatten", [[1, 0.5], [1, 0.5]]],
 ];
 
-function place([x, y]) {
-  return `${HALF + UNIT * x},${HALF - UNIT * y}`;
-}
-
-function drawArrow(group, [x, y], letter) {
-  group.replaceChildren();
-  const length = Math.hypot(x, y);
-  if (length < 0.05) return;
-  const [u, v] = [x / length, y / length];
-  const foot = [x - 0.2 * u, y - 0.2 * v];
-  svg("polyline", { points: `${place([0, 0])} ${place(foot)}`, "stroke-width": 3, fill: "none" }, group);
-  const wings = [0.09, -0.09].map((side) => place([foot[0] - side * v, foot[1] + side * u]));
-  svg("polygon", { points: `${place([x, y])} ${wings.join(" ")}`, stroke: "none" }, group);
-  const [tx, ty] = place([x + 0.28 * u, y + 0.28 * v]).split(",").map(Number);
-  const label = svg("text", { x: tx, y: ty + 5, "text-anchor": "middle", stroke: "none" }, group);
-  label.textContent = letter;
-}
+const place = ([x, y]) => [HALF + UNIT * x, HALF - UNIT * y];
+const points = (list) => list.map(place).join(" ");
+const NUMBERS = Array.from({ length: 2 * REACH + 1 }, (_, i) => i - REACH);
+const LINES = NUMBERS.flatMap((k) => [[[k, -REACH], [k, REACH]], [[-REACH, k], [REACH, k]]]); // from edge to edge
+const RIM = Array.from({ length: 72 }, (_, i) => [Math.cos((i * Math.PI) / 36), Math.sin((i * Math.PI) / 36)]);
 
 function render({ model, el }) {
-  const root = frame("mathllm-grid-deformation", el);
-  const size = 2 * HALF;
-  const picture = svg("svg", { viewBox: `0 0 ${size} ${size}`, class: "mathllm-plot", role: "img" }, root);
-  picture.style.maxWidth = "24rem";
-  picture.style.margin = "0 auto";
+  const figure = new Figure("mathllm-grid-deformation", model, el);
+  const picture = figure.picture(`0 0 ${2 * HALF} ${2 * HALF}`, "24rem");
   const before = svg("g", { class: "mathllm-grid" }, picture);
+  for (const ends of LINES) svg("polyline", { points: points(ends) }, before);
   const after = svg("g", { class: "mathllm-axis", "stroke-opacity": 0.75 }, picture);
   const ellipse = svg("polygon", { class: "mathllm-c", "fill-opacity": 0.14, "stroke-width": 2 }, picture);
-  const first = svg("g", { class: "mathllm-a" }, picture);
-  const second = svg("g", { class: "mathllm-b" }, picture);
-  for (let k = -REACH; k <= REACH; k++) {
-    svg("polyline", { points: `${place([k, -REACH])} ${place([k, REACH])}` }, before);
-    svg("polyline", { points: `${place([-REACH, k])} ${place([REACH, k])}` }, before);
-  }
-
-  const controls = html("div", "mathllm-controls", root);
-  const sliders = [...ENTRIES.map(([trait, name]) => [trait, name, -2, 2, 0.1]), ["amount", "how much of it", 0, 1, 0.05]];
-  const inputs = sliders.map(([trait, name, min, max, step]) => {
-    const label = html("label", "", controls);
-    html("span", "", label, name);
-    const input = html("input", "", label);
-    Object.assign(input, { type: "range", min, max, step });
-    const output = html("output", "", label);
-    input.addEventListener("input", () => {
-      model.set(trait, Number(input.value));
-      model.save_changes();
-      update();
-    });
-    return { trait, input, output };
-  });
-
-  const readout = html("div", "mathllm-readout", root);
-  readout.setAttribute("aria-live", "polite");
-  const rows = ["circle's longest and shortest radius", "stretch of arrows that keep their line"].map((name) => {
-    const row = html("div", "mathllm-row", readout);
-    html("span", "mathllm-name", row, name);
-    return html("strong", "mathllm-value", row);
-  });
-
-  const buttons = html("div", "mathllm-buttons", root);
+  const arrows = ["a", "b"].map((colour) => svg("g", { class: `mathllm-${colour}` }, picture));
+  for (const [trait, name] of ENTRIES) figure.slider(name, [-2, 2, 0.1], trait, (x) => fixed(x, 2));
+  figure.slider("how much of it", [0, 1, 0.05], "amount", (x) => fixed(x, 2));
+  const rows = figure.rows(["circle's longest and shortest radius", "stretch of arrows that keep their line"]);
   for (const [name, entries] of PRESETS) {
-    const button = html("button", "mathllm-button", buttons, name);
-    button.type = "button";
-    button.addEventListener("click", () => {
-      ENTRIES.forEach(([trait], i) => model.set(trait, entries.flat()[i]));
+    figure.button(name, () => {
+      TRAITS.forEach((trait, i) => model.set(trait, entries.flat()[i]));
       model.set("amount", 1);
-      model.save_changes();
-      update();
     });
   }
-  let hidden = false;
-  const hide = html("button", "mathllm-button", buttons);
-  hide.type = "button";
-  hide.addEventListener("click", () => {
-    hidden = !hidden;
-    update();
-  });
+  figure.hider("numbers");
 
-  function update() {
-    const [a, b, c, d] = ENTRIES.map(([trait]) => model.get(trait));
-    const W = blend([[a, b], [c, d]], model.get("amount"));
-    inputs.forEach(({ trait, input, output }) => {
-      input.value = model.get(trait);
-      output.textContent = format(model.get(trait));
-    });
+  function drawArrow(group, end, letter) {
+    group.replaceChildren();
+    if (Math.hypot(...end) >= 0.05) arrow(place([0, 0]), place(end), 3, group, letter);
+  }
+
+  function draw() {
+    const [a, b, c, d, amount] = figure.get(...TRAITS, "amount");
+    const W = blend([[a, b], [c, d]], amount);
+    const moved = (list) => points(list.map((point) => apply(W, point)));
     after.replaceChildren();
-    for (let k = -REACH; k <= REACH; k++) {
-      for (const ends of [[[k, -REACH], [k, REACH]], [[-REACH, k], [REACH, k]]]) {
-        const points = ends.map((point) => place(apply(W, point))).join(" ");
-        svg("polyline", { points, "stroke-width": k === 0 ? 1.8 : 0.8 }, after);
-      }
+    for (const ends of LINES) {
+      const axis = ends[0].includes(0);
+      svg("polyline", { points: moved(ends), "stroke-width": axis ? 1.8 : 0.8 }, after);
     }
-    const rim = Array.from({ length: 72 }, (_, i) => [Math.cos((i * Math.PI) / 36), Math.sin((i * Math.PI) / 36)]);
-    ellipse.setAttribute("points", rim.map((point) => place(apply(W, point))).join(" "));
-    drawArrow(first, apply(W, [1, 0]), "1");
-    drawArrow(second, apply(W, [0, 1]), "2");
+    set(ellipse, { points: moved(RIM) });
+    const units = [[1, 0], [0, 1]].map((unit) => apply(W, unit));
+    units.forEach((end, i) => drawArrow(arrows[i], end, i + 1));
 
-    const [long, short] = singularValues(W);
-    const real = eigenvalues(W).map(format);
-    rows[0].textContent = hidden ? "?" : `${format(long)} and ${format(short)}`;
-    rows[1].textContent = hidden ? "?" : real.length ? [...new Set(real)].join(" and ") : "no arrow keeps its line";
-    hide.textContent = hidden ? "Show the numbers" : "Hide the numbers and predict";
-    hide.setAttribute("aria-pressed", String(hidden));
-    const [one, two] = [apply(W, [1, 0]), apply(W, [0, 1])].map((point) => point.map(format).join(", "));
-    picture.setAttribute(
-      "aria-label",
-      `A grid after the matrix: the first unit arrow ends at ${one}, the second at ${two}; a circle has become an ellipse.`,
+    const show = (values) => values.map((value) => fixed(value, 2));
+    const real = [...new Set(show(eigenvalues(W)))].join(" and ");
+    rows[0].value.textContent = figure.shown(show(singularValues(W)).join(" and "));
+    rows[1].value.textContent = figure.shown(real || "no arrow keeps its line");
+    const [one, two] = units.map((end) => show(end).join(", "));
+    return (
+      `A grid after the matrix: the first unit arrow ends at ${one}, the second at ${two}; ` +
+      "a circle has become an ellipse."
     );
   }
 
-  const traits = sliders.map(([trait]) => trait);
-  traits.forEach((trait) => model.on(`change:${trait}`, update));
-  update();
-  return () => traits.forEach((trait) => model.off(`change:${trait}`, update));
+  return figure.follow([...TRAITS, "amount"], draw);
 }
 
 export default { render };

@@ -1,4 +1,4 @@
-// One probability, multiplied by itself: the product leaves the range of small number types, the sum of logarithms does not.
+// One probability, multiplied by itself: the product leaves the range of number types, the sum of logarithms does not.
 
 // The nearest number that a float16 can hold; ties go to the even one.
 export function toHalf(x) {
@@ -41,100 +41,57 @@ export function format(value) {
 }
 
 const TYPES = ["float16", "float32", "float64"];
-const LEFT = 80;
-const RIGHT = 350;
+const [LEFT, RIGHT] = [80, 350];
 const REACH = 800; // the scale ends at −800
 
 function place(x) {
   return LEFT + ((RIGHT - LEFT) * Math.min(-x, REACH)) / REACH;
 }
 
-function render({ model, el }) {
-  const root = frame("mathllm-log-product", el);
-  const picture = svg("svg", { viewBox: "0 0 380 186", class: "mathllm-plot", role: "img" }, root);
-  picture.style.maxWidth = "32rem";
-  picture.style.margin = "0 auto";
+// The scale with its marks, a track for each type as far as it reaches, and the bars that the products fill.
+function drawScale(picture) {
   const bars = TYPES.map((type, row) => {
-    const y = 12 + 34 * row;
-    const label = svg("text", { x: LEFT - 8, y: y + 16, "text-anchor": "end" }, picture);
-    label.textContent = type;
-    const end = place(lowest(type));
+    const [y, end] = [12 + 34 * row, place(lowest(type))];
+    svg("text", { x: LEFT - 8, y: y + 16, "text-anchor": "end" }, picture, type);
     svg("rect", { x: LEFT, y, width: end - LEFT, height: 22, class: "mathllm-track" }, picture);
     svg("line", { x1: end, y1: y - 3, x2: end, y2: y + 25, class: "mathllm-axis" }, picture);
     return svg("rect", { x: LEFT, y: y + 4, height: 14, class: "mathllm-a", stroke: "none" }, picture);
   });
-  const label = svg("text", { x: LEFT - 8, y: 130, "text-anchor": "end" }, picture);
-  label.textContent = "sum of ln";
-  const sum = svg("rect", { x: LEFT, y: 118, height: 14, class: "mathllm-c", stroke: "none" }, picture);
+  svg("text", { x: LEFT - 8, y: 130, "text-anchor": "end" }, picture, "sum of ln");
+  const total = svg("rect", { x: LEFT, y: 118, height: 14, class: "mathllm-c", stroke: "none" }, picture);
   svg("line", { x1: LEFT, y1: 142, x2: RIGHT, y2: 142, class: "mathllm-axis" }, picture);
   for (const tick of [0, -200, -400, -600, -800]) {
     const x = place(tick);
     svg("line", { x1: x, y1: 138, x2: x, y2: 146, class: "mathllm-axis" }, picture);
-    const text = svg("text", { x, y: 161, "text-anchor": "middle" }, picture);
-    text.textContent = String(tick).replace("-", "−");
+    svg("text", { x, y: 161, "text-anchor": "middle" }, picture, fixed(tick, 0));
   }
+  const title = { x: (LEFT + RIGHT) / 2, y: 180, "text-anchor": "middle" };
+  svg("text", title, picture, "ln of the product; a type ends at its mark");
+  return [...bars, total];
+}
 
-  const title = svg("text", { x: (LEFT + RIGHT) / 2, y: 180, "text-anchor": "middle" }, picture);
-  title.textContent = "ln of the product; a type ends at its mark";
+function render({ model, el }) {
+  const figure = new Figure("mathllm-log-product", model, el);
+  const bars = drawScale(figure.picture("0 0 380 186", "32rem"));
+  figure.slider("probability of each", [0.01, 0.99, 0.01], "probability", (p) => p.toFixed(2));
+  figure.slider("how many factors", [1, 1000, 1], "factors");
+  const rows = figure.rows([...TYPES, "sum of logarithms"]);
+  figure.hider("numbers");
 
-  const controls = html("div", "mathllm-controls", root);
-  const sliders = [["probability", "probability of each", 0.01, 0.99, 0.01], ["factors", "how many factors", 1, 1000, 1]];
-  const inputs = sliders.map(([trait, name, min, max, step]) => {
-    const row = html("label", "", controls);
-    html("span", "", row, name);
-    const input = html("input", "", row);
-    Object.assign(input, { type: "range", min, max, step });
-    const output = html("output", "", row);
-    input.addEventListener("input", () => {
-      model.set(trait, Number(input.value));
-      model.save_changes();
-      update();
-    });
-    return { trait, input, output };
-  });
-  const readout = html("div", "mathllm-readout", root);
-  readout.setAttribute("aria-live", "polite");
-  const rows = [...TYPES, "sum of logarithms"].map((name) => {
-    const row = html("div", "mathllm-row", readout);
-    html("span", "mathllm-name", row, name);
-    return html("strong", "mathllm-value", row);
-  });
-  const buttons = html("div", "mathllm-buttons", root);
-  const button = html("button", "mathllm-button", buttons);
-  button.type = "button";
-  let hidden = false;
-  button.addEventListener("click", () => {
-    hidden = !hidden;
-    update();
-  });
-
-  function update() {
-    const [p, factors] = sliders.map(([trait]) => model.get(trait));
-    inputs.forEach(({ trait, input, output }) => {
-      input.value = model.get(trait);
-      output.textContent = trait === "factors" ? factors : p.toFixed(2);
-    });
+  function draw() {
+    const [p, factors] = figure.get("probability", "factors");
     const total = logSum(p, factors);
     const products = TYPES.map((type) => product(p, factors, type));
-    bars.forEach((bar, i) => bar.setAttribute("width", products[i] > 0 ? place(Math.log(products[i])) - LEFT : 0));
-    sum.setAttribute("width", place(total) - LEFT);
-    products.forEach((value, i) => {
-      rows[i].textContent = hidden ? "?" : value === 0 ? "0 (vanished)" : format(value);
-    });
-    rows[3].textContent = hidden ? "?" : total.toFixed(1).replace("-", "−");
-    button.textContent = hidden ? "Show the numbers" : "Hide the numbers and predict";
-    button.setAttribute("aria-pressed", String(hidden));
+    const logs = [...products.map((value) => (value > 0 ? Math.log(value) : 0)), total];
+    logs.forEach((log, i) => set(bars[i], { width: place(log) - LEFT }));
+    const numbers = products.map((value) => (value === 0 ? "0 (vanished)" : format(value)));
+    [...numbers, fixed(total, 1)].forEach((text, i) => (rows[i].value.textContent = figure.shown(text)));
     const gone = TYPES.filter((_, i) => products[i] === 0);
-    picture.setAttribute(
-      "aria-label",
-      `${factors} factors of ${p.toFixed(2)}: the sum of logarithms is ${total.toFixed(1)}; ` +
-        (gone.length ? `the product has vanished in ${gone.join(", ")}.` : "the product is positive in all types."),
-    );
+    const fate = gone.length ? `has vanished in ${gone.join(", ")}` : "is positive in all types";
+    return `${factors} factors of ${p.toFixed(2)}: the sum of logarithms is ${fixed(total, 1)}; the product ${fate}.`;
   }
 
-  sliders.forEach(([trait]) => model.on(`change:${trait}`, update));
-  update();
-  return () => sliders.forEach(([trait]) => model.off(`change:${trait}`, update));
+  return figure.follow(["probability", "factors"], draw);
 }
 
 export default { render };

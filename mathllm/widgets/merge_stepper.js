@@ -51,86 +51,54 @@ export function merges(words, ties) {
 }
 
 const SHOWN = 12; // words
+const grouped = (count) => count.toLocaleString("en-GB");
 
 function render({ model, el }) {
-  const root = frame("mathllm-merge-stepper", el);
   const corpora = model.get("corpora");
-  const controls = html("div", "mathllm-controls", root);
-  function choice(name, options, trait) {
-    const label = html("label", "mathllm-choice", controls);
-    html("span", "", label, name);
-    const select = html("select", "", label);
-    options.forEach((option) => (html("option", "", select, option).value = option));
-    select.addEventListener("change", () => {
-      model.set(trait, select.value);
+  const figure = new Figure("mathllm-merge-stepper", model, el);
+  const afresh = (trait) => ({
+    read: () => model.get(trait),
+    write: (value) => {
+      model.set(trait, value);
       model.set("step", 0);
-      model.save_changes();
-      update();
-    });
-    return () => (select.value = model.get(trait));
-  }
-  const refresh = [
-    choice("words", Object.keys(corpora), "corpus"),
-    choice("ties go to the", ["first appearance", "lexicographic"], "ties"),
-  ];
-  const label = html("label", "", controls);
-  html("span", "", label, "merges done");
-  const slider = html("input", "", label);
-  Object.assign(slider, { type: "range", min: 0, step: 1 });
-  const output = html("output", "", label);
-  const go = (step) => {
-    model.set("step", Math.max(0, Math.min(Number(slider.max), step)));
-    model.save_changes();
-    update();
+    },
+  });
+  figure.choice("words", Object.keys(corpora), afresh("corpus"));
+  figure.choice("ties go to the", ["first appearance", "lexicographic"], afresh("ties"));
+  const step = {
+    read: () => Math.min(model.get("step"), Number(slider.max)),
+    write: (value) => model.set("step", Math.max(0, Math.min(Number(slider.max), value))),
   };
-  slider.addEventListener("input", () => go(Number(slider.value)));
-  const buttons = html("div", "mathllm-buttons", root);
-  for (const [name, by] of [["Undo a merge", -1], ["Merge", 1]]) {
-    const button = html("button", "mathllm-button", buttons, name);
-    button.type = "button";
-    button.addEventListener("click", () => go(model.get("step") + by));
-  }
-  const readout = html("div", "mathllm-readout", root);
-  readout.setAttribute("aria-live", "polite");
-  const now = html("div", "mathllm-row", readout);
-  const panels = html("div", "mathllm-matrices", root);
+  const slider = figure.slider("merges done", [0, 0, 1], step, (done) => `${done} / ${slider.max}`);
+  figure.button("Undo a merge", () => step.write(step.read() - 1));
+  figure.button("Merge", () => step.write(step.read() + 1));
+  const readout = figure.readout();
+  const tables = html("div", "mathllm-matrices", figure.root);
 
-  function table(caption, rows, lit = -1) {
-    const node = html("table", "mathllm-matrix", panels);
-    html("caption", "", node, caption);
-    rows.forEach((cells, i) => {
-      const row = html("tr", i === lit ? "mathllm-lit" : "", node);
-      cells.forEach((cell, j) => html(j ? "td" : "th", "", row, cell));
-    });
+  function drawTables({ cuts, pairs }, done) {
+    const counts = Object.values(corpora[model.get("corpus")]);
+    const words = cuts.slice(0, SHOWN).map((symbols, i) => [`${grouped(counts[i])} ×`, symbols.join(" · ")]);
+    if (cuts.length > SHOWN) words.push(["", `and ${cuts.length - SHOWN} more`]);
+    const first = done.length - Math.min(6, done.length) + 1;
+    tables.replaceChildren();
+    table(tables, "words", null, words);
+    const best = pairs.slice(0, 6).map(([left, right, count]) => [`${left} ${right}`, grouped(count)]);
+    table(tables, "pairs", null, best, 0);
+    table(tables, "merged", null, done.slice(-6).map(([left, right], i) => [first + i, left + right]));
   }
 
-  function update() {
-    refresh.forEach((show) => show());
-    const words = corpora[model.get("corpus")];
-    const states = run(words, model.get("ties"));
-    slider.max = states.length - 1;
-    const step = Math.min(model.get("step"), states.length - 1);
-    slider.value = step;
-    output.textContent = `${step} / ${states.length - 1}`;
-    const { cuts, pairs } = states[step];
-    const done = states.slice(0, step).map((state) => state.pairs[0]);
+  function draw() {
+    const all = run(corpora[model.get("corpus")], model.get("ties"));
+    slider.max = all.length - 1;
+    const { pairs } = all[step.read()];
     const tied = pairs.filter((pair) => pair[2] === pairs[0][2]).length;
-    now.textContent = pairs.length
-      ? `next: ${pairs[0][0]} + ${pairs[0][1]} (${pairs[0][2].toLocaleString("en-GB")} times${tied > 1 ? `, ${tied} pairs tied` : ""})`
-      : "no pair is left";
-    panels.replaceChildren();
-    const counts = Object.values(words);
-    const rows = cuts.slice(0, SHOWN).map((symbols, i) => [`${counts[i].toLocaleString("en-GB")} ×`, symbols.join(" · ")]);
-    if (cuts.length > SHOWN) rows.push(["", `and ${cuts.length - SHOWN} more`]);
-    table("words", rows);
-    table("pairs", pairs.slice(0, 6).map(([left, right, count]) => [`${left} ${right}`, count.toLocaleString("en-GB")]), pairs.length ? 0 : -1);
-    table("merged", done.slice(-6).map(([left, right], i) => [done.length - Math.min(6, done.length) + i + 1, left + right]));
+    const often = (count) => `(${grouped(count)} times${tied > 1 ? `, ${tied} pairs tied` : ""})`;
+    const [next] = pairs;
+    readout.textContent = next ? `next: ${next[0]} + ${next[1]} ${often(next[2])}` : "no pair is left";
+    drawTables(all[step.read()], all.slice(0, step.read()).map((state) => state.pairs[0]));
   }
 
-  const traits = ["change:corpus", "change:ties", "change:step"];
-  traits.forEach((name) => model.on(name, update));
-  update();
-  return () => traits.forEach((name) => model.off(name, update));
+  return figure.follow(["corpus", "ties", "step"], draw);
 }
 
 export default { render };

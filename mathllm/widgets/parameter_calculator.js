@@ -18,13 +18,7 @@ export function parameterCount(sizes) {
 }
 
 export function total(counts) {
-  return Object.values(counts).reduce((sum, count) => sum + count, 0);
-}
-
-// 124439808 -> "124 million"; three digits.
-export function inWords(count) {
-  const [unit, name] = count >= 1e9 ? [1e9, " billion"] : count >= 1e6 ? [1e6, " million"] : [1e3, " thousand"];
-  return Number((count / unit).toPrecision(3)) + name;
+  return sum(Object.values(counts));
 }
 
 const NAMES = {
@@ -37,92 +31,43 @@ const SLIDERS = [
   ["hidden", "hidden width F", 64, 49152, 64],
   ["vocabulary", "vocabulary V", 256, 131072, 1],
 ];
-const [LEFT, RIGHT, ROW] = [116, 324, 30];
 
 function render({ model, el }) {
-  const root = frame("mathllm-parameter-calculator", el);
-  const names = Object.keys(NAMES);
-  const picture = svg("svg", { viewBox: `0 0 400 ${ROW * names.length + 6}`, class: "mathllm-plot", role: "img" }, root);
-  const bars = names.map((name, i) => {
-    const y = 4 + i * ROW;
-    svg("text", { x: LEFT - 8, y: y + 16, "text-anchor": "end" }, picture).textContent = NAMES[name];
-    svg("rect", { x: LEFT, y, width: RIGHT - LEFT, height: 22, class: "mathllm-track" }, picture);
-    const bar = svg("rect", { x: LEFT, y, width: 0, height: 22, class: "mathllm-a" }, picture);
-    return { bar, value: svg("text", { x: RIGHT + 8, y: y + 16 }, picture) };
-  });
-
-  const controls = html("div", "mathllm-controls", root);
-  const models = model.get("models");
-  let sizes = { ...models[model.get("model")] };
-  const choice = html("label", "mathllm-choice", controls);
-  html("span", "", choice, "begin with");
-  const select = html("select", "", choice);
-  Object.keys(models).forEach((name) => (html("option", "", select, name).value = name));
-  select.addEventListener("change", () => {
-    model.set("model", select.value);
-    model.save_changes();
-    begin();
-  });
-  const inputs = SLIDERS.map(([key, name, min, max, step]) => {
-    const label = html("label", "", controls);
-    html("span", "", label, name);
-    const input = html("input", "", label);
-    Object.assign(input, { type: "range", min, max, step });
-    const output = html("output", "", label);
-    input.addEventListener("input", () => {
-      const shared = sizes.key_width ? sizes.key_width / sizes.width : null; // the share of keys stays
-      sizes[key] = Number(input.value);
-      if (shared) sizes.key_width = Math.round(shared * sizes.width);
-      update();
-    });
-    return { key, input, output };
-  });
-  const gated = html("label", "mathllm-choice", controls);
-  html("span", "", gated, "gated network (SwiGLU)");
-  const box = html("input", "", gated);
-  box.type = "checkbox";
-  box.addEventListener("change", () => {
-    sizes.gated = box.checked;
-    update();
-  });
-
-  const readout = html("div", "mathllm-readout", root);
-  readout.setAttribute("aria-live", "polite");
-  const rows = ["parameters in all", "rule 12 L D²"].map((name) => {
-    const row = html("div", "mathllm-row", readout);
-    html("span", "mathllm-name", row, name);
-    return { value: html("strong", "mathllm-value", row), exact: html("span", "mathllm-formula", row) };
-  });
-
-  function begin() {
-    sizes = { ...models[model.get("model")] };
-    update();
+  const figure = new Figure("mathllm-parameter-calculator", model, el);
+  const [parts, models] = [Object.keys(NAMES), model.get("models")];
+  const bars = figure.bars(Object.values(NAMES), 116, 324, 30);
+  let [begun, sizes] = ["", {}];
+  // Keys that are shared by heads stay shared by as many.
+  function resize(key, value) {
+    const share = sizes.key_width / sizes.width;
+    sizes[key] = value;
+    if (share) sizes.key_width = Math.round(share * sizes.width);
   }
+  figure.choice("begin with", Object.keys(models), "model");
+  for (const [key, name, min, max, step] of SLIDERS) {
+    figure.slider(name, [min, max, step], { read: () => sizes[key], write: (value) => resize(key, value) });
+  }
+  const gated = { read: () => Boolean(sizes.gated), write: (value) => (sizes.gated = value) };
+  figure.choice("network", [[false, "two matrices"], [true, "gated: three (SwiGLU)"]], gated);
+  const rows = figure.rows(["parameters in all", "rule 12 L D²"]);
 
-  function update() {
+  function draw() {
+    if (begun !== model.get("model")) [begun, sizes] = [model.get("model"), { ...models[model.get("model")] }];
     const counts = parameterCount(sizes);
-    const sum = total(counts);
-    bars.forEach(({ bar, value }, i) => {
-      const share = counts[names[i]] / sum;
-      bar.setAttribute("width", share * (RIGHT - LEFT));
-      value.textContent = share === 0 ? "–" : share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`;
+    const all = total(counts);
+    const words = parts.map((part, i) => {
+      const share = counts[part] / all;
+      const percent = share === 0 ? "–" : share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`;
+      bars[i].show(share, percent);
+      return `${NAMES[part]} ${percent}`;
     });
-    inputs.forEach(({ key, input, output }) => {
-      input.value = sizes[key];
-      output.textContent = sizes[key];
-    });
-    box.checked = Boolean(sizes.gated);
-    select.value = model.get("model");
-    rows[0].value.textContent = inWords(sum);
-    rows[0].exact.textContent = sum.toLocaleString("en-GB");
+    rows[0].formula.textContent = `${all.toLocaleString("en-GB")} ≈`;
+    rows[0].value.textContent = inWords(all);
     rows[1].value.textContent = inWords(12 * sizes.layers * sizes.width ** 2);
-    const parts = names.map((name, i) => `${NAMES[name]} ${bars[i].value.textContent}`).join(", ");
-    picture.setAttribute("aria-label", `${inWords(sum)} parameters: ${parts}.`);
+    return `${inWords(all)} parameters: ${words.join(", ")}.`;
   }
 
-  model.on("change:model", begin);
-  begin();
-  return () => model.off("change:model", begin);
+  return figure.follow(["model"], draw);
 }
 
 export default { render };

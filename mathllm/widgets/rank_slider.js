@@ -12,7 +12,7 @@ export function approximate(columns, sizes, rows, rank) {
 
 // The share of the Frobenius norm that the first `rank` directions miss.
 export function missed(sizes, rank) {
-  const square = (list) => list.reduce((sum, size) => sum + size * size, 0);
+  const square = (list) => sum(list.map((size) => size * size));
   const all = square(sizes);
   return all === 0 ? 0 : Math.sqrt(square(sizes.slice(rank)) / all);
 }
@@ -25,74 +25,52 @@ export function kept(m, n, rank) {
 const WIDTH = 360;
 const SPECTRUM = 56; // pixels for the bars below the picture
 
-function render({ model, el }) {
-  const root = frame("mathllm-rank-slider", el);
-  const [columns, sizes, rows] = ["columns", "sizes", "rows"].map((trait) => model.get(trait));
-  const [m, n] = [columns[0].length, rows[0].length];
+function drawDots(picture, m, n) {
   const side = WIDTH / n;
-  const height = m * side;
-  const size = { viewBox: `0 0 ${WIDTH} ${height + SPECTRUM + 26}`, class: "mathllm-plot", role: "img" };
-  const picture = svg("svg", size, root);
-  picture.style.maxWidth = "28rem";
-  picture.style.margin = "0 auto";
-  svg("rect", { x: 0, y: 0, width: WIDTH, height, class: "mathllm-track" }, picture);
-  const dots = Array.from({ length: m }, (_, i) =>
+  svg("rect", { x: 0, y: 0, width: WIDTH, height: m * side, class: "mathllm-track" }, picture);
+  return Array.from({ length: m }, (_, i) =>
     Array.from({ length: n }, (_, j) => {
       const box = { x: j * side, y: i * side, width: side + 0.3, height: side + 0.3 };
       return svg("rect", { ...box, fill: "currentColor", stroke: "none" }, picture);
     }),
   );
+}
+
+function drawSpectrum(picture, sizes, foot) {
   const step = WIDTH / sizes.length;
-  const bars = sizes.map((value, k) => {
-    const tall = Math.max((SPECTRUM * value) / (sizes[0] || 1), 0.5);
-    const box = { x: (k + 0.1) * step, y: height + 6 + SPECTRUM - tall, width: 0.8 * step, height: tall };
-    return svg("rect", { ...box, stroke: "none" }, picture);
+  const note = { x: WIDTH / 2, y: foot + 16, "text-anchor": "middle" };
+  svg("text", note, picture, "singular values, the largest first");
+  return sizes.map((value, k) => {
+    const height = Math.max((SPECTRUM * value) / (sizes[0] || 1), 0.5);
+    return svg("rect", { x: (k + 0.1) * step, y: foot - height, width: 0.8 * step, height, stroke: "none" }, picture);
   });
-  const note = svg("text", { x: WIDTH / 2, y: height + SPECTRUM + 22, "text-anchor": "middle" }, picture);
-  note.textContent = "singular values, the largest first";
+}
 
-  const controls = html("div", "mathllm-controls", root);
-  const label = html("label", "", controls);
-  html("span", "", label, "directions kept");
-  const input = html("input", "", label);
-  Object.assign(input, { type: "range", min: 0, max: sizes.length, step: 1 });
-  const output = html("output", "", label);
-  input.addEventListener("input", () => {
-    model.set("rank", Number(input.value));
-    model.save_changes();
-    update();
-  });
-  const readout = html("div", "mathllm-readout", root);
-  readout.setAttribute("aria-live", "polite");
-  const values = ["numbers in the two thin factors", "missed, as a share of the norm"].map((name) => {
-    const row = html("div", "mathllm-row", readout);
-    html("span", "mathllm-name", row, name);
-    return html("strong", "mathllm-value", row);
-  });
+function render({ model, el }) {
+  const figure = new Figure("mathllm-rank-slider", model, el);
+  const [columns, sizes, rows] = figure.get("columns", "sizes", "rows");
+  const [m, n] = [columns[0].length, rows[0].length];
+  const foot = (m * WIDTH) / n + SPECTRUM + 6;
+  const picture = figure.picture(`0 0 ${WIDTH} ${foot + 20}`, "28rem");
+  const dots = drawDots(picture, m, n);
+  const bars = drawSpectrum(picture, sizes, foot);
+  figure.slider("directions kept", [0, sizes.length, 1], "rank");
+  const [numbers, error] = figure.rows(["numbers in the two thin factors", "missed, as a share of the norm"]);
 
-  function update() {
+  function draw() {
     const rank = model.get("rank");
-    input.value = rank;
-    output.textContent = rank;
     approximate(columns, sizes, rows, rank).forEach((row, i) =>
-      row.forEach((entry, j) => dots[i][j].setAttribute("fill-opacity", Math.min(Math.max(entry, 0), 1).toFixed(3))),
+      row.forEach((entry, j) => set(dots[i][j], { "fill-opacity": Math.min(Math.max(entry, 0), 1).toFixed(3) })),
     );
-    bars.forEach((bar, k) => {
-      bar.setAttribute("class", k < rank ? "mathllm-a" : "mathllm-track");
-      bar.setAttribute("fill-opacity", 1);
-    });
-    values[0].textContent = `${kept(m, n, rank)} in place of ${m * n}`;
-    values[1].textContent = `${(100 * missed(sizes, rank)).toFixed(1)} %`;
-    picture.setAttribute(
-      "aria-label",
-      `A picture of ${m} by ${n} dots from ${rank} of ${sizes.length} directions; ` +
-        `${(100 * missed(sizes, rank)).toFixed(0)} percent of it is missing.`,
-    );
+    bars.forEach((bar, k) => set(bar, { class: k < rank ? "mathllm-a" : "mathllm-track" }));
+    const percent = 100 * missed(sizes, rank);
+    numbers.value.textContent = `${kept(m, n, rank)} in place of ${m * n}`;
+    error.value.textContent = `${percent.toFixed(1)} %`;
+    const directions = `${rank} of ${sizes.length} directions`;
+    return `A picture of ${m} by ${n} dots from ${directions}; ${percent.toFixed(0)} percent of it is missing.`;
   }
 
-  model.on("change:rank", update);
-  update();
-  return () => model.off("change:rank", update);
+  return figure.follow(["rank"], draw);
 }
 
 export default { render };

@@ -13,93 +13,64 @@ export function score(query, key, m, n, rate) {
 const LAST = 30;
 const [CENTRE, RADIUS] = [130, 105];
 
+const place = ([x, y], r = 1) => [CENTRE + r * RADIUS * x, CENTRE - r * RADIUS * y];
+
 function direction(degrees) {
   return turn([1, 0], (degrees * Math.PI) / 180);
 }
 
+// A dashed line where an arrow starts from, a full one where it is now; returns what turns it.
+function drawArrow(picture, colour, letter) {
+  const from = { x1: CENTRE, y1: CENTRE, class: colour };
+  const start = svg("line", { ...from, "stroke-width": 1.5, "stroke-dasharray": "4 4" }, picture);
+  const line = svg("line", { ...from, "stroke-width": 3 }, picture);
+  const tip = svg("circle", { r: 5, class: colour }, picture);
+  const label = svg("text", { class: colour, "text-anchor": "middle" }, picture, letter);
+  return (before, after) => {
+    const [[x0, y0], [x2, y2], [x, y]] = [place(before), place(after), place(after, 1.15)];
+    set(start, { x2: x0, y2: y0 });
+    set(line, { x2, y2 });
+    set(tip, { cx: x2, cy: y2 });
+    set(label, { x, y });
+  };
+}
+
 function render({ model, el }) {
-  const root = frame("mathllm-rotary-pair", el);
-  const picture = svg("svg", { viewBox: "0 0 260 260", class: "mathllm-plot", role: "img" }, root);
+  const figure = new Figure("mathllm-rotary-pair", model, el);
+  const picture = figure.picture("0 0 260 260", "18rem");
   svg("circle", { cx: CENTRE, cy: CENTRE, r: RADIUS, fill: "none", class: "mathllm-grid" }, picture);
-  for (const [x1, y1, x2, y2] of [[15, CENTRE, 245, CENTRE], [CENTRE, 15, CENTRE, 245]]) {
-    svg("line", { x1, y1, x2, y2, class: "mathllm-grid" }, picture);
-  }
-  const arrows = [["query", "mathllm-a", "q"], ["key", "mathllm-b", "k"]].map(([name, colour, letter]) => {
-    const start = svg("line", { x1: CENTRE, y1: CENTRE, class: colour, "stroke-width": 1.5, "stroke-dasharray": "4 4" }, picture);
-    const line = svg("line", { x1: CENTRE, y1: CENTRE, class: colour, "stroke-width": 3 }, picture);
-    const tip = svg("circle", { r: 5, class: colour }, picture);
-    const label = svg("text", { class: colour, "text-anchor": "middle" }, picture);
-    label.textContent = letter;
-    return { name, start, line, tip, label };
-  });
-
-  const controls = html("div", "mathllm-controls", root);
-  const refresh = [
-    ["position m of the query", "query_position", 0, LAST, 1, 0],
-    ["position n of the key", "key_position", 0, LAST, 1, 0],
-    ["turn per position (radians)", "rate", 0.01, 1, 0.01, 2],
-  ].map(([name, trait, min, max, step, digits]) => {
-    const label = html("label", "", controls);
-    html("span", "", label, name);
-    const input = html("input", "", label);
-    Object.assign(input, { type: "range", min, max, step });
-    const output = html("output", "", label);
-    input.addEventListener("input", () => {
-      model.set(trait, Number(input.value));
-      model.save_changes();
-      update();
-    });
-    return () => {
-      input.value = model.get(trait);
-      output.textContent = model.get(trait).toFixed(digits);
-    };
-  });
-
-  const readout = html("div", "mathllm-readout", root);
-  readout.setAttribute("aria-live", "polite");
-  const row = html("div", "mathllm-row", readout);
-  const formula = html("span", "mathllm-formula", row);
-  const value = html("strong", "mathllm-value", row);
-  const buttons = html("div", "mathllm-buttons", root);
+  svg("path", { d: `M 15 ${CENTRE} H 245 M ${CENTRE} 15 V 245`, class: "mathllm-grid" }, picture);
+  const turnQuery = drawArrow(picture, "mathllm-a", "q");
+  const turnKey = drawArrow(picture, "mathllm-b", "k");
+  figure.slider("position m of the query", [0, LAST, 1], "query_position");
+  figure.slider("position n of the key", [0, LAST, 1], "key_position");
+  figure.slider("turn per position (radians)", [0.01, 1, 0.01], "rate", (rate) => rate.toFixed(2));
+  const [row] = figure.rows([""]);
   for (const [name, step] of [["Both one place on", 1], ["Both one place back", -1]]) {
-    const button = html("button", "mathllm-button", buttons, name);
-    button.type = "button";
-    button.addEventListener("click", () => {
-      const moved = ["query_position", "key_position"].map((trait) => model.get(trait) + step);
-      if (moved.some((position) => position < 0 || position > LAST)) return;
-      model.set("query_position", moved[0]);
-      model.set("key_position", moved[1]);
-      model.save_changes();
-      update();
+    figure.button(name, () => {
+      const [m, n] = figure.get("query_position", "key_position").map((position) => position + step);
+      if (Math.min(m, n) < 0 || Math.max(m, n) > LAST) return;
+      model.set("query_position", m);
+      model.set("key_position", n);
     });
   }
 
-  function update() {
-    const rate = model.get("rate");
-    const place = ([x, y], r) => [CENTRE + r * RADIUS * x, CENTRE - r * RADIUS * y];
-    for (const { name, start, line, tip, label } of arrows) {
-      const before = direction(model.get(`${name}_angle`));
-      const after = turn(before, model.get(`${name}_position`) * rate);
-      const set = (node, [x, y], names) => [x, y].forEach((number, i) => node.setAttribute(names[i], number));
-      set(start, place(before, 1), ["x2", "y2"]);
-      set(line, place(after, 1), ["x2", "y2"]);
-      set(tip, place(after, 1), ["cx", "cy"]);
-      set(label, place(after, 1.15), ["x", "y"]);
-    }
-    const [m, n] = [model.get("query_position"), model.get("key_position")];
+  function draw() {
+    const [m, n, rate] = figure.get("query_position", "key_position", "rate");
     const [q, k] = [direction(model.get("query_angle")), direction(model.get("key_angle"))];
-    const words = score(q, k, m, n, rate).toFixed(3).replace("-", "−");
-    formula.textContent = `distance n − m = ${String(n - m).replace("-", "−")}, score (turned q)·(turned k)`;
-    value.textContent = `= ${words}`;
-    refresh.forEach((show) => show());
-    picture.setAttribute("aria-label", `A query at position ${m} and a key at position ${n}, both turned by ` +
-      `${rate.toFixed(2)} radians per position. Their dot product is ${words}. Dashed: before turning.`);
+    turnQuery(q, turn(q, m * rate));
+    turnKey(k, turn(k, n * rate));
+    const product = fixed(score(q, k, m, n, rate), 3);
+    row.formula.textContent = `distance n − m = ${fixed(n - m, 0)}, score (turned q)·(turned k)`;
+    row.value.textContent = `= ${product}`;
+    const turned = `both turned by ${rate.toFixed(2)} radians per position`;
+    return (
+      `A query at position ${m} and a key at position ${n}, ${turned}. Their dot product is ${product}. ` +
+      "Dashed: before turning."
+    );
   }
 
-  const traits = ["query_position", "key_position", "query_angle", "key_angle", "rate"].map((name) => `change:${name}`);
-  traits.forEach((name) => model.on(name, update));
-  update();
-  return () => traits.forEach((name) => model.off(name, update));
+  return figure.follow(["query_position", "key_position", "query_angle", "key_angle", "rate"], draw);
 }
 
 export default { render };

@@ -1,12 +1,5 @@
 // Temperature first, then the k most probable, then the nucleus: what generate() does before it draws.
 
-export function softmax(logits, temperature) {
-  const largest = Math.max(...logits);
-  const exponentials = logits.map((z) => Math.exp((z - largest) / temperature));
-  const sum = exponentials.reduce((total, e) => total + e, 0);
-  return exponentials.map((e) => e / sum);
-}
-
 // How many of the sorted probabilities the nucleus holds: the smallest number whose sum reaches p.
 export function nucleusSize(sorted, p) {
   let mass = 0;
@@ -21,75 +14,52 @@ export function nucleusSize(sorted, p) {
 export function filtered(logits, temperature, k, p) {
   const best = softmax(logits.slice(0, k), temperature);
   const kept = best.slice(0, nucleusSize(best, p));
-  const mass = kept.reduce((total, share) => total + share, 0);
+  const mass = sum(kept);
   return logits.map((_, i) => (i < kept.length ? kept[i] / mass : 0));
 }
 
 const [LEFT, RIGHT, ROW] = [96, 330, 19];
 
-function render({ model, el }) {
-  const [tokens, logits] = [model.get("tokens"), model.get("logits")];
-  const root = frame("mathllm-sampling-filters", el);
-  const legend = html("div", "mathllm-name", root, "pale: before the cut; full: what is drawn from");
-  legend.setAttribute("aria-hidden", "true");
-  const height = ROW * tokens.length + 6;
-  const picture = svg("svg", { viewBox: `0 0 400 ${height}`, class: "mathllm-plot", role: "img" }, root);
-  const bars = tokens.map((token, i) => {
+function drawBars(picture, tokens) {
+  return tokens.map((token, i) => {
     const y = 3 + i * ROW;
-    const name = svg("text", { x: LEFT - 8, y: y + 12, "text-anchor": "end" }, picture);
-    name.textContent = token;
-    const before = svg("rect", { x: LEFT, y, width: 0, height: ROW - 5, class: "mathllm-a mathllm-pale" }, picture);
-    const after = svg("rect", { x: LEFT, y, width: 0, height: ROW - 5, class: "mathllm-a" }, picture);
+    const name = svg("text", { x: LEFT - 8, y: y + 12, "text-anchor": "end" }, picture, token);
+    const bar = { x: LEFT, y, width: 0, height: ROW - 5 };
+    const before = svg("rect", { ...bar, class: "mathllm-a mathllm-pale" }, picture);
+    const after = svg("rect", { ...bar, class: "mathllm-a" }, picture);
     return { name, before, after, value: svg("text", { x: RIGHT + 8, y: y + 12 }, picture) };
   });
+}
 
-  const controls = html("div", "mathllm-controls", root);
-  const sliders = [
-    ["temperature", "temperature T", 0.1, 3, 0.1, (v) => v.toFixed(1)],
-    ["top_k", "top-k", 1, tokens.length, 1, (v) => String(v)],
-    ["top_p", "top-p", 0.05, 1, 0.05, (v) => v.toFixed(2)],
-  ].map(([trait, name, min, max, step, format]) => {
-    const label = html("label", "", controls);
-    html("span", "", label, name);
-    const input = html("input", "", label);
-    Object.assign(input, { type: "range", min, max, step });
-    const output = html("output", "", label);
-    input.addEventListener("input", () => {
-      model.set(trait, Number(input.value));
-      model.save_changes();
-      update();
-    });
-    return { trait, input, output, format };
-  });
-  const readout = html("div", "mathllm-readout", root);
-  readout.setAttribute("aria-live", "polite");
+function render({ model, el }) {
+  const figure = new Figure("mathllm-sampling-filters", model, el);
+  const [tokens, logits] = figure.get("tokens", "logits");
+  html("div", "mathllm-name", figure.root, "pale: before the cut; full: what is drawn from");
+  const bars = drawBars(figure.picture(`0 0 400 ${ROW * tokens.length + 6}`), tokens);
+  figure.slider("temperature T", [0.1, 3, 0.1], "temperature", (T) => T.toFixed(1));
+  figure.slider("top-k", [1, tokens.length, 1], "top_k");
+  figure.slider("top-p", [0.05, 1, 0.05], "top_p", (p) => p.toFixed(2));
+  const readout = figure.readout();
 
-  function update() {
-    const [temperature, k, p] = sliders.map(({ trait }) => model.get(trait));
+  function draw() {
+    const [temperature, k, p] = figure.get("temperature", "top_k", "top_p");
     const before = softmax(logits, temperature);
     const after = filtered(logits, temperature, k, p);
     const scale = (RIGHT - LEFT) / Math.max(...after);
     bars.forEach((bar, i) => {
-      bar.before.setAttribute("width", before[i] * scale);
-      bar.after.setAttribute("width", after[i] * scale);
+      set(bar.before, { width: before[i] * scale });
+      set(bar.after, { width: after[i] * scale });
       bar.value.textContent = after[i] ? after[i].toFixed(3) : "–";
-      bar.name.setAttribute("opacity", after[i] ? 1 : 0.55);
-    });
-    sliders.forEach(({ trait, input, output, format }) => {
-      input.value = model.get(trait);
-      output.textContent = format(model.get(trait));
+      set(bar.name, { opacity: after[i] ? 1 : 0.55 });
     });
     const count = after.filter((share) => share > 0).length;
-    const mass = before.slice(0, count).reduce((total, share) => total + share, 0);
+    const mass = sum(before.slice(0, count));
     readout.textContent = `${count} of ${tokens.length} tokens stay; before the cut they held ${mass.toFixed(3)}.`;
     const best = tokens.slice(0, Math.min(count, 5)).map((token, i) => `${token} ${after[i].toFixed(3)}`);
-    picture.setAttribute("aria-label", `${readout.textContent} Best: ${best.join(", ")}.`);
+    return `${readout.textContent} Best: ${best.join(", ")}.`;
   }
 
-  const traits = sliders.map(({ trait }) => `change:${trait}`);
-  traits.forEach((name) => model.on(name, update));
-  update();
-  return () => traits.forEach((name) => model.off(name, update));
+  return figure.follow(["temperature", "top_k", "top_p"], draw);
 }
 
 export default { render };

@@ -21,23 +21,16 @@ export function secantSlope(curve, x, h) {
   return h === 0 ? null : (value(curve, x + h) - value(curve, x)) / h;
 }
 
-// Three decimals, a true minus sign, never "−0.000", and words where there is no number.
-export function format(number, nothing = "no line") {
-  if (number === null) return nothing;
-  const text = number.toFixed(3);
-  return (Number(text) === 0 ? "0.000" : text).replace("-", "−");
+// Three decimals, and words where there is no number.
+function format(number, nothing) {
+  return number === null ? nothing : fixed(number, 3);
 }
 
 const [WIDE, HIGH, UNIT_X, UNIT_Y] = [400, 260, 72, 30]; // the picture, and the pixels of one unit
 const place = (x, y) => [WIDE / 2 + UNIT_X * x, 170 - UNIT_Y * y];
-const SLIDERS = [
-  ["x", "place x", -1.5, 1.5, 0.1],
-  ["h", "step h", -1, 1, 0.01],
-];
 
-function render({ model, el }) {
-  const root = frame("mathllm-secant-tangent", el);
-  const picture = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "mathllm-plot", role: "img" }, root);
+// Grid and axes; their numbers are drawn last, over the curves.
+function drawAxes(picture) {
   for (let y = -2; y <= 5; y++) {
     const [, height] = place(0, y);
     svg("line", { x1: 24, y1: height, x2: WIDE, y2: height, class: y ? "mathllm-grid" : "mathllm-axis" }, picture);
@@ -46,86 +39,55 @@ function render({ model, el }) {
     const [across, height] = place(x, 0);
     svg("line", { x1: across, y1: height - 3, x2: across, y2: height + 3, class: "mathllm-axis" }, picture);
   }
+  const [curves, numbers] = [svg("g", {}, picture), svg("g", {}, picture)];
+  for (let y = -2; y <= 5; y++) {
+    svg("text", { x: 18, y: place(0, y)[1] + 4, "text-anchor": "end" }, numbers, fixed(y, 0));
+  }
+  for (let x = -2; x <= 2; x++) {
+    svg("text", { x: place(x, 0)[0], y: HIGH - 4, "text-anchor": "middle" }, numbers, fixed(x, 0));
+  }
+  return curves;
+}
+
+// A straight line through (x, y) of this slope, drawn from edge to edge.
+function drawLine(line, x, y, steepness) {
+  const [x1, y1] = place(-3, y + (steepness ?? 0) * (-3 - x));
+  const [x2, y2] = place(3, y + (steepness ?? 0) * (3 - x));
+  set(line, { x1, y1, x2, y2, visibility: steepness === null ? "hidden" : "visible" });
+}
+
+function render({ model, el }) {
+  const figure = new Figure("mathllm-secant-tangent", model, el);
+  const picture = drawAxes(figure.picture(`0 0 ${WIDE} ${HIGH}`));
   const curve = svg("path", { class: "mathllm-arc", fill: "none", "stroke-width": 2.5 }, picture);
   const tangent = svg("line", { class: "mathllm-b", "stroke-dasharray": "6 4", "stroke-width": 2 }, picture);
   const secant = svg("line", { class: "mathllm-a", "stroke-width": 2 }, picture);
-  const first = svg("circle", { r: 5, class: "mathllm-b" }, picture);
-  const second = svg("circle", { r: 5, class: "mathllm-a" }, picture);
-  function mark(number, x, y, anchor) {
-    svg("text", { x, y, "text-anchor": anchor }, picture).textContent = String(number).replace("-", "−");
-  }
-  for (let y = -2; y <= 5; y++) mark(y, 18, place(0, y)[1] + 4, "end");
-  for (let x = -2; x <= 2; x++) mark(x, place(x, 0)[0], HIGH - 4, "middle");
+  const dots = ["b", "a"].map((colour) => svg("circle", { r: 5, class: `mathllm-${colour}` }, picture));
+  figure.choice("curve f(x)", Object.entries(CURVES).map(([key, { name }]) => [key, name]), "curve");
+  figure.slider("place x", [-1.5, 1.5, 0.1], "x", (x) => fixed(x, 1));
+  figure.slider("step h", [-1, 1, 0.01], "h", (h) => fixed(h, 2));
+  const rows = figure.rows(["slope of the blue line through both points", "slope of the dashed tangent at x"]);
 
-  const controls = html("div", "mathllm-controls", root);
-  const choice = html("label", "mathllm-choice", controls);
-  html("span", "", choice, "curve f(x)");
-  const select = html("select", "", choice);
-  for (const [key, { name }] of Object.entries(CURVES)) html("option", "", select, name).value = key;
-  select.addEventListener("change", () => {
-    model.set("curve", select.value);
-    model.save_changes();
-    update();
-  });
-  const inputs = SLIDERS.map(([trait, name, min, max, step]) => {
-    const label = html("label", "", controls);
-    html("span", "", label, name);
-    const input = html("input", "", label);
-    Object.assign(input, { type: "range", min, max, step });
-    const output = html("output", "", label);
-    input.addEventListener("input", () => {
-      model.set(trait, Number(input.value));
-      model.save_changes();
-      update();
-    });
-    return { trait, input, output, digits: step === 0.1 ? 1 : 2 };
-  });
-  const readout = html("div", "mathllm-readout", root);
-  readout.setAttribute("aria-live", "polite");
-  const rows = ["slope of the blue line through both points", "slope of the dashed tangent at x"].map((name) => {
-    const row = html("div", "mathllm-row", readout);
-    html("span", "mathllm-name", row, name);
-    return html("strong", "mathllm-value", row);
-  });
-
-  // A straight line through (x, y) of this slope, drawn from edge to edge.
-  function draw(line, x, y, steepness) {
-    line.setAttribute("visibility", steepness === null ? "hidden" : "visible");
-    const [x1, y1] = place(-3, y + (steepness ?? 0) * (-3 - x));
-    const [x2, y2] = place(3, y + (steepness ?? 0) * (3 - x));
-    for (const [key, number] of Object.entries({ x1, y1, x2, y2 })) line.setAttribute(key, number);
-  }
-
-  function update() {
-    const [kind, x, h] = ["curve", "x", "h"].map((trait) => model.get(trait));
-    select.value = kind;
-    inputs.forEach(({ trait, input, output, digits }) => {
-      input.value = model.get(trait);
-      output.textContent = model.get(trait).toFixed(digits).replace("-", "−");
-    });
+  function draw() {
+    const [kind, x, h] = figure.get("curve", "x", "h");
     const points = Array.from({ length: 221 }, (_, i) => -2.75 + 0.025 * i);
-    curve.setAttribute("d", `M ${points.map((at) => place(at, value(kind, at)).join(" ")).join(" L ")}`);
-    const [limit, line] = [slope(kind, x), secantSlope(kind, x, h)];
-    draw(tangent, x, value(kind, x), limit);
-    draw(secant, x, value(kind, x), line);
-    [[first, x], [second, x + h]].forEach(([dot, at]) => {
+    set(curve, { d: `M ${points.map((at) => place(at, value(kind, at)).join(" ")).join(" L ")}` });
+    const [limit, ratio] = [slope(kind, x), secantSlope(kind, x, h)];
+    drawLine(tangent, x, value(kind, x), limit);
+    drawLine(secant, x, value(kind, x), ratio);
+    [x, x + h].forEach((at, i) => {
       const [cx, cy] = place(at, value(kind, at));
-      dot.setAttribute("cx", cx);
-      dot.setAttribute("cy", cy);
+      set(dots[i], { cx, cy });
     });
-    rows[0].textContent = format(line, "no line: h = 0 leaves one point");
-    rows[1].textContent = format(limit, "none: the curve has a corner");
-    picture.setAttribute(
-      "aria-label",
-      `The curve ${CURVES[kind].name} with its points at x = ${format(x)} and ${format(x + h)}. ` +
-        `Slope of the line through them: ${format(line, "none")}; slope of the tangent: ${format(limit, "none")}.`,
+    rows[0].value.textContent = format(ratio, "no line: h = 0 leaves one point");
+    rows[1].value.textContent = format(limit, "none: the curve has a corner");
+    return (
+      `The curve ${CURVES[kind].name} with its points at x = ${fixed(x, 3)} and ${fixed(x + h, 3)}. ` +
+      `Slope of the line through them: ${format(ratio, "none")}; slope of the tangent: ${format(limit, "none")}.`
     );
   }
 
-  const traits = ["change:curve", "change:x", "change:h"];
-  traits.forEach((name) => model.on(name, update));
-  update();
-  return () => traits.forEach((name) => model.off(name, update));
+  return figure.follow(["curve", "x", "h"], draw);
 }
 
 export default { render };

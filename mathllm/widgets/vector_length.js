@@ -9,14 +9,10 @@ export function snap(v) {
   return v.map((component) => Math.min(LIMIT, Math.max(-LIMIT, Math.round(2 * component) / 2)) + 0);
 }
 
-export function format(value, digits = 3) {
-  return String(Number(value.toFixed(digits)) + 0).replace("-", "−");
-}
-
 // "√(3² + (−4)²) = √25"
 export function formula(v) {
-  const squares = v.map((component) => (component < 0 ? `(${format(component)})²` : `${format(component)}²`));
-  return `√(${squares.join(" + ")}) = √${format(v[0] * v[0] + v[1] * v[1])}`;
+  const squares = v.map((component) => (component < 0 ? `(${short(component, 3)})²` : `${short(component, 3)}²`));
+  return `√(${squares.join(" + ")}) = √${short(v[0] * v[0] + v[1] * v[1], 3)}`;
 }
 
 const LIMIT = 8;
@@ -25,17 +21,17 @@ const [CENTRE_X, CENTRE_Y] = [200, 190];
 const PRESETS = [[3, 4], [6, 8], [5, 5], [-3, 4], [0, 0]];
 const place = ([x, y]) => [CENTRE_X + UNIT * x, CENTRE_Y - UNIT * y];
 
+const listed = (v) => v.map((component) => short(component, 3)).join(", ");
+
 function drawGrid(picture) {
   for (let i = -LIMIT; i <= LIMIT; i++) {
-    const className = i === 0 ? "mathllm-axis" : "mathllm-grid";
-    const [x, y] = place([i, i]);
-    const [left, bottom] = place([-LIMIT, -LIMIT]);
-    const [right, top] = place([LIMIT, LIMIT]);
-    svg("line", { x1: x, x2: x, y1: bottom, y2: top, class: className }, picture);
-    svg("line", { x1: left, x2: right, y1: y, y2: y, class: className }, picture);
+    const look = { class: i === 0 ? "mathllm-axis" : "mathllm-grid" };
+    const [[x, y], [left, bottom], [right, top]] = [[i, i], [-LIMIT, -LIMIT], [LIMIT, LIMIT]].map(place);
+    svg("line", { x1: x, x2: x, y1: bottom, y2: top, ...look }, picture);
+    svg("line", { x1: left, x2: right, y1: y, y2: y, ...look }, picture);
     if (i % 4 === 0 && i !== 0) {
-      svg("text", { x, y: CENTRE_Y + 15, "text-anchor": "middle" }, picture).textContent = format(i);
-      svg("text", { x: CENTRE_X - 6, y: y + 4, "text-anchor": "end" }, picture).textContent = format(i);
+      svg("text", { x, y: CENTRE_Y + 15, "text-anchor": "middle" }, picture, fixed(i, 0));
+      svg("text", { x: CENTRE_X - 6, y: y + 4, "text-anchor": "end" }, picture, fixed(i, 0));
     }
   }
 }
@@ -43,73 +39,31 @@ function drawGrid(picture) {
 function drawTriangle(group, v) {
   group.replaceChildren();
   const [[x0, y0], [x1, y1]] = [place([0, 0]), place(v)];
-  const legs = svg("g", { class: "mathllm-c", "stroke-width": 3 }, group);
-  svg("line", { x1: x0, y1: y0, x2: x1, y2: y0 }, legs);
+  const across = svg("g", { class: "mathllm-c", "stroke-width": 3 }, group);
+  svg("line", { x1: x0, y1: y0, x2: x1, y2: y0 }, across);
   const up = svg("g", { class: "mathllm-b", "stroke-width": 3 }, group);
   svg("line", { x1, y1: y0, x2: x1, y2: y1 }, up);
-  const length = norm(v);
-  const arrow = svg("g", { class: "mathllm-a", "stroke-width": 4 }, group);
-  if (length === 0) {
-    svg("circle", { cx: x0, cy: y0, r: 5 }, arrow);
-    return;
-  }
-  const [ux, uy] = [v[0] / length, -v[1] / length];
-  svg("line", { x1: x0, y1: y0, x2: x1 - 10 * ux, y2: y1 - 10 * uy }, arrow);
-  const wings = [1, -1].map((side) => `${x1 - 14 * ux + side * 7 * uy},${y1 - 14 * uy - side * 7 * ux}`);
-  svg("polygon", { points: `${x1},${y1} ${wings.join(" ")}`, stroke: "none" }, arrow);
-  if (v[0] && v[1]) {
-    const below = v[1] > 0 ? 17 : -8;
-    const beside = v[0] > 0 ? ["start", 8] : ["end", -8];
-    svg("text", { x: (x0 + x1) / 2, y: y0 + below, "text-anchor": "middle", "font-weight": 600 }, legs).textContent =
-      format(v[0]);
-    svg("text", { x: x1 + beside[1], y: (y0 + y1) / 2 + 4, "text-anchor": beside[0], "font-weight": 600 }, up).textContent =
-      format(v[1]);
-  }
+  const own = svg("g", { class: "mathllm-a" }, group);
+  if (norm(v) === 0) svg("circle", { cx: x0, cy: y0, r: 7 }, own);
+  else arrow([x0, y0], [x1, y1], 4, own);
+  if (!v[0] || !v[1]) return;
+  const below = { x: (x0 + x1) / 2, y: y0 + (v[1] > 0 ? 17 : -8), "text-anchor": "middle" };
+  svg("text", { ...below, "font-weight": 600 }, across, short(v[0], 3));
+  const beside = { x: x1 + (v[0] > 0 ? 8 : -8), y: (y0 + y1) / 2 + 4, "text-anchor": v[0] > 0 ? "start" : "end" };
+  svg("text", { ...beside, "font-weight": 600 }, up, short(v[1], 3));
 }
 
 function render({ model, el }) {
-  const root = frame("mathllm-vector-length", el);
-  const picture = svg("svg", { viewBox: "14 4 372 372", class: "mathllm-plot", role: "img" }, root);
+  const figure = new Figure("mathllm-vector-length", model, el);
+  const picture = figure.picture("14 4 372 372", "24rem");
   drawGrid(picture);
   const triangle = svg("g", {}, picture);
-
-  function move(v) {
-    model.set("components", v);
-    model.save_changes();
-    update();
-  }
-
-  const controls = html("div", "mathllm-controls", root);
-  const sliders = ["first component v₁", "second component v₂"].map((name, i) => {
-    const label = html("label", "", controls);
-    html("span", "", label, name);
-    const input = html("input", "", label);
-    Object.assign(input, { type: "range", min: -LIMIT, max: LIMIT, step: 0.5 });
-    const output = html("output", "", label);
-    input.addEventListener("input", () => move(model.get("components").with(i, Number(input.value))));
-    return { input, output };
-  });
-
-  const readout = html("div", "mathllm-readout", root);
-  readout.setAttribute("aria-live", "polite");
-  const row = html("div", "mathllm-row", readout);
-  html("span", "mathllm-name", row, "length ‖v‖ =");
-  const working = html("span", "mathllm-formula", row);
-  const value = html("strong", "mathllm-value", row);
-
-  const buttons = html("div", "mathllm-buttons", root);
-  for (const preset of PRESETS) {
-    const button = html("button", "mathllm-button", buttons, `[${preset.map((c) => format(c)).join(", ")}]`);
-    button.type = "button";
-    button.addEventListener("click", () => move([...preset]));
-  }
-  let hidden = false;
-  const hide = html("button", "mathllm-button", buttons);
-  hide.type = "button";
-  hide.addEventListener("click", () => {
-    hidden = !hidden;
-    update();
-  });
+  ["first component v₁", "second component v₂"].forEach((name, i) =>
+    figure.slider(name, [-LIMIT, LIMIT, 0.5], ["components", i], (component) => short(component, 3)),
+  );
+  const [row] = figure.rows(["length ‖v‖ ="]);
+  for (const preset of PRESETS) figure.button(`[${listed(preset)}]`, () => model.set("components", [...preset]));
+  figure.hider("length");
 
   // Dragging the tip is a second way to move the arrow; the sliders do all of it from the keyboard.
   const handle = svg("circle", { r: 22, class: "mathllm-handle" }, picture);
@@ -117,31 +71,21 @@ function render({ model, el }) {
   handle.addEventListener("pointermove", (event) => {
     if (!handle.hasPointerCapture(event.pointerId)) return;
     const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(picture.getScreenCTM().inverse());
-    move(snap([(x - CENTRE_X) / UNIT, (CENTRE_Y - y) / UNIT]));
+    figure.change(() => model.set("components", snap([(x - CENTRE_X) / UNIT, (CENTRE_Y - y) / UNIT])));
   });
 
-  function update() {
+  function draw() {
     const v = model.get("components");
-    sliders.forEach(({ input, output }, i) => {
-      input.value = v[i];
-      output.textContent = format(v[i]);
-    });
     drawTriangle(triangle, v);
-    const [x, y] = place(v);
-    handle.setAttribute("cx", x);
-    handle.setAttribute("cy", y);
-    const length = format(norm(v));
-    working.textContent = hidden ? "?" : `${formula(v)} ${Number(length) === norm(v) ? "=" : "≈"}`;
-    value.textContent = hidden ? "" : length;
-    hide.textContent = hidden ? "Show the length" : "Hide the length and predict";
-    hide.setAttribute("aria-pressed", String(hidden));
-    const words = `Arrow from the origin to (${v.map((c) => format(c)).join(", ")}).`;
-    picture.setAttribute("aria-label", hidden ? words : `${words} Its length is ${length}.`);
+    const [cx, cy] = place(v);
+    set(handle, { cx, cy });
+    const length = short(norm(v), 3);
+    row.formula.textContent = figure.shown(`${formula(v)} ${Number(length) === norm(v) ? "=" : "≈"}`);
+    row.value.textContent = figure.hidden ? "" : length;
+    return `Arrow from the origin to (${listed(v)}).${figure.hidden ? "" : ` Its length is ${length}.`}`;
   }
 
-  model.on("change:components", update);
-  update();
-  return () => model.off("change:components", update);
+  return figure.follow(["components"], draw);
 }
 
 export default { render };

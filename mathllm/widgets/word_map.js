@@ -32,7 +32,8 @@ function placeLabels(points, words) {
     Math.max(0, Math.min(a[2], b[2]) - Math.max(a[0], b[0])) * Math.max(0, Math.min(a[3], b[3]) - Math.max(a[1], b[1]));
   return points.map(([x, y], i) => {
     const width = 7.4 * words[i].length;
-    const corners = [[10, -8], [-10 - width, -8], [-width / 2, -25], [-width / 2, 9], [8, 6], [8, -22], [-8 - width, 6], [-8 - width, -22]];
+    const sides = [[10, -8], [-10 - width, -8], [-width / 2, -25], [-width / 2, 9]];
+    const corners = [...sides, [8, 6], [8, -22], [-8 - width, 6], [-8 - width, -22]];
     const boxes = corners.map(([dx, dy]) => [x + dx, y + dy, x + dx + width, y + dy + 16]);
     const cost = (box) =>
       taken.reduce((sum, other) => sum + overlap(box, other), 0) +
@@ -43,74 +44,46 @@ function placeLabels(points, words) {
   });
 }
 
-function render({ model, el }) {
-  const words = model.get("words");
-  const groups = model.get("groups");
-  const vectors = model.get("vectors");
-  const names = [...new Set(groups)];
-  const root = frame("mathllm-word-map", el);
+function drawAxes(drawing, place, top, [first, second]) {
+  for (let tick = 0; tick <= top; tick += 2) {
+    const [x, y] = place(tick, tick);
+    const look = { class: tick === 0 ? "mathllm-axis" : "mathllm-grid" };
+    svg("line", { x1: x, x2: x, y1: BOTTOM, y2: TOP, ...look }, drawing);
+    svg("line", { x1: LEFT, x2: RIGHT, y1: y, y2: y, ...look }, drawing);
+    svg("text", { x, y: BOTTOM + 16, "text-anchor": "middle" }, drawing, tick);
+    if (tick) svg("text", { x: LEFT - 7, y: y + 4, "text-anchor": "end" }, drawing, tick);
+  }
+  const [x2, y2] = place(top, top);
+  svg("line", { x1: LEFT, y1: BOTTOM, x2, y2, class: "mathllm-axis", "stroke-dasharray": "4 5" }, drawing);
+  const middle = { x: (LEFT + RIGHT) / 2, y: BOTTOM + 34, "text-anchor": "middle" };
+  svg("text", middle, drawing, `distance from “${first}”`);
+  const side = { transform: `translate(13 ${(TOP + BOTTOM) / 2}) rotate(-90)`, "text-anchor": "middle" };
+  svg("text", side, drawing, `distance from “${second}”`);
+}
 
+function drawLegend(root, names) {
   const legend = svg("svg", { viewBox: "0 0 400 20", class: "mathllm-plot", "aria-hidden": "true" }, root);
   names.forEach((name, g) => {
     const group = svg("g", { class: STYLES[g % 3] }, legend);
     const x = 50 + g * (350 / names.length);
     mark(g % 3, x, 10, group);
-    svg("text", { x: x + 12, y: 14.5 }, group).textContent = name;
+    svg("text", { x: x + 12, y: 14.5 }, group, name);
   });
-  const picture = svg("svg", { viewBox: "0 0 400 340", class: "mathllm-plot", role: "img" }, root);
-  const drawing = svg("g", {}, picture);
+}
 
-  const controls = html("div", "mathllm-controls", root);
-  function chooser(name, value, choose) {
-    const label = html("label", "mathllm-choice", controls);
-    html("span", "", label, name);
-    const select = html("select", "", label);
-    words.forEach((word) => (html("option", "", select, word).value = word));
-    select.value = value;
-    select.addEventListener("change", () => choose(select.value));
-    return select;
-  }
-  const setLandmark = (i) => (word) => {
-    model.set("landmarks", model.get("landmarks").with(i, word));
-    model.save_changes();
-    update();
-  };
-  const landmarks = ["across: distance from", "up: distance from"].map((name, i) =>
-    chooser(name, model.get("landmarks")[i], setLandmark(i)),
-  );
+function render({ model, el }) {
+  const figure = new Figure("mathllm-word-map", model, el);
+  const [words, groups, vectors] = figure.get("words", "groups", "vectors");
+  const names = [...new Set(groups)];
+  drawLegend(figure.root, names);
+  const drawing = svg("g", {}, figure.picture("0 0 400 340"));
   let chosen = words[0];
-  chooser("neighbours of", chosen, (word) => {
-    chosen = word;
-    update();
-  });
-  const readout = html("div", "mathllm-readout", root);
-  readout.setAttribute("aria-live", "polite");
+  figure.choice("across: distance from", words, ["landmarks", 0]);
+  figure.choice("up: distance from", words, ["landmarks", 1]);
+  figure.choice("neighbours of", words, { read: () => chosen, write: (word) => (chosen = word) });
+  const row = html("div", "mathllm-row", figure.readout());
 
-  function update() {
-    const [across, up] = model.get("landmarks").map((word) => distances(vectors, words.indexOf(word)));
-    landmarks.forEach((select, i) => (select.value = model.get("landmarks")[i]));
-    const top = Math.max(...across, ...up) * 1.08 || 1;
-    const place = (x, y) => [LEFT + ((RIGHT - LEFT) * x) / top, BOTTOM - ((BOTTOM - TOP) * y) / top];
-
-    drawing.replaceChildren();
-    for (let tick = 0; tick <= top; tick += 2) {
-      const [x, y] = place(tick, tick);
-      const className = tick === 0 ? "mathllm-axis" : "mathllm-grid";
-      svg("line", { x1: x, x2: x, y1: BOTTOM, y2: TOP, class: className }, drawing);
-      svg("line", { x1: LEFT, x2: RIGHT, y1: y, y2: y, class: className }, drawing);
-      svg("text", { x, y: BOTTOM + 16, "text-anchor": "middle" }, drawing).textContent = tick;
-      if (tick) svg("text", { x: LEFT - 7, y: y + 4, "text-anchor": "end" }, drawing).textContent = tick;
-    }
-    const [endX, endY] = place(top, top);
-    const diagonal = { x1: LEFT, y1: BOTTOM, x2: endX, y2: endY, class: "mathllm-axis", "stroke-dasharray": "4 5" };
-    svg("line", diagonal, drawing);
-    const [first, second] = model.get("landmarks");
-    const middle = { x: (LEFT + RIGHT) / 2, y: BOTTOM + 34, "text-anchor": "middle" };
-    svg("text", middle, drawing).textContent = `distance from “${first}”`;
-    const side = { transform: `translate(13 ${(TOP + BOTTOM) / 2}) rotate(-90)`, "text-anchor": "middle" };
-    svg("text", side, drawing).textContent = `distance from “${second}”`;
-
-    const points = words.map((_, i) => place(across[i], up[i]));
+  function drawWords(points) {
     const labels = placeLabels(points, words);
     points.forEach(([x, y], i) => {
       const shape = names.indexOf(groups[i]) % 3;
@@ -118,26 +91,29 @@ function render({ model, el }) {
       mark(shape, x, y, group);
       const weight = words[i] === chosen ? 700 : 400;
       const label = { x: labels[i][0], y: labels[i][1], "text-anchor": "middle", "font-weight": weight };
-      svg("text", label, group).textContent = words[i];
+      svg("text", label, group, words[i]);
     });
-    picture.setAttribute(
-      "aria-label",
-      `Map of distances from ${first} and from ${second}. ` +
-        words.map((word, i) => `${word}: ${across[i].toFixed(1)} and ${up[i].toFixed(1)}`).join("; "),
-    );
-
-    const far = distances(vectors, words.indexOf(chosen));
-    readout.replaceChildren();
-    const row = html("div", "mathllm-row", readout);
-    html("span", "mathllm-name", row, `nearest to “${chosen}” first:`);
-    for (const j of neighbours(vectors, words.indexOf(chosen))) {
-      html("span", "mathllm-formula", row, `${words[j]} ${far[j].toFixed(2)}`);
-    }
   }
 
-  model.on("change:landmarks", update);
-  update();
-  return () => model.off("change:landmarks", update);
+  function draw() {
+    const landmarks = model.get("landmarks");
+    const [across, up] = landmarks.map((word) => distances(vectors, words.indexOf(word)));
+    const top = Math.max(...across, ...up) * 1.08 || 1;
+    const place = (x, y) => [LEFT + ((RIGHT - LEFT) * x) / top, BOTTOM - ((BOTTOM - TOP) * y) / top];
+    drawing.replaceChildren();
+    drawAxes(drawing, place, top, landmarks);
+    drawWords(words.map((_, i) => place(across[i], up[i])));
+
+    const i = words.indexOf(chosen);
+    const far = distances(vectors, i);
+    row.replaceChildren();
+    html("span", "mathllm-name", row, `nearest to “${chosen}” first:`);
+    for (const j of neighbours(vectors, i)) html("span", "mathllm-formula", row, `${words[j]} ${far[j].toFixed(2)}`);
+    const list = words.map((word, j) => `${word}: ${across[j].toFixed(1)} and ${up[j].toFixed(1)}`);
+    return `Map of distances from ${landmarks.join(" and from ")}. ${list.join("; ")}`;
+  }
+
+  return figure.follow(["landmarks"], draw);
 }
 
 export default { render };
