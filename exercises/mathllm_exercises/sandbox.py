@@ -151,15 +151,15 @@ def _command(kernel, folder, hidden=(), disk=256 * MEGABYTE):
     writable = [word for path in ("/dev/shm", "/tmp", str(HOME)) for word in ("--size", str(disk), "--tmpfs", path)]
     emptied = [str(path) for path, origin in shown.items() if origin is None]
     fixed = [word for path in ("/", "/dev", *emptied) for word in ("--remount-ro", path)]
-    inside = [*ISOLATION, *writable, *shared, *fixed, "--chdir", str(HOME), "--", *kernel]
+    first, last = [*ISOLATION, *writable], [*shared, *fixed, "--chdir", str(HOME), "--", *kernel]
     if os.geteuid() != 0:
-        return ["bwrap", *_view(shown), *inside]
+        return ["bwrap", *first, *_view(shown), *last]
     # Root shows the same files to an account without a name, which then enters the sandbox like anybody else.
     outside = [*_view(shown), "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc", *shared, "--die-with-parent"]
-    rights = ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    rights = ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_KILL"]
     become_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     seen = {path: origin and path for path, origin in shown.items()}
-    return ["bwrap", *outside, *rights, "--", *become_nobody, "bwrap", *_view(seen), *inside]
+    return ["bwrap", *outside, *rights, "--", *become_nobody, "bwrap", *first, *_view(seen), *last]
 
 
 class SandboxedKernelManager(AsyncKernelManager):
