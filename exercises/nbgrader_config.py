@@ -21,6 +21,10 @@ c.CourseDirectory.root = str(Path(__file__).resolve().parent)
 if os.environ.get("MATHLLM_EXCHANGE"):
     c.Exchange.root = os.environ["MATHLLM_EXCHANGE"]
 
+# Where grades are kept: gradebook.db in this folder, or a PostgreSQL database that a cluster can reach.
+if os.environ.get("MATHLLM_GRADEBOOK"):
+    c.CourseDirectory.db_url = os.environ["MATHLLM_GRADEBOOK"]
+
 c.ClearSolutions.code_stub = {"python": "# your code here"}
 c.ClearSolutions.text_stub = "*Your answer here.*"
 

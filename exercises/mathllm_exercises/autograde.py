@@ -1,8 +1,8 @@
 """One learner's submission through nbgrader's own Autograde, by itself: all of its grades are recorded, or none.
 
 nbgrader sanitises a submission, runs it and writes its grades step by step, where everybody else's are. Here it is
-sanitised and run in a folder of its own, with the gradebook closed. When all notebooks are done, one transaction records
-the grades, and the folder moves to its place.
+sanitised and run in a folder of its own, with the gradebook closed. When all notebooks are done, one transaction
+records the grades, and the folder moves to its place.
 """
 
 import contextlib
@@ -30,6 +30,7 @@ __all__ = ["OPEN", "Result", "Task", "course", "grade"]
 
 OPEN = ".open"  # in the folder of a run: gone when the run is called off
 
+_course = functools.cache(lambda root: course(root))
 _one_at_a_time = threading.Lock()  # nbgrader changes the folder and the environment of its process
 
 
@@ -56,11 +57,11 @@ class Result:
     log: str = ""
 
 
-@functools.cache
 def course(root=""):
     """nbgrader's application with the settings of a course: of the folder we are in, or of `root`."""
-    app = AutogradeApp()
+    app = AutogradeApp(log_level="ERROR")  # a missing nbgrader_config.py is explained by somebody else
     app.initialize([], root=root)
+    app.log.setLevel("WARNING")
     app.log.propagate = False
     return app
 
@@ -72,7 +73,7 @@ def grade(task):
         try:
             if not Path(task.run, OPEN).exists():
                 raise FileNotFoundError(f"{task.run} is not there: every worker needs the course's folder")
-            with _environment(task.environment), _logging_to(log, course(task.root)) as app:
+            with _environment(task.environment), _logging_to(log, _course(task.root)) as app:
                 review = _grade(task, app)
         except Exception as error:
             log.write(traceback.format_exc())

@@ -14,12 +14,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nbgrader.api import Gradebook
+from nbgrader.converters import Autograde
 from sqlalchemy import create_engine, event, make_url
 from sqlalchemy.orm import scoped_session, sessionmaker
 from sqlalchemy.pool import NullPool
 from traitlets.log import get_logger
 
-__all__ = ["back_up", "back_up_before_stock_run", "backups", "restore", "sqlite_file", "transaction"]
+__all__ = ["back_up", "back_up_before", "backups", "restore", "sqlite_file", "transaction"]
 
 KEPT = 20  # backups
 PATIENCE = 300  # seconds that a process waits for others to finish writing
@@ -49,6 +50,9 @@ def back_up(db_url, folder, kept=KEPT):
     pg_dump, where that is installed.
     """
     file = sqlite_file(db_url)
+    if file is None and shutil.which("pg_dump") is None:
+        get_logger().warning("The gradebook is not backed up: pg_dump is not installed")
+        return None
     if file is not None and not file.exists():
         return None
     suffix = ".db" if file else ".dump"
@@ -69,14 +73,14 @@ def back_up(db_url, folder, kept=KEPT):
     return path
 
 
-def back_up_before_stock_run(db_url, folder):
-    """The backup that `nbgrader autograde` and the formgrader make: one in a process, or in an hour of a server's."""
+def back_up_before(autograde):
+    """The backup before nbgrader's own Autograde runs: one in a process, or in an hour of a server's."""
+    if type(autograde) is not Autograde:  # a run of ours has made its backup
+        return
+    db_url, root = autograde.coursedir.db_url, autograde.coursedir.root
     if time.monotonic() - _made.get(db_url, -OFTEN) >= OFTEN:
         _made[db_url] = time.monotonic()
-        try:
-            back_up(db_url, folder)
-        except (OSError, RuntimeError, sqlite3.Error) as error:
-            get_logger().warning("The gradebook was not backed up: %s", error)
+        back_up(db_url, root)
 
 
 def restore(backup, db_url):
@@ -115,8 +119,6 @@ def _is_gradebook(path):
 
 
 def _dump(url, target):
-    if shutil.which("pg_dump") is None:
-        raise RuntimeError("pg_dump is not installed")
     address = url.set(drivername="postgresql", password=None).render_as_string(hide_password=False)
     secret = {"PGPASSWORD": url.password} if url.password else {}
     command = ["pg_dump", "--format=custom", f"--file={target}", f"--dbname={address}"]
