@@ -53,7 +53,7 @@ def public_functions():
         module = importlib.import_module(f"mathllm.pretrained.{part}")
         for name in module.__all__:
             if inspect.isfunction(thing := getattr(module, name)):
-                yield f"{part}.{name}", thing, module
+                yield f"{part}.{name}", thing, inspect.getmodule(thing)
 
 
 FUNCTIONS = {name: (function, module) for name, function, module in public_functions()}

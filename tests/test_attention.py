@@ -23,6 +23,7 @@ from mathllm.attention import (
     multi_head_attention,
     padding_mask,
     positive_features,
+    relative_buckets,
     rotary_angles,
     rotate,
     sinusoidal_positions,
@@ -378,6 +379,27 @@ def test_a_scaling_has_settings_of_its_own():
     assert np.any(rotary_angles([1], 32, scaling=whole, **long) != rotary_angles([1], 32, scaling=parts, **long))
 
 
+def test_near_distances_have_a_class_each_and_far_ones_share():
+    back = relative_buckets(200)[-1, ::-1]  # 0, 1, 2, … back
+    assert back[:16].tolist() == list(range(16))
+    classes, sizes = np.unique(back, return_counts=True)
+    assert classes.tolist() == list(range(32))
+    assert np.all(np.diff(sizes[16:-1:2]) >= 0)
+    assert np.flatnonzero(back == 31)[0] < 128  # what begins before the farthest distance holds all beyond it
+    assert np.all(back[128:] == 31)
+    assert np.all(np.triu(relative_buckets(9), 1) == 0)  # what comes later is as near as can be: a mask hides it
+
+
+def test_an_encoder_has_half_of_the_classes_for_what_comes_later():
+    both, back = relative_buckets(40, causal=False), relative_buckets(40, buckets=16)
+    np.testing.assert_array_equal(np.tril(both), back)
+    np.testing.assert_array_equal(np.triu(both, 1), np.triu(16 + back.T, 1))
+
+
+def test_classes_of_the_last_queries_are_the_last_rows():
+    np.testing.assert_array_equal(relative_buckets(2, 9, causal=False), relative_buckets(9, causal=False)[-2:])
+
+
 # ---------------------------------------------------------------------------------------------------- all primitives
 
 
@@ -387,6 +409,8 @@ def test_a_scaling_has_settings_of_its_own():
         (attention_weights, [(2, 3, 4), (2, 5, 4)]),
         (lambda q, k, v: attention(q, k, v, causal_mask(3, 5)), [(2, 3, 4), (5, 4), (2, 5, 2)]),
         (lambda q, k, v: attention(q, k, v, bias=alibi_bias(2, 3)), [(2, 3, 4)] * 3),
+        (lambda q, k, v, bias: attention(q, k, v, causal_mask(3, 5), bias), [(2, 3, 4), (2, 5, 4), (2, 5, 2), (3, 5)]),
+        (lambda q, k, bias: attention_weights(q, k, None, bias), [(2, 3, 4), (5, 4), (2, 3, 5)]),
         (lambda q, k, v: flash_attention(q, k, v, causal=True, block_size=2), [(3, 4), (5, 4), (5, 2)]),
         (linear_attention, [(3, 4), (5, 4), (5, 2)]),
         (lambda q, k, v: linear_attention(q, k, v, causal=True), [(3, 4)] * 3),
@@ -450,6 +474,8 @@ def test_gradients_reach_every_projection_of_grouped_heads():
         (lambda: RotaryScaling("yarn", turns=(32, 1)), ValueError, r"smaller one first, got \(32, 1\)"),
         (lambda: RotaryScaling("yarn", sharpness=0.0), ValueError, "positive sharpness"),
         (lambda: alibi_bias(3, 2), ValueError, "power of two"),
+        (lambda: relative_buckets(3, buckets=3, causal=False), ValueError, "into 3 classes"),
+        (lambda: relative_buckets(3, farthest=16), ValueError, "distances up to 16 into 32 classes"),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

@@ -42,7 +42,7 @@ from mathllm.inference import (
     step_flops,
     watermark_logits,
 )
-from mathllm.transformer import Config, Transformer, gpt2_config, llama_config, mixtral_config
+from mathllm.transformer import Config, Transformer, gpt2_config, llama_config, mixtral_config, t5_config
 from mathllm.transformer import model as model_module
 
 EXACT = 1e-12  # the same sums in another order, in float64
@@ -61,6 +61,7 @@ CONFIGS = {
     "alibi, grouped": Config(**SIZES, positions="alibi", kv_heads=2),
     "sinusoidal": Config(**SIZES, positions="sinusoidal"),
     "no positions": Config(**SIZES, positions="none"),
+    "t5": t5_config(**SIZES, position_buckets=6, farthest_position=4),
     "translator": Config(**SIZES, encoder_layers=2, norm="rms", bias=False),
 }
 TOKENS = np.random.default_rng(14).integers(0, 11, size=(2, 6))
@@ -286,16 +287,16 @@ def test_padding_on_the_left_changes_nothing(name, cached):
 
 @pytest.mark.parametrize("name", [name for name in CONFIGS if name != "translator"])
 def test_a_cache_with_a_window_is_attention_with_a_sliding_window(name, monkeypatch):
-    model, params, _ = model_of(name)
+    model, params, options = model_of(name)
     tokens = np.random.default_rng(0).integers(0, 11, size=(2, 20))
     cache = KVCache(model.config, batch=2, window=4)
     pieces = [4, 1, 1, 1, 3, 2, 1, 1, 1, 1, 1, 1, 1, 1]
     found = [
-        model(params, tokens[:, start : start + piece], cache=cache)
+        model(params, tokens[:, start : start + piece], cache=cache, **options)
         for start, piece in zip(np.cumsum([0, *pieces]), pieces, strict=False)
     ]
     monkeypatch.setattr(model_module, "causal_mask", lambda length: sliding_window_mask(length, 4))
-    np.testing.assert_allclose(np.concatenate(found, axis=1), model(params, tokens), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(np.concatenate(found, axis=1), model(params, tokens, **options), rtol=0, atol=1e-10)
     assert (cache.length, cache.visible, cache.capacity) == (20, 4, 8)
 
 

@@ -26,6 +26,7 @@ from mathllm.transformer import (
     gpt2_config,
     llama_config,
     mixtral_config,
+    t5_config,
 )
 
 SIZES = {"vocabulary": 11, "width": 8, "layers": 2, "heads": 4, "context": 6}
@@ -49,6 +50,9 @@ CONFIGS = {
     "mixtral": mixtral_config(**SIZES, hidden=12, kv_heads=2, experts=3),
     "bert": bert_config(**SIZES, hidden=12),
     "bert without head": bert_config(**SIZES, hidden=12, head_transform=False, segments=1),
+    "t5": t5_config(**SIZES, head_width=3, hidden=12, position_buckets=6, farthest_position=5),
+    "t5 1.1": t5_config(**SIZES, hidden=12, encoder_layers=1, gated=True, activation="gelu_tanh", tied=False),
+    "t5 1.1 tied": t5_config(**SIZES, hidden=12, gated=True, activation="gelu_tanh", output_scale=1.0),
     "bert untied": bert_config(**SIZES, hidden=12, tied=False),
 }
 KINDS = {name: name.replace(",", "").split()[0] for name in CONFIGS}
@@ -189,6 +193,7 @@ def test_names_may_lack_the_prefix_of_the_body(name, body):
         ("bert", "bert.pooler.dense.weight"),
         ("bert", "cls.seq_relationship.bias"),
         ("bert without head", "embeddings.position_ids"),
+        ("t5", "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"),
     ],
 )
 def test_what_no_logit_depends_on_is_passed_over(name, extra):
@@ -268,7 +273,7 @@ def test_a_head_of_bert_is_there_whole_or_not_at_all(left):
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("gpt2", {"model_type": "gpt_neo"}, "model types gpt2, llama, mixtral, bert; got 'gpt_neo'"),
+        ("gpt2", {"model_type": "gpt_neo"}, "model types gpt2, llama, mixtral, bert, t5; got 'gpt_neo'"),
         ("gpt2", {"model_type": None}, "got None"),
         ("gpt2", {"n_layer": None}, "needs 'n_layer' in the configuration of a gpt2"),
         ("gpt2", {"n_head": 3}, "a width of 8 into 3 heads"),
@@ -285,6 +290,8 @@ def test_a_head_of_bert_is_there_whole_or_not_at_all(left):
         ("mixtral", {"sliding_window": 4}, "sliding_window of 4 tokens"),
         ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type='relative_key'"),
         ("bert", {"is_decoder": True}, "is_decoder=True"),
+        ("t5", {"feed_forward_proj": "gated-tanh"}, "activation 'tanh'"),
+        ("t5", {"d_kv": None}, "needs 'd_kv' in the configuration of a t5"),
     ],
 )
 def test_settings_that_our_model_does_not_have_are_refused(name, settings, message):
@@ -328,6 +335,8 @@ def test_settings_that_our_model_does_not_have_are_refused(name, settings, messa
         ("mixtral", {"sliding_window": 6}, "context", 6),
         ("gpt2", {"activation_function": "gelu_pytorch_tanh"}, "activation", "gelu_tanh"),
         ("bert", {"layer_norm_eps": None}, "norm_epsilon", 1e-12),
+        ("t5", {"scale_decoder_outputs": None, "num_decoder_layers": None}, "output_scale", 8**-0.5),
+        ("t5 1.1", {"scale_decoder_outputs": None, "feed_forward_proj": "gated-gelu"}, "activation", "gelu_tanh"),
     ],
 )
 def test_settings_in_their_several_spellings_are_read(name, settings, field, value):
@@ -346,7 +355,8 @@ def test_settings_in_their_several_spellings_are_read(name, settings, field, val
         (gpt2_config(**SIZES, norm_order="post"), "norm_order='post'"),
         (gpt2_config(**SIZES, head_width=4), "cannot express head_width=4"),
         (bert_config(**SIZES, embedding_norm=False), "bert .* embedding_norm=False"),
-        (Config(**SIZES, encoder_layers=2), "encoder_layers=2"),
+        (Config(**SIZES, encoder_layers=2), r"t5 .* cannot express positions='learned' \(it has 'relative'\)"),
+        (t5_config(**SIZES, activation="gelu", gated=True), "activation='gelu'"),
     ],
 )
 def test_a_model_of_another_kind_is_refused_with_the_fields_that_differ(config, message):

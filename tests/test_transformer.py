@@ -24,6 +24,7 @@ from mathllm.transformer import (
     parameter_count,
     rms_norm,
     running_statistics,
+    t5_config,
 )
 
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
@@ -38,6 +39,7 @@ CONFIGS = {
     "bert": bert_config(**SIZES),
     "alibi, post-norm": Config(**SIZES, positions="alibi", norm_order="post", activation="relu"),
     "sinusoidal": Config(**SIZES, positions="sinusoidal"),
+    "t5": t5_config(**SIZES, head_width=3, position_buckets=6, farthest_position=4),
     "translator": Config(**SIZES, encoder_layers=2, norm="rms", bias=False),
 }
 TOKENS = rng.integers(0, 11, size=(2, 5))

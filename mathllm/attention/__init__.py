@@ -6,7 +6,7 @@ linear, and told about positions.
 
     scaled_dot_product.py  the equation, its weights and its masks
     heads.py               many heads, and keys shared by groups of heads
-    positions.py           sinusoids, rotation (RoPE), and distance penalties (ALiBi)
+    positions.py           sinusoids, rotation (RoPE), distance penalties (ALiBi), classes of distances (T5)
     flash.py               the same result without the T × S table
     linear.py              without the softmax
     causal.py              in training: without the half that a causal mask hides
@@ -15,7 +15,7 @@ linear, and told about positions.
 from .flash import flash_attention
 from .heads import merge_heads, multi_head_attention, split_heads
 from .linear import linear_attention, linear_attention_recurrent, positive_features
-from .positions import RotaryScaling, alibi_bias, rotary_angles, rotate, sinusoidal_positions
+from .positions import RotaryScaling, alibi_bias, relative_buckets, rotary_angles, rotate, sinusoidal_positions
 from .scaled_dot_product import (
     additive_mask,
     attention,
@@ -39,6 +39,7 @@ __all__ = [
     "multi_head_attention",
     "padding_mask",
     "positive_features",
+    "relative_buckets",
     "rotary_angles",
     "rotate",
     "sinusoidal_positions",

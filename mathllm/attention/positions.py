@@ -1,5 +1,6 @@
 """Attention does not know the order of its tokens; here are the ways to tell it."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -179,6 +180,36 @@ def alibi_bias(heads: int, queries: int, keys: int | None = None) -> np.ndarray:
     slopes = 2.0 ** (-8 * np.arange(1, heads + 1) / heads)
     distance = np.abs(np.arange(queries)[:, None] + keys - queries - np.arange(keys))
     return -slopes[:, None, None] * distance
+
+
+def relative_buckets(
+    queries: int, keys: int | None = None, *, buckets: int = 32, farthest: int = 128, causal: bool = True
+) -> np.ndarray:
+    """Which class of distances each query and key belong to: T5 learns one number for each class and head.
+
+        b(n) = n below E = B/2,      E + ⌊(B − E) ln(n/E) / ln(F/E)⌋ from there on, at most B − 1
+
+    Near distances n have a class each; farther ones share ever wider classes, and all from F = `farthest` on share the
+    last. With `causal`, keys that come later are in class 0; without, half of the B classes are for them.
+
+    ->   (T, S) int, where the last T of S keys are the queries
+
+    Raises: ValueError for fewer than two classes to a side, or if the last would begin within the first half.
+    Source: Raffel et al. 2020, §2.1.
+
+    >>> relative_buckets(12, buckets=8, farthest=10)[-1]
+    array([7, 7, 7, 7, 6, 5, 4, 4, 3, 2, 1, 0])
+    """
+    keys = queries if keys is None else keys
+    back = np.arange(queries)[:, None] + keys - queries - np.arange(keys)  # (T, S), how far back the key lies
+    side = buckets if causal else buckets // 2
+    near = side // 2
+    if near < 1 or farthest <= near:
+        raise ValueError(f"relative_buckets() cannot sort distances up to {farthest} into {buckets} classes")
+    distance = np.maximum(back, 0) if causal else np.abs(back)
+    share = np.log(np.maximum(distance, near).astype(np.float32) / near) / math.log(farthest / near)  # as T5 rounds it
+    far = np.minimum(near + (share * (side - near)).astype(int), side - 1)
+    return np.where(distance < near, distance, far) + (0 if causal else side * (back < 0))
 
 
 def _frequencies(width, base):

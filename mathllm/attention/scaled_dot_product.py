@@ -79,12 +79,12 @@ def additive_mask(mask, dtype=np.float64) -> np.ndarray:
     return np.where(mask, 0.0, -np.inf).astype(dtype)
 
 
-@primitive(nondiff=("mask", "bias"))
+@primitive(nondiff=("mask",))
 def attention_weights(query, key, mask=None, bias=None, *, scale=None):
     """How much each query looks at each key: the softmax of their scaled dot products.
 
         A = softmax(S),   S = QKᵀ/√K + bias,   Aᵢⱼ = 0 where the mask forbids       (10.2)
-        dS = A ∘ (dA − rowsum(dA ∘ A)),   dQ = dS·K/√K,   dK = dSᵀ·Q/√K             (10.4)
+        dS = A ∘ (dA − rowsum(dA ∘ A)),   dQ = dS·K/√K,   dK = dSᵀ·Q/√K,   dbias = dS (10.4)
 
     query: (..., T, K)   key: (..., S, K)   mask: (..., T, S) bool   bias: (..., T, S)   ->   A: (..., T, S)
 
@@ -99,13 +99,14 @@ def attention_weights(query, key, mask=None, bias=None, *, scale=None):
     weights = _softmax_rows(_scores(query, key, mask, bias, scale)).astype(query.dtype, copy=False)
 
     def pullback(dweights):
-        dscores = weights * (dweights - np.sum(dweights * weights, axis=-1, keepdims=True)) * scale
-        return dscores @ key, dscores.swapaxes(-1, -2) @ query, None, None
+        dscores = weights * (dweights - np.sum(dweights * weights, axis=-1, keepdims=True))
+        dproducts = dscores * scale  # of QKᵀ
+        return dproducts @ key, dproducts.swapaxes(-1, -2) @ query, None, dscores
 
     return weights, pullback
 
 
-@primitive(nondiff=("mask", "bias"))
+@primitive(nondiff=("mask",))
 def attention(query, key, value, mask=None, bias=None, *, scale=None):
     """Scaled dot-product attention: each query gets the average of the values, weighted by how well the keys fit.
 
@@ -127,8 +128,9 @@ def attention(query, key, value, mask=None, bias=None, *, scale=None):
 
     def pullback(dy):
         dweights = dy @ value.swapaxes(-1, -2)
-        dscores = weights * (dweights - np.sum(dweights * weights, axis=-1, keepdims=True)) * scale
-        return dscores @ key, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy, None, None
+        dscores = weights * (dweights - np.sum(dweights * weights, axis=-1, keepdims=True))
+        dproducts = dscores * scale  # of QKᵀ
+        return dproducts @ key, dproducts.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy, None, dscores
 
     return weights @ value, pullback
 

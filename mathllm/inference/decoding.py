@@ -60,7 +60,7 @@ class DecodingStep:
         c = config
         extras = (c.encoder_layers, c.experts, c.segments, c.embedding_norm, c.head_transform)
         plain = c.causal and c.norm_order == "pre" and c.positions in ("learned", "rotary", "none")
-        return plain and not any(extras) and params["embedding"].dtype != np.float16
+        return plain and c.output_scale == 1 and not any(extras) and params["embedding"].dtype != np.float16
 
     def __call__(self, token: int) -> np.ndarray:
         c, norm, heads, neurons, cache = self.config, self.norm, self.heads, self.neurons, self.cache

@@ -2,7 +2,7 @@
 
 Embeddings from chapter 01, attention from chapter 10, a small network for each token, norms that keep the numbers
 tame, and sums that let every block write into one stream. One configuration record tells GPT-2 from LLaMA, Mixtral,
-BERT and a translator; one class runs them all.
+BERT and T5; one class runs them all.
 
     config.py        the sizes and choices of a model
     norms.py         layer norm, RMS norm, batch norm
@@ -12,7 +12,7 @@ BERT and a translator; one class runs them all.
     counting.py      parameters and operations
 """
 
-from .config import Config, bert_config, gpt2_config, llama_config, mixtral_config
+from .config import Config, bert_config, gpt2_config, llama_config, mixtral_config, t5_config
 from .counting import count_parameters, forward_flops, parameter_count
 from .feed_forward import feed_forward, mixture_of_experts
 from .model import Transformer
@@ -35,4 +35,5 @@ __all__ = [
     "parameter_count",
     "rms_norm",
     "running_statistics",
+    "t5_config",
 ]

@@ -7,7 +7,7 @@ from ..attention import RotaryScaling
 from ..errors import suggest
 
 _CHOICES = {
-    "positions": ("learned", "rotary", "sinusoidal", "alibi", "none"),
+    "positions": ("learned", "rotary", "sinusoidal", "alibi", "relative", "none"),
     "norm": ("layer", "rms"),
     "norm_order": ("pre", "post"),
     "activation": ("gelu", "gelu_tanh", "relu", "silu"),
@@ -27,7 +27,9 @@ class Config:
     unembedding is the embedding, transposed); `causal` (a decoder, which predicts the next token) or not (an encoder,
     which fills in masked ones); `experts`, of which `experts_used` work on each token; `encoder_layers` for a model
     that reads a source text first; `rope_scaling` with `rope_factor` as `rotary_angles` takes them (a name, or a
-    `RotaryScaling` with settings of its own). `segments`, `embedding_norm` and `head_transform` are what BERT adds.
+    `RotaryScaling` with settings of its own). `segments`, `embedding_norm` and `head_transform` are what BERT adds;
+    T5 has "relative" positions, a bias learned for each of `position_buckets` distances up to `farthest_position` (see
+    `relative_buckets`), scores without 1/√K (`scaled_scores`), and an `output_scale` on the last vectors.
 
     Raises: ValueError for sizes that do not fit and for unknown choices.
     Source: 001, §8; 004, BERT against GPT, the knowledge stack.
@@ -63,19 +65,23 @@ class Config:
     segments: int = 0
     embedding_norm: bool = False
     head_transform: bool = False
+    position_buckets: int = 32
+    farthest_position: int = 128
+    scaled_scores: bool = True
+    output_scale: float = 1.0
 
     @property
     def score_scale(self) -> float:
-        """What scores are multiplied by before the softmax: 1/√K, and sharpened for a context that YaRN stretches.
+        """What scores are multiplied by before the softmax: 1/√K (if at all), sharpened where YaRN stretches a context.
 
-            (1 + 0.1 ln factor)² / √K                                               (12.15)
+            (1 + 0.1 ln factor)² / √K
 
         Source: Peng et al. 2023, eq. 22.
         """
         sharper, scaling = 1.0, self.rope_scaling
         if getattr(scaling, "kind", scaling) == "yarn":
             sharper = getattr(scaling, "sharpness", None) or 1 + 0.1 * math.log(self.rope_factor)
-        return sharper**2 / math.sqrt(self.head_width)
+        return sharper**2 / (math.sqrt(self.head_width) if self.scaled_scores else 1)
 
     def outgrown_by(self, tokens: int) -> bool:
         """Whether in a text of so many tokens keys change with every new one, as "dynamic" rotary positions have it."""
@@ -157,3 +163,18 @@ def bert_config(**sizes) -> Config:
         "segments": 2, "embedding_norm": True, "head_transform": True,
     }  # fmt: skip
     return Config(**{"vocabulary": 30522, "width": 768, "layers": 12, "heads": 12} | choices | sizes)
+
+
+def t5_config(**sizes) -> Config:
+    """The choices of T5: an encoder and a decoder, relative positions, RMS norm, ReLU, no biases. Sizes of T5-small.
+
+    >>> t5_config().encoder_layers
+    6
+    """
+    choices = {
+        "positions": "relative", "scaled_scores": False, "norm": "rms", "norm_epsilon": 1e-6, "activation": "relu",
+        "bias": False, "context": 512, "head_width": 64, "hidden": 2048, "encoder_layers": sizes.get("layers", 6),
+    }  # fmt: skip
+    if sizes.get("tied", True):
+        choices["output_scale"] = sizes.get("width", 512) ** -0.5
+    return Config(**{"vocabulary": 32128, "width": 512, "layers": 6, "heads": 8} | choices | sizes)

@@ -23,9 +23,11 @@ def parameter_count(config: Config) -> dict[str, int]:
     attention = c.width * (2 * queries + 2 * keys) + (queries + 2 * keys + c.width if c.bias else 0)
     network = c.width * c.hidden * (3 if c.gated else 2) + (c.hidden + c.width if c.bias else 0)
     feed_forward = c.experts * network + c.width * c.experts if c.experts else network
+    relative = c.position_buckets * c.heads * (2 if c.encoder_layers else 1)
+    positions = {"learned": c.context * c.width, "relative": relative}
     counts = {
         "embedding": c.vocabulary * c.width,
-        "positions": c.context * c.width if c.positions == "learned" else 0,
+        "positions": positions.get(c.positions, 0),
         "segments": c.segments * c.width,
         "attention": c.layers * attention * (2 if c.encoder_layers else 1) + c.encoder_layers * attention,
         "feed_forward": (c.layers + c.encoder_layers) * feed_forward,

@@ -9,6 +9,7 @@ from ..attention import (
     causal_mask,
     multi_head_attention,
     padding_mask,
+    relative_buckets,
     rotary_angles,
     sinusoidal_positions,
 )
@@ -55,6 +56,8 @@ class Transformer:
         params = {"embedding": normal(c.vocabulary, c.width)}
         if c.positions == "learned":
             params["positions"] = normal(c.context, c.width)
+        if c.positions == "relative":
+            params["positions"] = normal(c.position_buckets, c.heads)
         if c.segments:
             params["segments"] = normal(c.segments, c.width)
         if c.embedding_norm:
@@ -62,6 +65,8 @@ class Transformer:
         if c.encoder_layers:
             params["encoder"] = [self._init_block(normal, dtype) for _ in range(c.encoder_layers)]
             params["encoder_norm"] = self._init_norm(dtype)
+            if c.positions == "relative":
+                params["encoder_positions"] = normal(c.position_buckets, c.heads)
         params["blocks"] = [self._init_block(normal, dtype, cross=bool(c.encoder_layers)) for _ in range(c.layers)]
         if c.norm_order == "pre":
             params["final_norm"] = self._init_norm(dtype)
@@ -174,7 +179,8 @@ class Transformer:
         keep = _Recorder(record, replace=self._replaceable(replace))
         x = keep("embeddings", x)
         inside = keep.under("blocks.")
-        x = self._blocks(params["blocks"], x, attention_mask, self.config.causal, inside, memory, memory_mask, cache)
+        context = params.get("positions"), memory, memory_mask, cache
+        x = self._blocks(params["blocks"], x, attention_mask, self.config.causal, inside, *context)
         if "final_norm" in params:
             x = self._norm(x, params["final_norm"])
         return keep("final_norm", x)
@@ -209,7 +215,7 @@ class Transformer:
         targets = np.asarray(targets)
         fusible = options.get("record") is None and "head" not in params and targets.shape == np.shape(tokens)
         if fusible and isinstance(params["embedding"], Tensor) and params["embedding"].dtype in _PRECISE:
-            x = self.hidden(params, tokens, attention_mask, **options)
+            x = self._scaled(self.hidden(params, tokens, attention_mask, **options))
             return _surprise_at(x, params["embedding"].T if self.config.tied else params["unembedding"], targets)
         return cross_entropy(self(params, tokens, attention_mask, **options), targets)
 
@@ -257,11 +263,12 @@ class Transformer:
     def _encode(self, params, source, source_mask, keep):
         x = self._embed(params, source, None, self._positions(source, source_mask))
         keep("encoder.embeddings", x)
-        x = self._blocks(params["encoder"], x, source_mask, False, keep.under("encoder."))
+        table = params.get("encoder_positions")
+        x = self._blocks(params["encoder"], x, source_mask, False, keep.under("encoder."), table)
         mask = None if source_mask is None else padding_mask(source_mask)
         return keep("encoder.final_norm", self._norm(x, params["encoder_norm"])), mask
 
-    def _blocks(self, blocks, x, attention_mask, causal, keep, memory=None, memory_mask=None, cache=None):
+    def _blocks(self, blocks, x, attention_mask, causal, keep, table, memory=None, memory_mask=None, cache=None):
         c, length = self.config, x.shape[1]
         past, keys = 0, length
         alone = attention_mask is None and memory is None and cache is None and not keep.asked
@@ -275,14 +282,19 @@ class Transformer:
             if attention_mask is not None:
                 seen = padding_mask(attention_mask)
                 mask = seen if mask is None else mask & seen
-        options = {"heads": c.heads, "kv_heads": c.kv_heads, "mask": mask}
+        options = {"heads": c.heads, "kv_heads": c.kv_heads, "mask": mask, "scale": c.score_scale}
         if c.positions == "rotary":
             scaling = {"scaling": c.rope_scaling, "factor": c.rope_factor, "trained": c.context}
             options |= {"angles": rotary_angles(np.arange(past, past + length), c.head_width, c.rope_base, **scaling)}
-            options |= {"pairing": c.pairing, "scale": c.score_scale}
+            options["pairing"] = c.pairing
         if c.positions == "alibi":
-            options |= {"bias": alibi_bias(c.heads, length, keys)}
+            options["bias"] = alibi_bias(c.heads, length, keys)
+        if c.positions == "relative":
+            classes = {"buckets": c.position_buckets, "farthest": c.farthest_position, "causal": causal}
+            bias = embedding(table, relative_buckets(length, keys, **classes))  # (T, S, H)
+            options["bias"] = bias.transpose(2, 0, 1)
         cross = {"heads": c.heads, "kv_heads": c.kv_heads, "mask": memory_mask, "context": memory}
+        cross |= {} if c.scaled_scores else {"scale": 1.0}
         for number, block in enumerate(blocks):
             if fusible:
                 x = self._fused_block(x, block, options)
@@ -346,7 +358,11 @@ class Transformer:
             return rms_norm(x, params["gain"], epsilon=epsilon)
         return layer_norm(x, params["gain"], params["bias"], epsilon=epsilon)
 
+    def _scaled(self, x):
+        return x if self.config.output_scale == 1 else x * self.config.output_scale
+
     def _unembed(self, params, x):
+        x = self._scaled(x)
         if "head" in params:
             head = params["head"]
             x = _ACTIVATIONS[self.config.activation](x @ head["transform"] + head["transform_bias"])

@@ -24,6 +24,7 @@ from peers import (
     THEIR_SIZES,
     VOCABULARY,
     WIDTH,
+    Peer,
     bert,
     fresh,
     linear,
@@ -35,7 +36,7 @@ from peers import (
 
 import mathllm as ml
 from mathllm.gradient_descent import tree_leaves
-from mathllm.pretrained.huggingface import from_hf
+from mathllm.pretrained.huggingface import from_hf, load_pretrained, save_pretrained, to_hf
 
 TIGHT, FLOAT32 = 1e-9, 1e-5
 
@@ -203,18 +204,13 @@ def test_an_encoder_and_a_decoder_are_those_of_pytorch(agree):
         agree("encoder and decoder", "gradients", ours_, theirs_, within=TIGHT)
 
 
-# T5 itself, with its distance bias at zero: its self-attention, cross-attention and networks are ours
+# T5: an encoder and a decoder, with tables of relative positions
 
 
-def from_t5(t, first, power):
-    """Its names as ours. T5 does not divide scores by √K, and the `first` T5 divides logits by √D: both go into weights
-    here, to the power 1, and out of their gradients, to the power −1.
-    """
-
+def from_t5(t):
     def attention(name):
         parts = {"query": "q", "key": "k", "value": "v", "output": "o"}
-        found = {ours: t[f"{name}.{theirs}.weight"].T for ours, theirs in parts.items()}
-        return found | {"query": found["query"] * np.sqrt(WIDTH // HEADS) ** power}
+        return {ours: t[f"{name}.{theirs}.weight"].T for ours, theirs in parts.items()}
 
     def block(b, cross):
         last = f"{b}.layer.{2 if cross else 1}"
@@ -223,36 +219,42 @@ def from_t5(t, first, power):
         if cross:
             found |= {"cross_attention": attention(f"{b}.layer.1.EncDecAttention")}
             found |= {"cross_norm": norm(t, f"{b}.layer.1.layer_norm")}
-        names = {"up": "wi", "down": "wo"} if first else {"gate": "wi_0", "up": "wi_1", "down": "wo"}
+        gated = f"{last}.DenseReluDense.wi_0.weight" in t
+        names = {"gate": "wi_0", "up": "wi_1", "down": "wo"} if gated else {"up": "wi", "down": "wo"}
         network = {ours: t[f"{last}.DenseReluDense.{theirs}.weight"].T for ours, theirs in names.items()}
         return found | {"feed_forward_norm": norm(t, f"{last}.layer_norm"), "feed_forward": network}
 
-    gain = norm(t, "decoder.final_layer_norm")["gain"] * (WIDTH ** (-0.5 * power) if first else 1)
+    table = "block.0.layer.0.SelfAttention.relative_attention_bias.weight"
     return {
         "embedding": t["shared.weight"], "encoder": [block(f"encoder.block.{i}", False) for i in range(LAYERS)],
-        "encoder_norm": norm(t, "encoder.final_layer_norm"),
-        "blocks": [block(f"decoder.block.{i}", True) for i in range(LAYERS)], "final_norm": {"gain": gain},
+        "encoder_norm": norm(t, "encoder.final_layer_norm"), "encoder_positions": t[f"encoder.{table}"],
+        "blocks": [block(f"decoder.block.{i}", True) for i in range(LAYERS)], "positions": t[f"decoder.{table}"],
+        "final_norm": norm(t, "decoder.final_layer_norm"),
     }  # fmt: skip
+
+
+def t5(what):
+    """The first T5, or 1.1, which does not scale its last vectors; both see classes of distances up to 9."""
+    first = what == "T5"
+    sizes = {"d_model": WIDTH, "d_kv": 5, "d_ff": HIDDEN, "num_layers": LAYERS, "num_heads": HEADS}
+    config = transformers.T5Config(
+        vocab_size=VOCABULARY, **sizes, dropout_rate=0.0, feed_forward_proj="relu" if first else "gated-gelu",
+        relative_attention_num_buckets=8, relative_attention_max_distance=9, tie_word_embeddings=first,
+        pad_token_id=None, eos_token_id=None, decoder_start_token_id=0,
+    )  # fmt: skip
+    network = {} if first else {"activation": "gelu_tanh", "gated": True, "output_scale": 1.0}
+    ours = ml.t5_config(
+        **SIZES | {"context": 512}, head_width=5, hidden=HIDDEN, position_buckets=8, farthest_position=9, **network
+    )
+    return Peer(transformers.T5ForConditionalGeneration, config, ours, from_t5)
 
 
 @pytest.mark.parametrize("what", ["T5", "T5 1.1"])
 def test_an_encoder_and_a_decoder_are_those_of_t5(agree, casts, what):
-    first, rng = what == "T5", np.random.default_rng(0)
-    sizes = {"d_model": WIDTH, "d_kv": WIDTH // HEADS, "d_ff": HIDDEN, "num_layers": LAYERS, "num_heads": HEADS}
-    theirs = transformers.T5ForConditionalGeneration(
-        transformers.T5Config(
-            vocab_size=VOCABULARY, **sizes, dropout_rate=0.0, feed_forward_proj="relu" if first else "gated-gelu",
-            tie_word_embeddings=first, pad_token_id=None, eos_token_id=None, decoder_start_token_id=0,
-        )
-    ).to(torch.float64).eval()  # fmt: skip
-    randomise(theirs, rng)
-    with torch.no_grad():
-        for stack in (theirs.encoder, theirs.decoder):
-            stack.block[0].layer[0].SelfAttention.relative_attention_bias.weight.zero_()
-    choices = {"norm": "rms", "norm_epsilon": 1e-6, "bias": False, "positions": "none", "encoder_layers": LAYERS}
-    network = {"activation": "relu"} if first else {"activation": "gelu_tanh", "gated": True}
-    ours = ml.Transformer(ml.Config(**SIZES, hidden=HIDDEN, **choices, **network))
-    (source, marks, _), target = text(), rng.integers(0, VOCABULARY, size=(3, 7))
+    peer, rng = t5(what), np.random.default_rng(0)
+    theirs = fresh(peer)
+    ours, params = ml.Transformer(peer.our_config), peer.params(named(theirs))
+    (source, marks, _), target = text(), rng.integers(0, VOCABULARY, size=(3, 11))
     labels = np.where(rng.random(target.shape) < 0.8, rng.integers(0, VOCABULARY, size=target.shape), -100)
 
     answer = theirs(
@@ -260,16 +262,44 @@ def test_an_encoder_and_a_decoder_are_those_of_t5(agree, casts, what):
     )
     loss = F.cross_entropy(answer.logits.flatten(0, 1), torch.tensor(labels).flatten())
     loss.backward()
-    params, given = from_t5(named(theirs), first, 1), {"source": source, "source_mask": marks}
-    within = TIGHT if casts == "casts lifted" else FLOAT32  # RMS norm in float32
-    what = title(what, casts)
+    given = {"source": source, "source_mask": marks}
+    what, within = title(what, casts), allowed(peer, casts)  # RMS norm in float32
     agree(what, "logits", ours(params, target, **given), answer.logits, within=within)
     our_loss, slopes = ml.value_and_grad(lambda p: ours.loss(p, target, labels, **given))(params)
     agree(what, "loss", our_loss, loss, within=within)
-    expected = tree_leaves(from_t5(named(theirs, gradients=True), first, -1))
+    expected = tree_leaves(peer.params(named(theirs, gradients=True)))
     assert len(tree_leaves(slopes)) == len(expected)
     for ours_, theirs_ in zip(tree_leaves(slopes), expected, strict=True):
         agree(what, "gradients", ours_, theirs_, within=within)
+
+
+@pytest.mark.parametrize("what", ["T5", "T5 1.1"])
+def test_checkpoints_of_t5_go_both_ways(agree, tmp_path, what):
+    peer = t5(what)
+    theirs = fresh(peer)
+    theirs.save_pretrained(tmp_path / "theirs")
+    config, params = load_pretrained(tmp_path / "theirs")
+    assert config == peer.our_config
+    by_hand = to_hf(config, peer.params(named(theirs)))
+    assert all(np.array_equal(by_hand[name], tensor) for name, tensor in to_hf(config, params).items())
+    save_pretrained(tmp_path / "ours", config, params)
+    again, found = type(theirs).from_pretrained(tmp_path / "ours", output_loading_info=True)
+    assert not any(found.values()), found
+    tokens = np.random.default_rng(0).integers(0, VOCABULARY, size=(2, 2, CONTEXT))
+    source, target = map(torch.tensor, tokens)
+    logits = ml.Transformer(config)(params, tokens[1], source=tokens[0])
+    agree(f"{what}, saved by us", "logits", logits, again(source, decoder_input_ids=target).logits, within=FLOAT32)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_classes_of_distances_are_those_of_t5(causal):
+    from transformers.models.t5.modeling_t5 import T5Attention
+
+    for buckets, farthest in ((32, 128), (8, 9), (20, 50), (64, 1000)):
+        ours = ml.relative_buckets(400, 300, buckets=buckets, farthest=farthest, causal=causal)
+        ahead = torch.arange(300) - torch.arange(-100, 300)[:, None]
+        theirs = T5Attention._relative_position_bucket(ahead, not causal, buckets, farthest)
+        assert np.array_equal(ours, theirs.numpy())
 
 
 # Rotary positions by themselves

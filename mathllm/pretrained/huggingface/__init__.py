@@ -6,7 +6,7 @@ gradients what they do for weights. What our model cannot express is refused, ne
 that loads gives the numbers of the original.
 
     kinds.py      what there is to know of a type of model
-    gpt2.py, llama.py, bert.py   the types, with the names of their tensors and of their settings
+    gpt2.py, llama.py, bert.py, t5.py   the types, with the names of their tensors and of their settings
     rotary.py     how a checkpoint tells its rotary positions
     settings.py   config.json <-> Config
     weights.py    tensors <-> parameters

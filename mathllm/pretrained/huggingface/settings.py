@@ -8,17 +8,18 @@ from .bert import _BERT
 from .gpt2 import _GPT2
 from .kinds import _Given, _Kind
 from .llama import _LLAMA, _MIXTRAL
+from .t5 import _T5
 
 __all__ = ["to_hf_config"]
 
-_KINDS = {kind.name: kind for kind in (_GPT2, _LLAMA, _MIXTRAL, _BERT)}
+_KINDS = {kind.name: kind for kind in (_GPT2, _LLAMA, _MIXTRAL, _BERT, _T5)}
 
 
 def to_hf_config(config: Config) -> dict:
     """The table config.json of a model, as transformers wants it; `from_hf` makes the same `Config` of it.
 
-    An encoder is a bert, a decoder with experts a mixtral, one with RMS norm a llama, any other a gpt2. Special tokens
-    are not set, for a `Config` knows none, and dropout is 0.
+    An encoder is a bert, an encoder with a decoder a t5, a decoder with experts a mixtral, one with RMS norm a llama,
+    any other a gpt2. Special tokens are not set, for a `Config` knows none, and dropout is 0.
 
     Raises: ValueError for a configuration that the Hugging Face type cannot express, with the fields that differ.
 
@@ -26,7 +27,7 @@ def to_hf_config(config: Config) -> dict:
     >>> to_hf_config(llama_config(layers=4))["num_hidden_layers"]
     4
     """
-    kind = _MIXTRAL if config.experts else _LLAMA if config.norm == "rms" else _GPT2 if config.causal else _BERT
+    kind = _kind_for(config)
     table = {"model_type": kind.name, "vocab_size": config.vocabulary, "tie_word_embeddings": config.tied}
     table |= dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id")) | kind.write(config)
     ours, back = vars(config), vars(_read_config(table, head=config.head_transform))
@@ -34,6 +35,16 @@ def to_hf_config(config: Config) -> dict:
         differ = ", ".join(f"{name}={ours[name]!r} (it has {back[name]!r})" for name in fields)
         raise ValueError(f"a {kind.name} of Hugging Face cannot express {differ}")
     return table
+
+
+def _kind_for(config: Config) -> _Kind:
+    if not config.causal:
+        return _BERT
+    if config.encoder_layers:
+        return _T5
+    if config.experts:
+        return _MIXTRAL
+    return _LLAMA if config.norm == "rms" else _GPT2
 
 
 def _kind_of(table: Mapping) -> _Kind:

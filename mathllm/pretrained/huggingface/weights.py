@@ -14,7 +14,7 @@ __all__ = ["from_hf", "to_hf"]
 
 
 def from_hf(config: Mapping, tensors: Mapping[str, np.ndarray]) -> tuple[Config, dict]:
-    """Our configuration and parameters for a checkpoint of type gpt2, llama, mixtral or bert.
+    """Our configuration and parameters for a checkpoint of type gpt2, llama, mixtral, bert or t5.
 
     config: what config.json holds   tensors: arrays by their names there   ->   (Config, params)
 
@@ -58,7 +58,7 @@ def to_hf(config: Config, params: Mapping) -> dict[str, np.ndarray]:
 
     config, params: as of `Transformer`   ->   name -> array, for the model type that `to_hf_config` tells
 
-    Raises: ValueError for a model that is none of gpt2, llama, mixtral and bert, and for missing or unexpected
+    Raises: ValueError for a model that is none of gpt2, llama, mixtral, bert and t5, and for missing or unexpected
     parameters; ShapeError for a parameter of another shape than the configuration says.
 
     >>> from mathllm.transformer import Transformer, llama_config
@@ -91,7 +91,8 @@ def _names(kind, config):
         theirs, _, ours = line.partition(" = ")
         first, *others = ours.removesuffix("ᵀ").split(" + ")
         paths = [first.strip(), *(first.rpartition(".")[0] + other.strip() for other in others)]
-        for l in range(config.layers if "{l}" in line else 1):
+        layers = config.encoder_layers if first.startswith("encoder.") else config.layers
+        for l in range(layers if "{l}" in line else 1):
             for e in range(config.experts if "{e}" in line else 1):
                 names[theirs.strip().format(l=l, e=e)] = [p.format(l=l, e=e) for p in paths], ours.endswith("ᵀ")
     return names
@@ -127,6 +128,8 @@ def _shape(config, path):
     queries, keys = c.heads * c.head_width, c.kv_heads * c.head_width
     if above == ["head"] and name == "bias":
         return (c.vocabulary,)
+    if c.positions == "relative" and name in ("positions", "encoder_positions"):
+        return (c.position_buckets, c.heads)
     return {
         "embedding": (c.vocabulary, c.width), "unembedding": (c.width, c.vocabulary),
         "positions": (c.context, c.width), "segments": (c.segments, c.width),
