@@ -155,11 +155,12 @@ def _command(kernel, folder, hidden=(), disk=256 * MEGABYTE):
     if os.geteuid() != 0:
         return ["bwrap", *first, *_view(shown), *last]
     # Root shows the same files to an account without a name, which then enters the sandbox like anybody else.
-    outside = [*_view(shown), "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc", *shared, "--die-with-parent"]
-    rights = ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_KILL"]
+    outside = [*_view(shown), "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc", *shared]
+    rights = ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    lifeline = ["setpriv", "--pdeathsig=KILL", "unshare", "--fork", "--pid", "--kill-child", "--mount-proc"]
     become_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     seen = {path: origin and path for path, origin in shown.items()}
-    return ["bwrap", *outside, *rights, "--", *become_nobody, "bwrap", *first, *_view(seen), *last]
+    return [*lifeline, "bwrap", *outside, *rights, "--", *become_nobody, "bwrap", *first, *_view(seen), *last]
 
 
 class SandboxedKernelManager(AsyncKernelManager):
