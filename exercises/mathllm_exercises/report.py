@@ -1,7 +1,9 @@
 """check(): immediate feedback for the learner, in JupyterLab, on the command line and in the browser."""
 
 import html
+import os
 import re
+import sys
 
 import numpy as np
 
@@ -39,7 +41,13 @@ class Report:
         return self.marks.mistakes
 
     def score(self):
-        """Show the report and return the points as a plain float."""
+        """Show the report and return the points as a plain float.
+
+        nbgrader's Validate quotes stderr, and calls anything else below full points "partial credit": so it is told.
+        """
+        if os.environ.get("NBGRADER_VALIDATING") and not self.passed:
+            print(self, file=sys.stderr)
+            return self.marks.points
         try:
             from IPython.display import display
         except ImportError:
