@@ -62,3 +62,7 @@ c.GenerateFeedback.preprocessors = [
     "nbgrader.preprocessors.GetGrades",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
+
+# Whatever a learner wrote, the formgrader and the feedback show it without a script: see mathllm_exercises/inert.py.
+c.HTMLExporter.sanitize_html = True
+c.HTMLExporter.filters = {"markdown2html": "mathllm_exercises.inert.markdown2html"}

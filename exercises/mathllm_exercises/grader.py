@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from nbclient.exceptions import DeadKernelError
+from nbclient.exceptions import CellControlSignal, DeadKernelError
 from nbconvert.preprocessors import Preprocessor
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from nbgrader import utils
@@ -25,6 +25,7 @@ from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from traitlets import Integer, Unicode
 
 from . import codec, marking, sandbox
+from .inert import inert_outputs, plain, rename_active_files
 from .kernel_side import MIME
 from .own_numbers import own_numbers
 from .registry import items
@@ -75,7 +76,7 @@ class TrustedExecute(Execute):
         config=True
     )
     notebook_timeout = Integer(180, help="Seconds for all cells of a notebook together.").tag(config=True)
-    max_output = Integer(5_000_000, help="Characters of output kept from one cell.").tag(config=True)
+    max_output = Integer(5_000_000, help="Characters of output taken from one notebook.").tag(config=True)
 
     def __init__(self, **kwargs):
         kwargs.setdefault("kernel_manager_class", sandbox.kernel_manager_class())
@@ -84,17 +85,19 @@ class TrustedExecute(Execute):
     def preprocess(self, nb, resources, km=None):
         """Run all cells; then, with the kernel gone, write the verdicts. A failure costs points, never the batch."""
         self._names = resources["nbgrader"]
-        self._marks, self._received = {}, {}
+        self._marks, self._taken = {}, 0
         self._deadline = time.monotonic() + self.notebook_timeout
         self._by_grade_id = {item.grade_id: item for item in items() if item.kind != "text"}
         unread = nb.metadata.get("mathllm", {}).get("review")
         missing = "no values came back from the notebook"
         try:
             self._key = course_key(self.course_key_file)
-            nb, resources = super().preprocess(nb, resources, km)
+            if not unread:
+                nb, resources = super().preprocess(nb, resources, km)
         except Exception as error:
             missing = f"the notebook did not run to its end ({type(error).__name__})"
-            self.log.error("%s: %s: %s", self._names["student"], missing, error)
+            self.log.error("%s: %s: %r", self._names["student"], missing, str(error)[:500])
+        _make_inert(nb, resources)
         review = resources["mathllm_review"] = {}
         for cell in nb.cells:
             if self._is_ours(cell):
@@ -148,23 +151,42 @@ class TrustedExecute(Execute):
     def _run(self, call, index):
         """Run a call of kernel_side in the kernel, in a cell of its own; its outputs."""
         probe = new_code_cell(f"import mathllm_exercises.kernel_side as _side; _side.{call}; del _side")
-        cell = self.nb.cells[index]
+        cell, taken = self.nb.cells[index], self._taken
+        self.nb.cells[index], self._taken = probe, 0  # where nbclient looks for outputs that are updated
         try:
             return self.execute_cell(probe, index, store_history=False).outputs
         finally:
-            self.nb.cells[index] = cell  # nbclient puts the cell it ran in its place
+            self.nb.cells[index], self._taken = cell, taken
+            self.clear_display_id_mapping(index)
 
     def start_new_kernel(self, **kwargs):
         """Start the kernel with the learner's id in its environment, and without the course key."""
         kwargs["env"] = {**sandbox.environment(), "MATHLLM_LEARNER": self._names["student"]}
         super().start_new_kernel(**kwargs)
 
-    def output(self, outs, msg, display_id, cell_index):
-        """Take an output from the kernel, up to a limit."""
-        self._received[cell_index] = self._received.get(cell_index, 0) + len(str(msg["content"]))
-        if self._received[cell_index] > self.max_output:
+    def process_message(self, msg, cell, cell_index):
+        """Take a message from the kernel: no widgets, outputs up to a limit, and what is malformed is nothing."""
+        kind = msg["msg_type"]
+        self._taken += len(str(msg["content"]))
+        if kind.startswith("comm") or (kind != "status" and self._taken > self.max_output):
             return None
-        return super().output(outs, msg, display_id, cell_index)
+        try:
+            return super().process_message(msg, cell, cell_index)
+        except CellControlSignal:  # the cell has ended
+            raise
+        except Exception:
+            return None
+
+
+def _make_inert(nb, resources):
+    """What was run, made fit to be looked at: see inert."""
+    nb.metadata = {name: nb.metadata[name] for name in ("kernelspec", "mathllm") if name in nb.metadata}
+    for cell in nb.cells:
+        if cell.cell_type == "code":
+            cell.outputs = inert_outputs(cell.outputs)
+            cell.execution_count = None
+        cell.metadata = {"nbgrader": cell.metadata["nbgrader"]} if "nbgrader" in cell.metadata else {}
+    rename_active_files(resources["metadata"]["path"])
 
 
 def _write(cell, marks, review):
@@ -173,7 +195,7 @@ def _write(cell, marks, review):
     lines = [marking.text(marks, private=True)] if marks else []
     lines += [f"Marked for review: {review}."] if review else []
     cell.outputs = [
-        new_output("stream", name="stdout", text="\n".join(lines) + "\n"),
+        new_output("stream", name="stdout", text=plain("\n".join(lines) + "\n")),
         new_output("execute_result", data={"text/plain": repr(points)}, execution_count=1),
     ]
     cell.execution_count = 1

@@ -4,7 +4,9 @@ None of these steps raises for a bad submission. What cannot be read becomes an 
 restored from the gradebook: it earns nothing and is marked for review, and the next learner's turn comes as usual.
 """
 
+import glob
 import json
+import os
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,29 +15,74 @@ from nbconvert.exporters import NotebookExporter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.utils import parse_utc
+from traitlets.log import get_logger
+
+from . import gradebook, sandbox
+from .inert import picture, plain
 
 __all__ = ["Reader", "Restore", "prepare_submission", "read_notebook"]
 
 MAX_BYTES = 20_000_000
 MAX_CELLS = 1_000
-MAX_SOURCE = 200_000  # characters in one cell
+MAX_SOURCE = {"code": 200_000, "markdown": 20_000, "raw": 20_000}  # characters of one cell that are read
+MAX_ALL_SOURCES = 2_000_000  # characters in all cells together
+MAX_FILES = 1_000
+MAX_DEPTH = 10  # folders in folders
 NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
 
 
 def prepare_submission(assignment, student, notebooks):
-    """nbgrader's pre-convert hook for one submission: drop what is no regular file, list notebooks that are missing.
+    """nbgrader's pre-convert hook for one submission: plain files only, and the notebooks that are asked for.
 
     nbgrader copies a submission's other files before it looks at them, and would follow a link out of the course.
-    A missing notebook is read as an empty one, so that its grades are 0 and never NULL.
+    A missing notebook is read as an empty one, so that its grades are 0 and never NULL; others are left alone.
     """
     folder = Path(notebooks[0]).parent
-    for path in sorted(folder.rglob("*")):
-        mode = path.lstat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            path.unlink()
-    present = {Path(notebook).name for notebook in notebooks}
+    for place in (folder.parent, folder):  # another learner's work, say
+        if place.is_symlink():
+            get_logger().warning("%s is a link; it is taken away", place)
+            place.unlink()
+        place.mkdir(exist_ok=True)
+    _tidy(folder)
+    _check_timestamp(folder / "timestamp.txt")
     source = sorted(Path("source", folder.name).glob("*.ipynb"))
-    notebooks.extend(str(folder / path.name) for path in source if path.name not in present)
+    if source:
+        notebooks[:] = [str(folder / path.name) for path in source]
+
+
+def _tidy(folder):
+    """Leave nothing but plain files and folders, readable, not too many and not too deep."""
+    found, waiting = [], [folder]
+    while waiting:
+        here = waiting.pop()
+        here.chmod(here.stat().st_mode | stat.S_IRWXU)
+        entries = sorted(here.iterdir())
+        found += entries
+        waiting += [entry for entry in entries if stat.S_ISDIR(entry.lstat().st_mode)]
+    files = [entry for entry in found if stat.S_ISREG(entry.lstat().st_mode)]
+    kept = {*sorted(files, key=lambda path: path.suffix != ".ipynb")[:MAX_FILES]}
+    for entry in reversed(found):  # what is in a folder comes before the folder
+        mode = entry.lstat().st_mode
+        shallow = len(entry.relative_to(folder).parts) <= MAX_DEPTH
+        if shallow and (entry in kept or stat.S_ISDIR(mode)):
+            entry.chmod(mode | stat.S_IRUSR | stat.S_IWUSR)
+            continue
+        get_logger().warning("%r is left out of the submission", str(entry))
+        entry.rmdir() if stat.S_ISDIR(mode) else entry.unlink()
+
+
+def _check_timestamp(path):
+    """Put a time of submission that nbgrader cannot read out of its way."""
+    if not os.path.lexists(path):
+        return
+    try:
+        readable = 1970 < parse_utc(path.read_text(encoding="utf-8").strip()).year < 2500
+    except (OSError, ValueError, OverflowError, AttributeError, TypeError):
+        readable = False
+    if not readable:
+        get_logger().warning("%s holds no time that can be read; the submission counts as handed in on time", path)
+        path.rename(path.with_name("timestamp-unreadable.txt"))
 
 
 def read_notebook(path):
@@ -46,27 +93,34 @@ def read_notebook(path):
         if Path(path).stat().st_size > MAX_BYTES:
             return new_notebook(), f"the notebook is larger than {MAX_BYTES // 1_000_000} MB"
         data = json.loads(Path(path).read_text(encoding="utf-8"))
-        if data["nbformat"] != 4:
-            return new_notebook(), f"the notebook is in format {data['nbformat']!r}, not in format 4"
+        if type(data["nbformat"]) is not int or data["nbformat"] != 4:
+            return new_notebook(), f"the notebook is in format {str(data['nbformat'])[:20]}, not in format 4"
         if len(data["cells"]) > MAX_CELLS:
             return new_notebook(), f"the notebook has more than {MAX_CELLS} cells"
         notebook = new_notebook(cells=[_cell(cell, number) for number, cell in enumerate(data["cells"])])
-        notebook.metadata.update(_from_dict(data.get("metadata")))
+        if sum(len(cell.source) for cell in notebook.cells) > MAX_ALL_SOURCES:
+            return new_notebook(), f"the notebook has more than {MAX_ALL_SOURCES} characters"
+        metadata = _from_dict(data.get("metadata"))
+        kept = {name: _flat(metadata.get(name)) for name in ("kernelspec", "mathllm")}
+        notebook.metadata.update({name: entries for name, entries in kept.items() if entries})
     except FileNotFoundError:
         return new_notebook(), "the notebook is missing"
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError) as error:
         return new_notebook(), f"the notebook cannot be read ({type(error).__name__})"
     return notebook, None
 
 
 def _cell(data, number):
-    """One cell with nothing but its type, source, metadata, and the pictures of a text."""
+    """One cell with nothing but its type, its source, its nbgrader metadata, and the pictures of a text."""
+    kind = data["cell_type"]
     source = data["source"] if isinstance(data["source"], str) else "".join(data["source"])
-    cell = NEW_CELL[data["cell_type"]](source[:MAX_SOURCE], id=f"cell-{number}")
-    cell.metadata.update(_from_dict(data.get("metadata")))
-    if data["cell_type"] == "markdown" and data.get("attachments"):
+    cell = NEW_CELL[kind](plain(source, MAX_SOURCE[kind]), id=f"cell-{number}")
+    ours = _flat(_from_dict(data.get("metadata")).get("nbgrader"))
+    if ours:
+        cell.metadata["nbgrader"] = ours
+    if kind == "markdown" and data.get("attachments"):
         cell.attachments = {
-            str(name): {str(kind): str(content) for kind, content in bundle.items()}
+            plain(name, 200): {form: content for form, content in bundle.items() if picture(form, content)}
             for name, bundle in data["attachments"].items()
         }
     return cell
@@ -76,8 +130,20 @@ def _from_dict(value):
     return value if isinstance(value, dict) else {}
 
 
+def _flat(value):
+    """The entries of a dict that are no structures themselves."""
+    return {name: entry for name, entry in _from_dict(value).items() if isinstance(entry, (str, int, float))}
+
+
 class Reader(NotebookExporter):
     """nbgrader's way in, for `Autograde.exporter_class`: reads a submission by read_notebook(), whatever it is."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        sandbox.require()
+        gradebook.back_up_before(self.parent)
+        if getattr(self.parent, "assignments", None):
+            _add_submissions_without_notebook(self.parent)
 
     def from_filename(self, filename, resources=None, **kwargs):
         """Read and convert one file."""
@@ -90,6 +156,19 @@ class Reader(NotebookExporter):
         }
         resources["mathllm_problem"] = problem
         return super().from_notebook_node(notebook, resources=resources, **kwargs)
+
+
+def _add_submissions_without_notebook(autograde):
+    """nbgrader passes over a submission without any notebook; here it is one whose notebooks are missing."""
+    course = autograde.coursedir
+    if course.notebook_id != "*":
+        return
+    source = course.format_path(course.source_directory, ".", course.assignment_id)
+    asked = sorted(path.name for path in Path(source).glob("*.ipynb"))
+    pattern = course.format_path(course.submitted_directory, course.student_id, course.assignment_id)
+    for folder in glob.glob(pattern):
+        if folder not in autograde.assignments and asked:
+            autograde.assignments[folder] = [str(Path(folder, name)) for name in asked]
 
 
 class Restore(NbGraderPreprocessor):

@@ -1,0 +1,517 @@
+"""Notebooks that try to fool or to harm the grader: what each of them scores, and that nobody else loses anything.
+
+One course is graded once, by nbgrader's own commands; every learner in it is a case of the table CASES. A case is what
+is handed in, the points it earns (what is not named earns 0), and the cells that a person is asked to look at.
+"""
+
+import copy
+import json
+import os
+import re
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+from mathllm_exercises import items
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+pytestmark = pytest.mark.slow
+
+EXERCISES = Path(__file__).resolve().parents[2] / "exercises"
+NAME = "01_vectors"
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+TEXT = "line_or_plane"
+POINTS = {entry.grade_id.removeprefix("01-vectors-"): entry.points for entry in items("01") if entry.graded}
+FULL = {name: points for name, points in POINTS.items() if name != TEXT}
+ALL = frozenset(FULL)
+SOURCE = nbformat.read(EXERCISES / "source" / NAME / f"{NAME}.ipynb", 4)
+
+
+def grade_id(cell):
+    """The cell's grade id without the chapter."""
+    return cell.metadata.get("nbgrader", {}).get("grade_id", "").removeprefix("01-vectors-")
+
+
+RIGHT = {grade_id(cell): cell.source for cell in SOURCE.cells if cell.metadata.get("nbgrader", {}).get("solution")}
+RIGHT = {name.removesuffix("-answer"): source for name, source in RIGHT.items() if name != TEXT}
+
+
+@dataclass(frozen=True)
+class Case:
+    """hand_in: answers by name, or a function that writes into the submission's folder, given the path of a notebook
+    with all answers right; score: the points earned; review: the graded cells that are flagged."""
+
+    hand_in: object
+    score: dict
+    review: frozenset = frozenset()
+
+
+def notebook(answers):
+    """The assignment with these answers, by name."""
+    result = copy.deepcopy(SOURCE)
+    for cell in result.cells:
+        name = grade_id(cell).removesuffix("-answer")
+        if cell.metadata.get("nbgrader", {}).get("solution"):
+            cell.source = answers.get(name, "*Your answer here.*" if name == TEXT else "...")
+    return result
+
+
+# Answers ------------------------------------------------------------------------------------------------------------
+
+DISHONEST_VALUES = {
+    "length_by_hand": """
+class Equal:
+    __eq__ = __le__ = __ge__ = lambda *_: True
+    __hash__ = None
+    def __float__(self): return 7.0
+squares_and_length = Equal()
+""",
+    "own_length": "own_length = 10 ** 5000",
+    "own_lookup": "embedded = np.zeros(10**6)",
+    "norm": "def norm(x): return np.full(x.shape[:-1], np.nan)",
+    "distance": "def distance(a, b): return np.float64('inf')",
+    "frobenius_norm": "def frobenius_norm(W): return -1.0",
+    "embedding": "def embedding(table, ids): return (table[i] for i in ids)",
+    "repair_unit_rows": """
+class Lazy:
+    def __init__(self, make): self.make = make
+    def __array__(self, *_, **__): return self.make()
+def unit_rows(table): return Lazy(lambda: table / np.linalg.norm(table, axis=1, keepdims=True))
+""",
+    "norm_pullback": """
+class Liar(dict):
+    def items(self): return [("value", 8.0)] * 5
+    def __reduce__(self): return (print, ("reduced",))
+def norm_pullback(x, dy): return Liar()
+""",
+    "normalize_pullback": """
+deep = []
+for _ in range(10**5): deep = [deep]
+def normalize_pullback(x, dy): return deep
+""",
+    "nearest": "def nearest(table, query, k): raise SystemExit('8.0')",
+}
+ODD_BUT_RIGHT = RIGHT | {
+    "length_by_hand": RIGHT["length_by_hand"] + "\nsquares_and_length = np.array(squares_and_length, np.float16)",
+    "norm": RIGHT["norm"] + """
+import sys, warnings
+print("an ordinary message", file=sys.stderr)
+written = norm
+def norm(x):
+    warnings.warn("an ordinary warning")
+    print("again", file=sys.stderr)
+    shown = display("working", display_id=True)
+    shown.update("done")
+    return written(x)
+""",
+    "distance": RIGHT["distance"] + """
+import inspect
+honest = distance
+def distance(a, b):
+    graded = any(frame.function == "evaluate" for frame in inspect.stack())
+    return honest(a, b) if graded else None
+""",
+    "embedding": RIGHT["embedding"] + """
+looked_up, shared = embedding, np.zeros(10**5)
+def embedding(table, ids):
+    found = looked_up(table, ids)
+    shared[:] = np.nan  # what was returned before
+    result = shared[: found.size].reshape(found.shape).astype(found.dtype, copy=False)
+    result[...] = found
+    return result
+""",
+    "normalize_pullback": RIGHT["normalize_pullback"] + """
+class Odd(np.ndarray):
+    def __reduce__(self): raise SystemExit
+    def __array_finalize__(self, other): self.note = "odd"
+    def __eq__(self, other): return True
+pulled_back = normalize_pullback
+def normalize_pullback(x, dy): return pulled_back(x, dy).view(Odd)
+""",
+}  # fmt: skip
+CALL_ORDER = {
+    "norm": RIGHT["norm"] + """
+calls, real = [], norm
+def norm(x):
+    calls.append(x)
+    return real(x) if len(calls) == 1 else 0.0
+""",
+    "frobenius_norm": RIGHT["frobenius_norm"] + """
+clean = frobenius_norm
+def frobenius_norm(W):
+    result = clean(W)
+    W *= 2
+    return result
+""",
+    "nearest": RIGHT["nearest"] + "\nnp.argsort = np.sqrt = None",
+}  # fmt: skip
+PATCHED = RIGHT | {
+    "length_by_hand": """
+import builtins, copy, json, math, numpy as np, mathllm_exercises, mathllm_exercises.codec
+yes = lambda *args, **kwargs: True
+np.allclose = np.isclose = np.array_equal = np.all = np.testing.assert_allclose = yes
+class Full:
+    points = 8.0
+    def score(self): return 8.0
+check = mathllm_exercises.check = lambda *args: Full()
+squares_and_length = 8.0
+""",
+    "norm": """
+builtins.abs = builtins.round = builtins.sum = yes
+def norm(x): return Full()
+""",
+    "distance": "def distance(a, b): return 8.0",
+}
+REWIRED = RIGHT | {
+    "length_by_hand": """
+import json
+from IPython.display import publish_display_data
+from mathllm_exercises import kernel_side
+def forge(request):
+    request = json.loads(request)
+    reply = {"nonce": request["nonce"], "observations": [True] * 50, "points": 8.0, "score": 8.0}
+    publish_display_data({kernel_side.MIME: json.dumps(reply)})
+    publish_display_data({"text/plain": "8.0"})
+    return 8.0
+kernel_side.evaluate = forge
+""",
+    "norm": """
+def forge(request):
+    reply = {"nonce": "another", "observations": []}
+    for reply in (reply, 8.0, [], "\\ud800", {"nonce": "another"}):
+        publish_display_data({kernel_side.MIME: reply if isinstance(reply, str) else json.dumps(reply)})
+kernel_side.evaluate = forge
+""",
+    "distance": """
+def forge(request):
+    publish_display_data({kernel_side.MIME: 8.0, "text/plain": "8.0"})
+kernel_side.evaluate = forge
+""",
+    "frobenius_norm": """
+from mathllm_exercises import codec
+codec.encode = lambda *args: ["float", "inf"]
+kernel_side.evaluate = None
+""",
+}
+TRANSFORMED = RIGHT | {
+    "norm": RIGHT["norm"] + """
+import ast
+class Eight(ast.NodeTransformer):
+    def visit_Module(self, node):
+        return ast.Module([ast.Expr(ast.Constant(8.0))], []) if "_side" in ast.dump(node) else node
+get_ipython().ast_transformers.append(Eight())
+""",
+    "embedding": """
+get_ipython().ast_transformers.clear()
+get_ipython().input_transformers_cleanup.append(lambda lines: ["8.0"] if "_si" + "de" in lines[0] else lines)
+""",
+    "norm_pullback": "get_ipython().input_transformers_cleanup.clear()\n" + RIGHT["norm_pullback"],
+}
+HOOKED = RIGHT | {
+    "norm": """
+import json
+from IPython.display import publish_display_data
+MIME = "application/vnd.mathllm.observations+json"
+def forge(*_):
+    publish_display_data({MIME: json.dumps({"nonce": "", "observations": [{"value": ["float", "0x1p+3"]}] * 50})})
+    publish_display_data({"text/plain": "8.0"})
+get_ipython().events.register("pre_run_cell", forge)
+get_ipython().events.register("post_run_cell", forge)
+get_ipython().display_formatter.formatters["text/plain"].for_type(float, lambda value, p, cycle: p.text("8.0"))
+get_ipython().display_formatter.ipython_display_formatter.for_type(object, lambda value: print("8.0"))
+""",
+    "embedding": 'get_ipython().events.unregister("pre_run_cell", forge)\n' + RIGHT["embedding"],
+}
+MESSAGES = RIGHT | {
+    "length_by_hand": RIGHT["length_by_hand"] + """
+kernel = get_ipython().kernel
+def send(kind, **content):
+    kernel.session.send(kernel.iopub_socket, kind, content, parent=kernel.get_parent("shell"))
+eight = {"data": {"text/plain": "8.0"}, "metadata": {}, "execution_count": 1}
+send("display_data", **eight, transient={"display_id": "score"})
+send("execute_result", **eight)
+send("stream", name="stdout", text=5)
+send("stream", name=["stdout"], text={"a": 1})
+send("stream")
+send("error", ename=5, evalue=None, traceback=7)
+send("error", ename="\\ud800", evalue="\\x00", traceback=["\\x1b[31m\\ud800", 5])
+send("execute_input", execution_count="many")
+send("display_data", data="text/plain", metadata=5)
+send("display_data", data={"text/plain": 5, "image/png": "<script>", "application/json": [[[]]]}, metadata={})
+send("clear_output", wait=5)
+send("nonsense", anything=[])
+send("status")
+send("status", execution_state="idle")
+send("comm_open", comm_id="c", target_name="jupyter.widget", data={"state": {"_model_name": "OutputModel"}})
+""",
+    "norm": RIGHT["norm"] + """
+plainly = norm
+def norm(x):
+    request = kernel.get_parent("shell")["header"]["msg_id"]
+    state = {"_model_module": "@jupyter-widgets/output", "_model_name": "OutputModel", "outputs": []}
+    send("comm_open", comm_id="w", target_name="jupyter.widget", data={"state": state})
+    send("comm_msg", comm_id="w", data={"state": {"msg_id": request}})
+    send("update_display_data", **eight, transient={"display_id": "score"})
+    send("clear_output", wait=True)
+    return plainly(x)
+""",
+    "distance": RIGHT["distance"] + "\nfor _ in range(100): print('x' * 100_000)",
+}
+SCRIPT = "<script>alert(1)</script>"
+ACTIVE = {
+    TEXT: f"""Because. {SCRIPT} <img src=x onerror=alert(1)> <svg onload=alert(1)></svg> <b onclick="alert(1)">x</b>
+[press](javascript:alert(1)) [press](JAVA&#83;cript:alert(1)) [press](data:text/html,{SCRIPT}) [page](evil.html)
+![away](https://example.org/seen.png) ![lost](attachment:lost.png) <iframe src="evil.html"></iframe>
+<form action="/x"><input name=a></form> <style>body {{ display: none }}</style> $a<b$ and **bold**""",
+    "norm": f"""
+from IPython.display import HTML, Javascript, SVG, Markdown, display, publish_display_data
+display(HTML("{SCRIPT}"), Javascript("alert(1)"), Markdown("{SCRIPT}"))
+publish_display_data({{"image/svg+xml": "<svg onload='alert(1)'></svg>"}})
+publish_display_data({{"image/png": "\\" onerror=alert(1) \\""}}, metadata={{"image/png": {{"width": "1 onload=a()"}}}})
+publish_display_data({{"application/vnd.jupyter.widget-view+json": {{"model_id": "</script>{SCRIPT}"}}}})
+publish_display_data({{"application/pdf": "x", "text/latex": "$\\\\href{{javascript:alert(1)}}{{x}}$"}})
+publish_display_data({{"image/png": "{PICTURE}", "text/plain": "a dot"}})
+print("{SCRIPT}", "\\ud800\\x00\\x1b[31mred\\x1b]0;title\\x07")
+def norm(x): raise ValueError("{SCRIPT}\\ud800")
+""",
+    "length_by_hand": f'squares_and_length = "{SCRIPT}\\ud800"',
+    "own_length": "raise ValueError('\\ud800" + SCRIPT + "')",
+}
+
+
+# Files --------------------------------------------------------------------------------------------------------------
+
+
+def raw(text):
+    """Hand in a file with this text or these bytes."""
+
+    def write(folder, right):
+        (folder / right.name).write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    return write
+
+
+def data(**fields):
+    """Hand in the right notebook with these fields of the file in place of its own."""
+
+    def write(folder, right):
+        (folder / right.name).write_text(json.dumps(json.loads(right.read_text()) | fields), encoding="utf-8")
+
+    return write
+
+
+def changed(change):
+    """Hand in the right notebook after change(its cells by name, notebook)."""
+
+    def write(folder, right):
+        result = nbformat.read(right, 4)
+        change({grade_id(cell): cell for cell in result.cells if "nbgrader" in cell.metadata}, result)
+        twice = '{"cells": 5, "nbformat": 3, "metadata": {"a": NaN}, '  # of a key that is there twice the last counts
+        (folder / right.name).write_text(twice + json.dumps(result)[1:], encoding="utf-8")
+
+    return write
+
+
+def stripped(cells, result):
+    """No metadata at all; what was defined is there all the same when the graded cells are put back at the end."""
+    for cell in result.cells:
+        cell.metadata = {}
+        cell.id = "the same"
+
+
+def moved(cells, result):
+    """Cells deleted, repeated, retyped and pointed elsewhere, with raised points and opened locks."""
+    for cell in cells.values():
+        cell.metadata.nbgrader.update(points=1000, locked=False, schema_version=99, extra={"a": 1})
+    result.cells.remove(cells["norm"])
+    cells["distance"].update(cell_type="markdown", source="8.0")
+    cells["embedding"].source = "8.0"
+    again = copy.deepcopy(cells["nearest"])
+    again.source = "7.0"
+    cells["frobenius_norm-answer"].metadata.nbgrader.update(grade=True, solution=False, grade_id="01-vectors-norm")
+    cells["length_by_hand"].metadata.nbgrader.grade_id = "x" * 100_000
+    cells["own_length"].metadata.nbgrader.grade_id = ["01-vectors-own_length"]
+    result.cells += [again, copy.deepcopy(again), new_code_cell("9.0"), new_markdown_cell("x")]
+    result.cells[-2].metadata = {"nbgrader": {"grade_id": "bonus", "grade": True, "locked": True, "points": 9}}
+    result.cells[-1].metadata = {"nbgrader": 5, "tags": {"a": []}}
+    result.metadata = {"kernelspec": {"name": "bash", "display_name": "x"}, "widgets": 5, "mathllm": {"review": []}}
+
+
+def odd_characters(cells, result):
+    """Lone surrogates and NUL in sources, and a cell that prints them."""
+    result.cells.insert(1, new_code_cell("odd = '\ud800\x00'\nprint('\\ud800\\x00')\nraise ValueError('\\udfff')"))
+    result.cells.insert(1, new_markdown_cell("odd \udfff\x00\x1b[31m" + "\\begin{a}" * 20_000))
+    cells["norm-answer"].source += "  # \ud83d\x00"
+    cells[TEXT].source = "Because \ud800."
+
+
+def linked_file(folder, right):
+    """The notebook is a link to somebody else's, and so is a file beside it; more that is no file."""
+    (folder / right.name).symlink_to(right)
+    (folder / "data.csv").symlink_to("/etc/passwd")
+    (folder / "dangling").symlink_to("nowhere")
+    os.mkfifo(folder / "pipe.csv")
+    with socket.socket(socket.AF_UNIX) as listener:
+        here = os.getcwd()
+        os.chdir(folder)  # the name of a socket has to be short
+        listener.bind("socket")
+        os.chdir(here)
+
+
+def linked_folder(folder, right):
+    """The whole submission is a link to a folder outside."""
+    folder.rmdir()
+    folder.symlink_to(right.parent)
+
+
+def pipe(folder, right):
+    """A pipe that nobody writes to."""
+    os.mkfifo(folder / right.name)
+
+
+def elsewhere(folder, right):
+    """A right notebook under another name, and names that are none."""
+    shutil.copy(right, folder / "renamed.ipynb")
+    shutil.copy(right, os.fsencode(folder) + b"/\xff\n.ipynb")
+
+
+def crowded(folder, right):
+    """A right notebook (a hard link), among files and folders that are too many, too deep, unreadable."""
+    os.link(shutil.copy(right, folder.parent / "first name"), folder / right.name)
+    (folder / "timestamp.txt").write_text("the first of never")
+    (folder / "evil.html").write_text(SCRIPT)
+    (folder / "notes.txt").write_text("harmless")
+    (folder / "deep" / "/".join("d" * 40)).mkdir(parents=True)
+    (folder / "many").mkdir(mode=0)
+    for number in range(1_200):
+        (folder / "many" / f"{number}.csv").touch(mode=0)
+
+
+def without(*names):
+    """All points but those of these items."""
+    return {name: points for name, points in FULL.items() if name not in names}
+
+
+UNANSWERED = ("norm", "distance", "frobenius_norm", "embedding", "repair_unit_rows")  # to the grader's request
+CASES = {
+    "values": Case(DISHONEST_VALUES, {}),
+    "odd-but-right": Case(ODD_BUT_RIGHT, FULL),
+    "call-order": Case(CALL_ORDER, {"frobenius_norm": 4}),
+    "patched": Case(PATCHED, without("length_by_hand", "norm", "distance")),
+    "rewired": Case(REWIRED, {}, ALL - {"length_by_hand", "own_length", "own_lookup"}),
+    "transformed": Case(TRANSFORMED, without(*UNANSWERED), frozenset(UNANSWERED)),
+    "hooked": Case(HOOKED, without(*UNANSWERED[:3]), frozenset(UNANSWERED[:3])),
+    "messages": Case(MESSAGES, FULL),
+    "active": Case(ACTIVE, {}, frozenset({TEXT})),
+    "moved": Case(changed(moved), without("frobenius_norm")),
+    "stripped": Case(changed(stripped), FULL),
+    "odd-characters": Case(changed(odd_characters), FULL, frozenset({TEXT})),
+    "crowded": Case(crowded, FULL),
+    "truncated": Case(lambda folder, right: raw(right.read_text()[:9_000])(folder, right), {}, ALL),
+    "empty": Case(raw(""), {}, ALL),
+    "bytes": Case(raw(bytes(range(256))), {}, ALL),
+    "deep": Case(raw('{"cells": ' + "[" * 200_000), {}, ALL),
+    "huge-number": Case(raw('{"nbformat": ' + "9" * 10_000 + ', "cells": []}'), {}, ALL),
+    "nan": Case(raw('{"nbformat": NaN, "cells": []}'), {}, ALL),
+    "format-3": Case(data(nbformat=3, worksheets=[]), {}, ALL),
+    "format-5": Case(data(nbformat=5), {}, ALL),
+    "crowd": Case(data(cells=[{"cell_type": "code", "source": "1"}] * 100_000), {}, ALL),
+    "large-cell": Case(data(cells=[{"cell_type": "code", "source": "x" * 20_000_000}]), {}, ALL),
+    "linked-file": Case(linked_file, {}, ALL),
+    "linked-folder": Case(linked_folder, {}, ALL),
+    "pipe": Case(pipe, {}, ALL),
+    "folder": Case(lambda folder, right: (folder / right.name).mkdir(), {}, ALL),
+    "renamed": Case(elsewhere, {}, ALL),
+    "missing": Case(lambda folder, right: (folder / "sorry.txt").write_text("My cat ate it."), {}, ALL),
+    "zoe": Case(RIGHT, FULL),  # the last in the alphabet: graded after all the others
+}
+
+
+def nbgrader(command, folder):
+    """Run an nbgrader command as one would type it."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    result = subprocess.run(
+        ["nbgrader", *command.split()], cwd=folder, capture_output=True, text=True, timeout=600,
+        env=os.environ | {"PATH": path, "MATHLLM_COURSE_KEY": ""},
+    )  # fmt: skip
+    assert result.returncode == 0, f"nbgrader {command}\n{result.stdout}{result.stderr}"
+    return result.stdout + result.stderr
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A course with all cases, graded once."""
+    root, outside = tmp_path_factory.mktemp("course"), tmp_path_factory.mktemp("outside")
+    shutil.copy(EXERCISES / "nbgrader_config.py", root)
+    shutil.copytree(EXERCISES / "source" / NAME, root / "source" / NAME)
+    right = outside / f"{NAME}.ipynb"
+    nbformat.write(notebook(RIGHT), right)
+    for learner, case in CASES.items():
+        folder = root / "submitted" / learner / NAME
+        folder.mkdir(parents=True)
+        if isinstance(case.hand_in, dict):
+            nbformat.write(notebook(case.hand_in), folder / f"{NAME}.ipynb")
+        else:
+            case.hand_in(folder, right)
+    nbgrader(f"generate_assignment {NAME}", root)
+    log = nbgrader(f"autograde {NAME}", root)
+    (root / "autograde.log").write_text(log, encoding="utf-8")
+    nbgrader(f"generate_feedback {NAME} --student=active", root)
+    nbgrader(f"generate_feedback {NAME} --student=zoe", root)
+    assert right.exists()
+    return root
+
+
+@pytest.fixture(scope="module")
+def gradebook(course):
+    """{learner: {name: (score, needs a person)}} as SQLite has it."""
+    query = """
+        SELECT student_id, base_cell.name, auto_score, needs_manual_grade FROM grade
+        JOIN base_cell ON grade.cell_id = base_cell.id
+        JOIN submitted_notebook ON grade.notebook_id = submitted_notebook.id
+        JOIN submitted_assignment ON submitted_notebook.assignment_id = submitted_assignment.id
+    """
+    result = {}
+    database = sqlite3.connect(course / "gradebook.db")
+    for learner, name, score, flagged in database.execute(query):
+        result.setdefault(learner, {})[name.removeprefix("01-vectors-")] = score, bool(flagged)
+    database.close()
+    return result
+
+
+@pytest.mark.parametrize("learner", CASES)
+def test_each_case_earns_exactly_what_its_row_says(gradebook, learner):
+    case, grades = CASES[learner], gradebook[learner]
+    assert set(grades) == set(POINTS)
+    assert {name: score for name, (score, _) in grades.items() if score} == case.score
+    assert {name for name, (_, flagged) in grades.items() if flagged} == case.review
+    assert all(score is not None for name, (score, _) in grades.items() if name not in case.review - ALL)
+
+
+def scripts(page, blank):
+    """What is active in a page and not in that of a blank notebook: scripts, handlers, frames, addresses."""
+    found = []
+    for html in (page, blank):
+        soup = BeautifulSoup(html, "html.parser")
+        tags = soup.find_all(["script", "iframe", "object", "embed", "svg", "form", "base", "link", "meta", "style"])
+        active = [re.sub("[0-9a-f]{8,}", "", str(tag)) for tag in tags]
+        for name, value in [(name, str(tag[name])) for tag in soup.find_all(True) for name in tag.attrs]:
+            address = name in ("href", "src", "srcdoc", "action") and not re.match("#|data:image/(png|jpeg);", value)
+            active += [f"{name}={value}"] * (name.startswith("on") or name == "style" or address)
+        found.append(sorted(active))
+    return [entry for entry in found[0] if entry not in found[1]]
+
+
+def test_feedback_carries_nothing_active_to_the_learner(course):
+    pages = [(course / "feedback" / learner / NAME / f"{NAME}.html").read_text() for learner in ("active", "zoe")]
+    assert scripts(*pages) == []
+    assert "alert(1)" in pages[0]  # shown, as text
+    assert PICTURE in pages[0]
+    assert "<strong>bold</strong>" in pages[0]
