@@ -366,6 +366,15 @@ def test_dynamic_angles_are_the_plain_ones_up_to_the_trained_length_and_those_of
     np.testing.assert_allclose(rotary_angles(long, 8, scaling="dynamic", **options), stretched, rtol=1e-15)
 
 
+LONG = RotaryScaling("longrope", trained=8, short=(1, 1.5, 2), long=(2, 4, 8))
+
+
+def test_longrope_has_a_number_for_each_pair_in_short_texts_and_another_in_long_ones():
+    for length, numbers in ((8, LONG.short), (9, LONG.long)):
+        positions = np.arange(length)
+        np.testing.assert_allclose(rotary_angles(positions, 6, scaling=LONG), rotary_angles(positions, 6) / numbers)
+
+
 def test_a_scaling_has_settings_of_its_own():
     long = {"factor": 4.0, "trained": 4096}
     for kind in ("yarn", "llama3"):
@@ -469,8 +478,10 @@ def test_gradients_reach_every_projection_of_grouped_heads():
         (lambda: rotary_angles([0], 4, scaling="yarm"), ValueError, "did you mean yarn"),
         (lambda: rotary_angles([0], 4, factor=0.5), ValueError, "at least 1"),
         (lambda: RotaryScaling("llama"), ValueError, "did you mean llama3"),
-        (lambda: RotaryScaling("linear", trained=8), ValueError, "for yarn and llama3, not for linear"),
-        (lambda: RotaryScaling("llama3", sharpness=1.5), ValueError, "for yarn, not for llama3"),
+        (lambda: RotaryScaling("linear", trained=8), ValueError, "for yarn and longrope and llama3, not for linear"),
+        (lambda: RotaryScaling("llama3", sharpness=1.5), ValueError, "for yarn and longrope, not for llama3"),
+        (lambda: RotaryScaling("longrope", short=(1, 2)), ValueError, r"short and long, got \(1, 2\) and None"),
+        (lambda: rotary_angles([1], 4, scaling=LONG), ml.ShapeError, "has 2 pairs, longrope numbers for 3"),
         (lambda: RotaryScaling("yarn", turns=(32, 1)), ValueError, r"smaller one first, got \(32, 1\)"),
         (lambda: RotaryScaling("yarn", sharpness=0.0), ValueError, "positive sharpness"),
         (lambda: alibi_bias(3, 2), ValueError, "power of two"),

@@ -428,14 +428,27 @@ def test_a_decoding_step_computes_in_the_wider_of_the_dtypes_of_model_and_cache(
         np.testing.assert_allclose(logits, model(params, [[3]])[0, 0], rtol=0, atol=1e-4)
 
 
-def test_a_decoding_step_does_not_outgrow_dynamic_rotary_positions():
+LONG = RotaryScaling("longrope", short=(1.0,), long=(4.0,))
+
+
+@pytest.mark.parametrize("scaling", ["dynamic", LONG])
+def test_a_decoding_step_does_not_outgrow_rotary_positions_that_turn_all_keys_anew(scaling):
     model, params, _ = model_of("llama")
-    model = Transformer(replace(model.config, rope_scaling="dynamic", rope_factor=2.0, context=3))
+    model = Transformer(replace(model.config, rope_scaling=scaling, rope_factor=2.0, context=3))
     step = DecodingStep(model, params, KVCache(model.config, capacity=4))
     for token in (1, 2, 3):
         step(token)
-    with pytest.raises(ValueError, match="dynamic rotary positions"):
+    with pytest.raises(ValueError, match="turn all keys anew beyond 3 tokens"):
         step(4)
+
+
+def test_numbers_that_are_the_same_for_long_texts_turn_no_key_anew():
+    scaling = RotaryScaling("longrope", trained=3, short=(2.0,), long=(2.0,))
+    model = Transformer(llama_config(**SIZES, rope_scaling=scaling))
+    params = model.init(np.random.default_rng(0))
+    step = DecodingStep(model, params, KVCache(model.config))
+    logits = [step(token) for token in TOKENS[0]]
+    np.testing.assert_allclose(logits, model(params, TOKENS[:1])[0], rtol=0, atol=EXACT)
 
 
 def test_huge_scores_and_gates_do_not_overflow_in_a_decoding_step():
@@ -559,8 +572,9 @@ def test_hypotheses_come_best_first_with_the_score_of_their_tokens():
 # ---------------------------------------------------------------------------------------------------------- generation
 
 
-def test_a_text_that_outgrows_dynamic_positions_is_read_anew_for_every_token():
-    model = Transformer(llama_config(**SIZES | {"context": 6}, rope_scaling="dynamic", rope_factor=4.0))
+@pytest.mark.parametrize("scaling", ["dynamic", LONG])
+def test_a_text_that_outgrows_its_rotary_positions_is_read_anew_for_every_token(scaling):
+    model = Transformer(llama_config(**SIZES | {"context": 6}, rope_scaling=scaling, rope_factor=4.0))
     params = ml.tree_map(lambda w: 10 * w, model.init(np.random.default_rng(1)))
     text = TOKENS[:1, :3].tolist()
     for _ in range(12):

@@ -1,6 +1,7 @@
 """Weights under their Hugging Face names: there and back unchanged, and nothing left out in silence."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -46,6 +47,13 @@ CONFIGS = {
     "llama, stretched as it grows": llama_config(**SIZES, hidden=12, rope_scaling="dynamic", rope_factor=2.0),
     "llama 3": llama_config(
         **SIZES, hidden=12, rope_scaling=RotaryScaling("llama3", trained=4, turns=(1, 3)), rope_factor=8.0
+    ),
+    "llama, a number for each pair": llama_config(
+        **SIZES, hidden=12, rope_factor=2.0,
+        rope_scaling=RotaryScaling("longrope", trained=3, short=(1.0,), long=(2.5,)),
+    ),
+    "llama, a number for each pair, sharper": llama_config(
+        **SIZES, hidden=12, rope_scaling=RotaryScaling("longrope", short=(1.5,), long=(2.5,), sharpness=1.25)
     ),
     "mixtral": mixtral_config(**SIZES, hidden=12, kv_heads=2, experts=3),
     "bert": bert_config(**SIZES, hidden=12),
@@ -282,7 +290,8 @@ def test_a_head_of_bert_is_there_whole_or_not_at_all(left):
         ("gpt2", {"add_cross_attention": True}, "add_cross_attention=True"),
         ("llama", {"attention_bias": True}, "attention_bias=True; it knows False"),
         ("llama", {"mlp_bias": True}, "mlp_bias=True"),
-        ("llama", {"rope_scaling": {"type": "longrope", "factor": 2.0}}, "positions .*longrope.*dynamic, yarn,"),
+        ("llama", {"rope_scaling": {"type": "axial", "factor": 2.0}}, "positions .*axial.*dynamic, yarn,"),
+        ("llama", {"rope_scaling": {"type": "longrope", "long_factor": [2.0]}}, "needs short_factor in the rotary"),
         ("llama", {"rope_scaling": {"type": "linear"}}, "needs factor in the rotary positions"),
         ("llama", {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "low_freq_factor, high_freq_factor in the"),
         ("llama", {"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "of whole heads"),
@@ -324,6 +333,12 @@ def test_settings_that_our_model_does_not_have_are_refused(name, settings, messa
         ),
         ("llama", {"rope_scaling": {"type": "yarn", "factor": np.e, "mscale": 2.0}}, "rope_scaling", "yarn"),
         ("llama", {"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "rope_scaling", "dynamic"),
+        (
+            "llama", {
+                "rope_scaling": {"type": "longrope", "short_factor": [1.0], "long_factor": [2.0]},
+                "original_max_position_embeddings": 3,
+            }, "rope_factor", 2.0,
+        ),
         (
             "llama", {"rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4}},
             "rope_scaling", "llama3",
@@ -463,6 +478,40 @@ def test_a_llama_in_gguf_is_the_model_it_was(config):
     assert_same(back, params)
 
 
+LONGROPE = {"short": (1.0, 1.25, 1.5), "long": (2.0, 3.0, 4.0)}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "numbers", "scaling", "factor"),
+    [
+        ({"type": "linear", "factor": 4.0}, {}, "linear", 4.0),
+        ({"type": "yarn", "factor": 4.0}, {}, "yarn", 4.0),
+        (
+            {"type": "yarn", "factor": 4.0, "original_context_length": 3, "yarn_beta_fast": 16.0, "attn_factor": 2.0},
+            {}, RotaryScaling("yarn", trained=3, turns=(1, 16.0), sharpness=2 * (1 + 0.1 * np.log(4))), 4.0,
+        ),
+        (
+            {"type": "longrope", "factor": 2.0, "original_context_length": 3, "attn_factor": 1.5},
+            {f"rope_factors_{length}": numbers for length, numbers in LONGROPE.items()},
+            RotaryScaling("longrope", trained=3, sharpness=1.5, **LONGROPE), 2.0,
+        ),
+        (
+            {}, {"rope_freqs": (1.0, 2.0, 8.0)},
+            RotaryScaling("longrope", sharpness=1.0, short=(1.0, 2.0, 8.0), long=(1.0, 2.0, 8.0)), 1.0,
+        ),
+    ],
+    ids=["linear", "yarn", "yarn with settings", "longrope", "llama 3.1"],
+)  # fmt: skip
+def test_scaled_rotary_positions_in_gguf_are_read(metadata, numbers, scaling, factor):
+    params = some(WIDE_HEADS)
+    file = as_gguf(WIDE_HEADS, params)
+    file.metadata |= {f"llama.rope.scaling.{name}": value for name, value in metadata.items()}
+    file |= {f"{name}.weight": np.array(values) for name, values in numbers.items()}
+    config, back = from_hf(*gguf_to_hf(file))
+    assert config == replace(WIDE_HEADS, rope_scaling=scaling, rope_factor=factor)
+    assert_same(back, params)
+
+
 def test_neighbours_in_gguf_turn_as_halves_do_here():
     """The rows as they stand in GGUF, with adjacent pairs, give the logits of the rows put back, with halves."""
     config = WIDE_HEADS
@@ -480,7 +529,8 @@ def test_neighbours_in_gguf_turn_as_halves_do_here():
     ("metadata", "message"),
     [
         ({"general.architecture": "phi3"}, "reads the architecture llama; model.gguf holds 'phi3'"),
-        ({"llama.rope.scaling.type": "yarn"}, "scaled rotary positions"),
+        ({"llama.rope.scaling.type": "other"}, "rotary positions of model.gguf, 'other' with no numbers"),
+        ({"llama.rope.scaling.type": "longrope"}, "rotary positions of model.gguf, 'longrope' with no numbers"),
         ({"llama.block_count": None}, r"needs llama\.block_count"),
     ],
 )

@@ -343,6 +343,14 @@ def test_post_norm_normalises_the_sum_after_each_sublayer():
     np.testing.assert_allclose(record["blocks.0.output"], stream, atol=1e-12)
 
 
+def test_longrope_sharpens_the_scores_by_the_factor_and_the_trained_length():
+    numbers = {"trained": 16, "short": (1,), "long": (4,)}
+    stretched = llama_config(**SIZES, rope_scaling=ml.RotaryScaling("longrope", **numbers), rope_factor=4.0)
+    np.testing.assert_allclose(stretched.score_scale * np.sqrt(stretched.head_width), 1 + np.log(4) / np.log(16))
+    told = llama_config(**SIZES, rope_scaling=ml.RotaryScaling("longrope", sharpness=1.5, **numbers), rope_factor=4.0)
+    np.testing.assert_allclose(told.score_scale * np.sqrt(told.head_width), 1.5**2)
+
+
 def test_yarn_sharpens_the_scores_of_a_stretched_context():
     plain, stretched = (llama_config(**SIZES, rope_scaling=kind, rope_factor=8.0) for kind in ("linear", "yarn"))
     assert plain.score_scale == pytest.approx(1 / np.sqrt(2))

@@ -9,7 +9,11 @@ from ..autodiff import primitive
 from ..errors import ShapeError, suggest
 
 _PAIRINGS = ("adjacent", "half")
-_SCALINGS = ("linear", "ntk", "dynamic", "yarn", "llama3")
+_SCALINGS = ("linear", "ntk", "dynamic", "yarn", "longrope", "llama3")
+_SETTINGS = {  # of a `RotaryScaling`, and who has them
+    "trained": ("yarn", "longrope", "llama3"), "turns": ("yarn", "llama3"), "whole_pairs": ("yarn",),
+    "sharpness": ("yarn", "longrope"), "short": ("longrope",), "long": ("longrope",),
+}  # fmt: skip
 _TURNS = {"yarn": (1, 32), "llama3": (1, 4)}  # stretched below the first, kept above the second
 
 
@@ -35,14 +39,16 @@ def sinusoidal_positions(length: int, width: int, base: float = 10000.0) -> np.n
 class RotaryScaling:
     """A scaling of rotary positions with settings of its own, for `rotary_angles` and `Config`.
 
-    kind: a name that `rotary_angles` knows; all settings are for "yarn" and "llama3"
+    kind: a name that `rotary_angles` knows; all settings are for "yarn", "longrope" and "llama3"
     trained: the length that the model was trained with, if it is not the context
-    turns: a pair that turns less often in that length is stretched, one that turns more often kept; (1, 32) and (1, 4)
+    turns: "yarn" and "llama3" stretch a pair that turns less often in that length, and keep one that turns more often;
+    (1, 32) and (1, 4)
     whole_pairs: whether "yarn" rounds these limits to whole pairs
-    sharpness: by what "yarn" multiplies queries and keys, if not by 1 + 0.1 ln factor (see `Config.score_scale`)
+    short, long: by what "longrope" stretches each pair, in a text of the trained length and in a longer one
+    sharpness: by what "yarn" and "longrope" multiply queries and keys, if not as usual (see `Config.score_scale`)
 
     Raises: ValueError for an unknown kind, and for settings that the kind does not have or cannot use.
-    Source: Peng et al. 2023, §3; Grattafiori et al. 2024, §3.2.
+    Source: Peng et al. 2023, §3; Grattafiori et al. 2024, §3.2; Ding et al. 2024, §3.
 
     >>> RotaryScaling("llama3", trained=8192).turns
     (1, 4)
@@ -53,15 +59,18 @@ class RotaryScaling:
     turns: tuple[float, float] | None = None
     whole_pairs: bool = True
     sharpness: float | None = None
+    short: tuple[float, ...] | None = None
+    long: tuple[float, ...] | None = None
 
     def __post_init__(self):
         if self.kind not in _SCALINGS:
             hint = suggest(str(self.kind), _SCALINGS) or f"; there are {', '.join(_SCALINGS)}"
             raise ValueError(f"unknown scaling {self.kind!r}{hint}")
-        if self.kind not in _TURNS and (self.trained, self.turns) != (None, None):
-            raise ValueError(f"RotaryScaling() has trained and turns for {' and '.join(_TURNS)}, not for {self.kind}")
-        if self.kind != "yarn" and (self.whole_pairs, self.sharpness) != (True, None):
-            raise ValueError(f"RotaryScaling() has whole_pairs and sharpness for yarn, not for {self.kind}")
+        for name, kinds in _SETTINGS.items():
+            if self.kind not in kinds and getattr(self, name) != getattr(RotaryScaling, name):
+                raise ValueError(f"RotaryScaling() has {name} for {' and '.join(kinds)}, not for {self.kind}")
+        if self.kind == "longrope" and (not self.short or not self.long or len(self.short) != len(self.long)):
+            raise ValueError(f"longrope needs a number for each pair, short and long, got {self.short} and {self.long}")
         if self.turns is None:
             object.__setattr__(self, "turns", _TURNS.get(self.kind))
         if self.turns is not None and not 0 < self.turns[0] < self.turns[1]:
@@ -86,12 +95,15 @@ def rotary_angles(
                  and from the one to the other a little more with each pair, as in the authors' code (their factor
                  (1 + 0.1 ln factor)² on the scores is no matter of angles: see `Config.score_scale`),
       "llama3":  stretched below one turn, kept above four, and between them in proportion to the turns.
-    A `RotaryScaling` in place of a name sets other numbers of turns, and another trained length.
+    A `RotaryScaling` in place of a name sets other numbers of turns, and another trained length; one of the kind
+    "longrope" stretches each pair by a number of its own, `short` up to the trained length and `long` beyond.
 
     positions: (T,)   width: d, even   ->   (T, d/2)
 
-    Raises: ValueError for an odd width, an unknown scaling or a factor below 1.
-    Source: 001, §6.2.2; Su et al. 2021, §3.4; Chen et al. 2023; Peng et al. 2023, §3; Grattafiori et al. 2024, §3.2.
+    Raises: ValueError for an odd width, an unknown scaling or a factor below 1; ShapeError for "longrope" with other
+    than d/2 numbers.
+    Source: 001, §6.2.2; Su et al. 2021, §3.4; Chen et al. 2023; Peng et al. 2023, §3; Grattafiori et al. 2024, §3.2;
+    Ding et al. 2024, §3.
 
     >>> rotary_angles([0, 1, 2], 4)[:, 0]
     array([0., 1., 2.])
@@ -107,6 +119,11 @@ def rotary_angles(
         if scaling.kind == "dynamic":
             factor = max(factor * (positions.max(initial=0) + 1) / trained - (factor - 1), 1)
         frequencies = _frequencies(width, base * factor ** (width / max(width - 2, 1)))
+    elif scaling.kind == "longrope":
+        stretch = np.array(scaling.short if positions.max(initial=0) < trained else scaling.long)
+        if stretch.shape != frequencies.shape:
+            raise ShapeError(f"rotary_angles() has {len(frequencies)} pairs, longrope numbers for {len(stretch)}")
+        frequencies = frequencies / stretch
     else:
         kept = 0 if scaling.kind == "linear" else _kept(scaling, frequencies, base, trained)
         frequencies = kept * frequencies + (1 - kept) * frequencies / factor

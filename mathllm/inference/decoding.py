@@ -67,7 +67,7 @@ class DecodingStep:
         if not 0 <= token < c.vocabulary:
             raise ValueError(f"the model knows tokens from 0 to {c.vocabulary - 1}, got {token}")
         if c.outgrown_by(cache.length + 1):
-            raise ValueError(f"dynamic rotary positions turn all keys anew beyond {c.context} tokens: no cache then")
+            raise ValueError(f"these rotary positions turn all keys anew beyond {c.rope_limit} tokens: no cache then")
         x = self.params["embedding"][token].astype(self.dtype, copy=False)  # (D,)
         if c.positions == "learned":
             x = x + embedding(self.params["positions"], cache.counts[0])

@@ -58,8 +58,8 @@ def generate(
     `temperature`, `top_k`, `top_p` and `min_p` in this order. `logits_processor(tokens, logits)`, and before it
     `repetition_penalty`, act in all three. `streamer` is called with each new column (B,), not with beams.
     `use_cache=False` reads the whole text again for every token: same result, more work; so does a text that outgrows
-    "dynamic" rotary positions, whose keys all turn anew. `window` lets each token see
-    only so many before it (see `KVCache`). `source` and `source_mask`: the text for a model with an encoder.
+    "dynamic" or "longrope" rotary positions, whose keys all turn anew. `window` lets each token see only so many before
+    it (see `KVCache`). `source` and `source_mask`: the text for a model with an encoder.
 
     Raises: ValueError for a temperature of 0 (that is greedy decoding, erratum B18), for options of sampling without
     `rng`, for beams with it, for padding on the right; ShapeError for more tokens than the model's context.
@@ -199,7 +199,7 @@ def _check_lengths(config, marks, max_new_tokens, use_cache, window):
         raise ValueError("generate() keeps the window in the cache: window needs use_cache=True")
     needed = int(marks.sum(axis=1).max(initial=0)) + max_new_tokens - 1  # the last token is not read again
     if window is not None and config.outgrown_by(needed):
-        raise ValueError("dynamic rotary positions turn all keys anew in a text longer than the context: no window")
+        raise ValueError(f"these rotary positions turn all keys anew beyond {config.rope_limit} tokens: no window")
     if config.positions == "learned" and max_new_tokens and needed > config.context:
         raise ShapeError(
             f"the model's context is {config.context} tokens, but a prompt and max_new_tokens need {needed}"

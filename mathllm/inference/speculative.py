@@ -113,7 +113,7 @@ def speculative_generate(
     for config in (model.config, draft_model.config):
         _check_lengths(config, np.ones(tokens.shape, int), max_new_tokens, True, None)
         if config.outgrown_by(tokens.shape[1] + max_new_tokens):
-            raise ValueError("speculative_generate() needs a cache, which dynamic rotary positions outgrow here")
+            raise ValueError("speculative_generate() needs a cache, which these rotary positions outgrow here")
 
     def distributions(logits):
         if rng is None:

@@ -72,27 +72,40 @@ class Config:
 
     @property
     def score_scale(self) -> float:
-        """What scores are multiplied by before the softmax: 1/√K (if at all), sharpened where YaRN stretches a context.
+        """What scores are multiplied by before the softmax: 1/√K (if at all), sharpened for a stretched context.
 
-            (1 + 0.1 ln factor)² / √K
+            (1 + 0.1 ln factor)² / √K     "yarn"                                    (12.15)
+            (1 + ln factor / ln trained) / √K     "longrope"
 
-        Source: Peng et al. 2023, eq. 22.
+        Source: Peng et al. 2023, eq. 22; Ding et al. 2024, §4.
         """
         sharper, scaling = 1.0, self.rope_scaling
-        if getattr(scaling, "kind", scaling) == "yarn":
-            sharper = getattr(scaling, "sharpness", None) or 1 + 0.1 * math.log(self.rope_factor)
+        kind = getattr(scaling, "kind", scaling)
+        if kind == "yarn":
+            sharper = 1 + 0.1 * math.log(self.rope_factor)
+        if kind == "longrope":
+            sharper = math.sqrt(1 + math.log(self.rope_factor) / math.log(scaling.trained or self.context))
+        sharper = getattr(scaling, "sharpness", None) or sharper
         return sharper**2 / (math.sqrt(self.head_width) if self.scaled_scores else 1)
 
+    @property
+    def rope_limit(self) -> int | None:
+        """The number of tokens beyond which keys turn anew, all of them: "dynamic" and "longrope" have one."""
+        scaling = self.rope_scaling
+        if getattr(scaling, "kind", None) == "longrope" and scaling.short != scaling.long:
+            return scaling.trained or self.context
+        return self.context if scaling == "dynamic" else None
+
     def outgrown_by(self, tokens: int) -> bool:
-        """Whether in a text of so many tokens keys change with every new one, as "dynamic" rotary positions have it."""
-        return self.rope_scaling == "dynamic" and tokens > self.context
+        """Whether a text of so many tokens is beyond the `rope_limit`: it is then read without a cache."""
+        return self.rope_limit is not None and tokens > self.rope_limit
 
     def _usual(self, scaling):
         """The name alone of a scaling whose settings are the usual ones: two equal configurations compare as equal."""
         scaling = RotaryScaling(scaling) if isinstance(scaling, str) else scaling
         if scaling.trained == self.context:
             scaling = replace(scaling, trained=None)
-        return scaling.kind if scaling == RotaryScaling(scaling.kind) else scaling
+        return scaling.kind if scaling.kind != "longrope" and scaling == RotaryScaling(scaling.kind) else scaling
 
     def __post_init__(self):
         defaults = {"kv_heads": self.heads, "head_width": self.width // max(self.heads, 1), "hidden": 4 * self.width}

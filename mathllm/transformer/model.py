@@ -162,10 +162,8 @@ class Transformer:
         if cache is not None and not self.config.causal:
             raise ValueError("an encoder looks at all tokens at once: only a causal model can use a cache")
         if cache is not None and self.config.outgrown_by(cache.length + tokens.shape[1]):
-            raise ValueError(
-                "dynamic rotary positions turn all keys anew in a text longer than the context, "
-                f"{self.config.context} tokens: read it without a cache"
-            )
+            limit = f"longer than {self.config.rope_limit} tokens"
+            raise ValueError(f"these rotary positions turn all keys anew in a text {limit}: read it without a cache")
         if cache is not None and len(tokens) != cache.batch:
             raise ShapeError(f"the cache is for {cache.batch} sequences, got tokens of shape {tokens.shape}")
         memory, memory_mask = (None, None) if cache is None else cache.source

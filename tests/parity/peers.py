@@ -130,6 +130,13 @@ def llama(kv_heads=HEADS, tied=False, head_width=None, rope=None, context=CONTEX
     return Peer(transformers.LlamaForCausalLM, config, ml.llama_config(tied=tied, **sizes, **choices), from_llama)
 
 
+def longrope(trained):
+    short, long = [1.0, 1.25, 1.5], [2.0, 3.0, 5.0]
+    rope = {"rope_type": "longrope", "factor": 4.0, "original_max_position_embeddings": trained}
+    scaling = ml.RotaryScaling("longrope", trained=trained, short=tuple(short), long=tuple(long))
+    return llama(rope=rope | {"short_factor": short, "long_factor": long}, rope_scaling=scaling, rope_factor=4.0)
+
+
 def mixtral(used=2):
     config = transformers.MixtralConfig(
         **THEIR_SIZES, num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=used, rms_norm_eps=1e-5,
@@ -181,6 +188,8 @@ MODELS = {
     "LLaMA, RoPE that stretches as the text grows": lambda: llama(
         rope={"rope_type": "dynamic", "factor": 4.0}, rope_scaling="dynamic", rope_factor=4.0, context=5
     ),
+    "LLaMA, RoPE with a number for each pair": lambda: longrope(trained=CONTEXT),
+    "LLaMA, RoPE with others for long texts": lambda: longrope(trained=5),
     "Mixtral": mixtral,
     "Mixtral, one expert": lambda: mixtral(used=1),
     "BERT": bert,

@@ -33,10 +33,11 @@ from peers import (
     norm,
     randomise,
 )  # fmt: skip
+from test_pretrained_huggingface import as_gguf
 
 import mathllm as ml
 from mathllm.gradient_descent import tree_leaves
-from mathllm.pretrained.huggingface import from_hf, load_pretrained, save_pretrained, to_hf
+from mathllm.pretrained.huggingface import from_hf, gguf_to_hf, load_pretrained, save_pretrained, to_hf
 
 TIGHT, FLOAT32 = 1e-9, 1e-5
 
@@ -354,6 +355,9 @@ def test_yarn_keeps_and_stretches_the_pairs_that_transformers_keeps_and_stretche
     assert ours.score_scale * np.sqrt(64) == pytest.approx(factor**2)
 
 
+SHORT, LONG = (np.linspace(1, end, 8).tolist() for end in (1.5, 6.0))
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -364,6 +368,11 @@ def test_yarn_keeps_and_stretches_the_pairs_that_transformers_keeps_and_stretche
         {"rope_type": "yarn", "factor": 40.0, "original_max_position_embeddings": 8, "attention_factor": 0.8},
         {"rope_type": "yarn", "factor": 40.0, "original_max_position_embeddings": 8, "mscale": 0.7},
         {"rope_type": "yarn", "factor": 40.0, "mscale": 0.7, "mscale_all_dim": 1.2},
+        {"rope_type": "longrope", "original_max_position_embeddings": 6, "short_factor": SHORT, "long_factor": LONG},
+        {
+            "rope_type": "longrope", "original_max_position_embeddings": 6, "short_factor": SHORT, "long_factor": LONG,
+            "factor": 3.0, "attention_factor": 1.3,
+        },
         {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0},
         {
             "rope_type": "llama3", "factor": 32.0, "low_freq_factor": 0.1, "high_freq_factor": 1.5,
@@ -380,3 +389,42 @@ def test_settings_of_rotary_positions_are_read_as_transformers_reads_them(agree,
     what, within = title(f"rotary_angles, {settings['rope_type']}", casts), FLOAT32 if casts == "as it is" else 1e-12
     agree(what, "value, float64", angles, theirs.inv_freq.double(), within=within)
     assert config.score_scale * np.sqrt(16) == pytest.approx(theirs.attention_scaling**2, rel=1e-12)
+
+
+GGUF_SCALINGS = {
+    "linear": {"rope_type": "linear", "factor": 3.0},
+    "yarn": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8},
+    "longrope": {
+        "rope_type": "longrope", "factor": 2.0, "original_max_position_embeddings": 6, "short_factor": SHORT,
+        "long_factor": LONG, "attention_factor": 1.3,
+    },
+    "llama3": {
+        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 0.1, "high_freq_factor": 1.5,
+        "original_max_position_embeddings": 8,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", GGUF_SCALINGS)
+def test_a_gguf_file_with_scaled_rotary_positions_gives_the_logits_of_the_checkpoint_it_was_made_of(agree, kind):
+    """The metadata and tensors are those that llama.cpp's converter writes for these settings."""
+    rope = GGUF_SCALINGS[kind]
+    theirs = fresh(llama(rope=rope, head_width=16, tied=True))
+    config, params = from_hf(theirs.config.to_dict(), named(theirs))
+    file = as_gguf(config, params)
+    names = {"factor": "factor", "original_max_position_embeddings": "original_context_length"}
+    if kind == "llama3":
+        frequencies = theirs.model.rotary_emb.inv_freq.double().numpy()
+        file["rope_freqs.weight"] = ml.rotary_angles([1], 16)[0] / frequencies
+    else:
+        told = {"type": kind} | {ours: rope[name] for name, ours in names.items() if name in rope}
+        told |= {"attn_factor": rope["attention_factor"]} if kind == "longrope" else {}
+        file.metadata |= {f"llama.rope.scaling.{name}": value for name, value in told.items()}
+    for length in ("short", "long") if kind == "longrope" else ():
+        file[f"rope_factors_{length}.weight"] = np.array(rope[f"{length}_factor"], np.float32)
+    config, params = from_hf(*gguf_to_hf(file))
+    tokens, *_ = text()
+    for length in (5, CONTEXT):
+        logits = theirs(torch.tensor(tokens[:, :length])).logits
+        ours = ml.Transformer(config)(params, tokens[:, :length])
+        agree(f"GGUF, {kind}", "logits", ours, logits, within=FLOAT32)

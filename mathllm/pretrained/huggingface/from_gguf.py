@@ -1,5 +1,6 @@
 """A LLaMA in a GGUF file, under the names of a Hugging Face checkpoint."""
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -10,6 +11,7 @@ from ..gguf import GGUF
 
 __all__ = ["gguf_to_hf"]
 
+_ROPE_FACTORS = r"rope_(freqs|factors_short|factors_long)\.weight"
 _SIZES = {
     "num_hidden_layers": "block_count", "max_position_embeddings": "context_length",
     "hidden_size": "embedding_length", "intermediate_size": "feed_forward_length",
@@ -43,6 +45,8 @@ def gguf_to_hf(file: GGUF, arrays: Mapping[str, np.ndarray] | None = None) -> tu
     heads = {"attn_q": config["num_attention_heads"], "attn_k": config["num_key_value_heads"]}
     tensors = {}
     for name in file:
+        if re.fullmatch(_ROPE_FACTORS, name):
+            continue  # told in the settings
         layer, part = re.fullmatch(r"(?:blk\.(\d+)\.)?(.*)\.weight|.*", name).groups()
         array = (arrays or file)[name]
         if part in heads and array.ndim == 2:
@@ -59,8 +63,6 @@ def _settings(file):
         if name not in told:
             raise ValueError(f"gguf_to_hf() needs llama.{name}, which {file.path} does not tell")
     sizes = {theirs: told[name] for theirs, name in _SIZES.items()}
-    if told.get("rope.scaling.type", "none") != "none" or "rope_freqs.weight" in file:
-        raise ValueError(f"gguf_to_hf() does not read scaled rotary positions, which {file.path} has")
     width, heads = sizes["hidden_size"], sizes["num_attention_heads"]
     return sizes | {
         "model_type": "llama",
@@ -68,9 +70,36 @@ def _settings(file):
         "num_key_value_heads": told.get("attention.head_count_kv", heads),
         "head_dim": told.get("attention.key_length", width // heads),
         "rope_theta": told.get("rope.freq_base", 10000.0),
+        "rope_scaling": _rope_scaling(file, told, sizes["max_position_embeddings"]),
         "vocab_size": file.tensors["token_embd.weight"].shape[0] if "token_embd.weight" in file else 0,
         "tie_word_embeddings": "output.weight" not in file,
     }
+
+
+def _rope_scaling(file, told, context):
+    """How rotary positions are stretched; a tensor, if there is one, tells the number of each pair.
+
+    LLaMA 3.1 has its numbers in rope_freqs, whatever the length of the text: "longrope" without a difference.
+    """
+    told = {name.removeprefix("rope.scaling."): value for name, value in told.items()}
+    kind, factor, sharper = told.get("type", "none"), told.get("factor", 1.0), told.get("attn_factor", 1.0)
+    rope = {"rope_type": kind, "factor": factor, "original_max_position_embeddings": context}
+    if "original_context_length" in told:
+        rope["original_max_position_embeddings"] = told["original_context_length"]
+    numbers = {name: np.asarray(file[name]).tolist() for name in file if re.fullmatch(_ROPE_FACTORS, name)}
+    if kind == "none" and "rope_freqs.weight" in numbers:
+        both = dict.fromkeys(("short_factor", "long_factor"), numbers["rope_freqs.weight"])
+        return rope | both | {"rope_type": "longrope", "attention_factor": 1.0}
+    if kind == "longrope" and "rope_factors_long.weight" in numbers:
+        short, long = (numbers.get(f"rope_factors_{length}.weight") for length in ("short", "long"))
+        return rope | {"short_factor": short, "long_factor": long, "attention_factor": sharper}
+    if numbers or kind not in ("none", "linear", "yarn"):
+        found = f"{kind!r} with {', '.join(numbers) or 'no numbers'}"
+        raise ValueError(f"gguf_to_hf() does not read the rotary positions of {file.path}, {found}")
+    if kind == "yarn":
+        betas = {f"beta_{end}": told.get(f"yarn_beta_{end}") for end in ("fast", "slow")}
+        return rope | betas | {"attention_factor": sharper * (1 + 0.1 * math.log(factor))}
+    return rope if kind == "linear" else None
 
 
 def _halves_together(array, heads):

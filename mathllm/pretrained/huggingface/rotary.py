@@ -5,7 +5,10 @@ import math
 from ...attention import RotaryScaling
 from .kinds import _some
 
-_SCALINGS = ("linear", "dynamic", "yarn", "llama3")
+_SCALINGS = {  # and what each of them needs to be told
+    "linear": ("factor",), "dynamic": ("factor",), "yarn": (), "longrope": ("short_factor", "long_factor"),
+    "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
+}  # fmt: skip
 
 
 def _our_rotary(given, base, context):
@@ -21,19 +24,24 @@ def _our_rotary(given, base, context):
     if kind == "default":
         return ours
     trained = given.get("original_max_position_embeddings", rope.get("original_max_position_embeddings", context))
-    wanted = {"llama3": ("factor", "low_freq_factor", "high_freq_factor"), "yarn": ()}.get(kind, ("factor",))
-    if lacking := [name for name in wanted if name not in rope]:
+    if lacking := [name for name in _SCALINGS[kind] if name not in rope]:
         raise ValueError(f"from_hf() needs {_some(lacking)} in the rotary positions {rope}")
-    settings = {}
-    if kind in ("yarn", "llama3"):
-        settings["trained"] = trained
+    rope.setdefault("factor", context / trained)
+    return ours | {"rope_scaling": RotaryScaling(kind, **_settings(kind, rope, trained)), "rope_factor": rope["factor"]}
+
+
+def _settings(kind, rope, trained):
+    """What a kind of scaling has besides its factor."""
     if kind == "llama3":
-        settings["turns"] = rope["low_freq_factor"], rope["high_freq_factor"]
+        return {"trained": trained, "turns": (rope["low_freq_factor"], rope["high_freq_factor"])}
+    if kind == "longrope":
+        short, long = tuple(rope["short_factor"]), tuple(rope["long_factor"])
+        return {"trained": trained, "short": short, "long": long, "sharpness": rope.get("attention_factor")}
     if kind == "yarn":
-        rope.setdefault("factor", context / trained)
-        settings["turns"] = rope.get("beta_slow") or 1, rope.get("beta_fast") or 32
-        settings |= {"whole_pairs": rope.get("truncate", True), "sharpness": _sharpness(rope)}
-    return ours | {"rope_scaling": RotaryScaling(kind, **settings), "rope_factor": rope["factor"]}
+        turns = rope.get("beta_slow") or 1, rope.get("beta_fast") or 32
+        whole = rope.get("truncate", True)
+        return {"trained": trained, "turns": turns, "whole_pairs": whole, "sharpness": _sharpness(rope)}
+    return {}
 
 
 def _sharpness(rope):
@@ -52,10 +60,13 @@ def _their_scaling(config):
     if scaling is None or scaling.kind not in _SCALINGS:
         return None
     rope = {"rope_type": scaling.kind, "factor": config.rope_factor}
-    if scaling.kind in ("yarn", "llama3"):
+    if scaling.kind in ("yarn", "longrope", "llama3"):
+        rope["original_max_position_embeddings"] = scaling.trained or config.context
+    if scaling.turns is not None:
         slow, fast = ("beta_slow", "beta_fast") if scaling.kind == "yarn" else ("low_freq_factor", "high_freq_factor")
-        rope |= {"original_max_position_embeddings": scaling.trained or config.context}
         rope |= dict(zip((slow, fast), scaling.turns, strict=True))
+    if scaling.kind == "longrope":
+        rope |= {"short_factor": list(scaling.short), "long_factor": list(scaling.long)}
     if scaling.sharpness is not None:
         rope["attention_factor"] = float(scaling.sharpness)
     return rope if scaling.whole_pairs else rope | {"truncate": False}
