@@ -48,6 +48,7 @@ def _grade(assignment, jobs, students, force, unsandboxed, scheduler, verbose):
         raise click.UsageError("--jobs goes with this machine, --scheduler with a cluster: its workers are the jobs")
     if unsandboxed:
         os.environ["MATHLLM_UNSANDBOXED"] = "yes"
+        click.echo("NO SANDBOX: submissions can read and change whatever you can", err=True)
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # several learners share the cores already
     from .run import Run, table
@@ -61,7 +62,7 @@ def _grade(assignment, jobs, students, force, unsandboxed, scheduler, verbose):
     if interrupted:
         click.echo("interrupted: what is missing is graded when the command is run again", err=True)
         sys.exit(130)
-    sys.exit(any(result.error for result in results))
+    sys.exit(1 if any(result.error for result in results) else 0)
 
 
 def _watched(results, total):

@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from mathllm.errors import suggest
 
-from . import gradebook, workers
+from . import gradebook, sandbox, workers
 from .autograde import OPEN, Task, course
 
 __all__ = ["Run", "open_course", "table"]
@@ -52,6 +52,8 @@ class Run:
                 "database, as in postgresql+psycopg://instructor@host/gradebook"
             )
         self._must_be_generated()
+        if sandbox.required() and sandbox.problem():
+            raise ValueError(f"{sandbox.problem()} Or say --unsandboxed.")
         self.learners = self._chosen(students)
         recorded = {row["student"] for row in self.rows()}
         self.graded = [name for name in self.learners if not force and name in recorded and self._is_graded(name)]

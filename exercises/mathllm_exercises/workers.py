@@ -15,6 +15,7 @@ from .autograde import Result, grade
 
 __all__ = ["on_cluster", "on_this_machine"]
 
+ANSWER = 20  # seconds in which a scheduler should answer
 GRACE = 10  # seconds in which a worker that is told to stop can end its kernel
 PRELOADED = ["nbgrader.apps.autogradeapp", "mathllm_exercises.autograde", "mathllm_exercises.grader"]
 
@@ -98,7 +99,11 @@ def on_cluster(tasks, address):
         from distributed import Client, as_completed
     except ImportError:
         raise ImportError("--scheduler needs dask.distributed: pip install 'mathllm[exercises,cluster]'") from None
-    with Client(address, timeout=20) as client:
+    try:
+        client = Client(address, timeout=ANSWER)
+    except OSError as error:
+        raise OSError(f"no Dask scheduler answers at {address}") from error
+    with client:
         futures = {client.submit(grade, task, pure=False): task for task in tasks}
         try:
             for future in as_completed(futures):
