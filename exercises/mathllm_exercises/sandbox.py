@@ -13,24 +13,28 @@ same sandbox is entered by an account without a name: some limits do not bind ro
 Grading where bubblewrap cannot work is refused, unless the environment says MATHLLM_UNSANDBOXED=yes.
 """
 
+import contextlib
 import json
 import os
+import queue
 import shutil
+import signal
 import site
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import threading
+import time
 from functools import cache
 from pathlib import Path
 
 import psutil
 import zmq
-from jupyter_client import AsyncKernelManager
+from jupyter_client import AsyncKernelClient, AsyncKernelManager
 from jupyter_client.kernelspec import KernelSpec
 from nbgrader.converters.base import NbGraderException
-from traitlets import Integer
+from traitlets import Integer, Type
 from traitlets.log import get_logger
 
 import mathllm
@@ -163,9 +167,29 @@ def _command(kernel, folder, hidden=(), disk=256 * MEGABYTE):
     return [*lifeline, "bwrap", *outside, *rights, "--", *become_nobody, "bwrap", *first, *_view(seen), *last]
 
 
+class _Client(AsyncKernelClient):
+    """Takes no message that is larger than it could want, and is ready as soon as the kernel is."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.context.setsockopt(zmq.MAXMSGSIZE, 64 * MEGABYTE)
+
+    async def wait_for_ready(self, timeout=None):
+        """Ask until the kernel answers on both channels. Raises: RuntimeError if it never does."""
+        patience = time.monotonic() + (timeout or 60)
+        while time.monotonic() < patience and await self.parent.is_alive():
+            self.kernel_info()
+            with contextlib.suppress(queue.Empty):
+                await self.shell_channel.get_msg(timeout=1)
+                await self.iopub_channel.get_msg(timeout=0.2)
+                return
+        raise RuntimeError("the kernel did not start")
+
+
 class SandboxedKernelManager(AsyncKernelManager):
     """Starts a Python kernel in the sandbox; an AsyncKernelManager in all else."""
 
+    client_factory = Type(_Client)
     memory = Integer(2048, help="Megabytes for a kernel and its processes together.").tag(config=True)
     disk = Integer(256, help="Megabytes for files in its home directory, which is in memory; and for one file.").tag(
         config=True
@@ -184,7 +208,7 @@ class SandboxedKernelManager(AsyncKernelManager):
     def kernel_spec(self):
         """Python as this process runs it; interrupted by a message, since no signal crosses the border."""
         limits = {"AS": self.memory * MEGABYTE, "FSIZE": self.disk * MEGABYTE, "NPROC": self.processes}
-        limits |= {"CPU": self.cpu_seconds, "CORE": 0}
+        limits |= {"CPU": self.cpu_seconds, "CORE": 0, "NOFILE": 512}
         program = [sys.executable, "-P", "-m", "mathllm_exercises", json.dumps(limits), "{connection_file}"]
         return KernelSpec(argv=program, language="python", display_name="sandbox", interrupt_mode="message")
 
@@ -208,13 +232,12 @@ class SandboxedKernelManager(AsyncKernelManager):
                 pass
             if _memory(process.pid) > self.memory * MEGABYTE or _size(self._folder.name) > self.disk * MEGABYTE:
                 self.log.error("A kernel took more than %s MB of memory or wrote too much; it was ended", self.memory)
-                process.kill()
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
 
-    def client(self, **kwargs):
-        """A client that refuses a message larger than anything it could want."""
-        client = super().client(**kwargs)
-        client.context.setsockopt(zmq.MAXMSGSIZE, 64 * MEGABYTE)
-        return client
+    async def _async_wait(self, pollinterval=0.01):
+        """Wait for the kernel's end, which is near when somebody waits for it."""
+        await super()._async_wait(pollinterval)
 
     async def _async_cleanup_resources(self, restart=False):
         await super()._async_cleanup_resources(restart)

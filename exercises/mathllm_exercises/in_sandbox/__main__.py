@@ -21,7 +21,6 @@ def main(limits, connection_file, *options):
     os.environ.pop("JPY_PARENT_PID", None)  # a process outside, which the kernel would miss
     shutil.copytree(Path(connection_file).parent / "home", Path.home(), symlinks=True, dirs_exist_ok=True)
     os.chdir(Path.home() / "work")
-    sys.modules |= {"debugpy": None, "jedi": None}  # a debugger and completion: seconds for a hundred submissions
 
     from ipykernel.kernelapp import IPKernelApp
 
