@@ -13,7 +13,7 @@ from ..gradient_descent import adam_init, adam_step, l2_penalty
 def train_probe(x, labels, *, classes: int | None = None, steps: int = 200, learning_rate=0.1, l2: float = 1e-3):
     """A linear classifier on activations that are not changed: softmax regression from zero, on all examples at once.
 
-        p(y | x) = softmax(x W + b),      L = −mean ln p(y|x) + λ‖W‖²               (16.6)
+        p(y | x) = softmax(x W + b),      L = −mean ln p(y|x) + (λ/2)‖W‖²           (16.6)
 
     x: (n, D)   labels: (n,) int   classes: C, largest label + 1 if not given   l2: λ
     ->   {"weight": (D, C), "bias": (C,)}

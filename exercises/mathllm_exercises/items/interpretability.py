@@ -742,8 +742,10 @@ SAE_PULLBACK = Item(
     task="""
 For $n$ examples, the rows of `x`, `(n, d)`, let
 
-$$f = \\operatorname{relu}(xW_e + b), \\qquad
-L = \\frac1n\\sum_{\\text{rows}}\\Bigl(\\lVert fW_d - x\\rVert^2 + \\lambda\\sum_j f_j\\Bigr).$$
+$$\\begin{aligned}
+f &= \\operatorname{relu}(xW_e + b),\\\\
+L &= \\frac1n\\sum_{\\text{rows}}\\Bigl(\\lVert fW_d - x\\rVert^2 + \\lambda\\sum_j f_j\\Bigr).
+\\end{aligned}$$
 
 Write `dictionary_pullback(encoder, bias, decoder, x, penalty, dloss)`: given $\\lambda$ = `penalty` and the slope
 `dloss` of something by $L$, return the triple of slopes by $W_e$, `(d, m)`, by $b$, `(m,)`, and by $W_d$, `(m, d)`.
