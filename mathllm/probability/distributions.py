@@ -83,7 +83,8 @@ def bigram_counts(ids, size: int) -> np.ndarray:
            [1, 1]])
     """
     ids = _require_sequence("bigram_counts", ids, size)
-    return np.bincount(ids[:-1] * size + ids[1:], minlength=size * size).reshape(size, size)
+    pairs = (ids[:-1] * size + ids[1:]).astype(np.intp, copy=False)
+    return np.bincount(pairs, minlength=size * size).reshape(size, size)
 
 
 def distribution_from_counts(counts, add: float = 0.0) -> np.ndarray:

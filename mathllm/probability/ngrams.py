@@ -90,7 +90,7 @@ class NGram:
         history = np.zeros(len(ids) + 1, np.int64)  # where the tokens before each position stand; first: no tokens
         for k, level in enumerate(self._levels):
             history, token = history[:-1], ids[k:]
-            gram = _search(level.keys, np.where(history >= 0, history * V + token, -1))
+            gram = _search(level.keys, np.where(history >= 0, history * np.int64(V) + token, -1))
             lower = 1 / V if self.smoothing == "add-k" else p[k:]
             p[k:] = level.direct[gram] + level.back[history] * lower
             history = gram
@@ -159,9 +159,9 @@ def _count(ids, n, V, neighbours):
     rows = np.zeros(len(ids) + 1, np.int64)  # the row of the (k − 1)-gram that ends before each token
     for k in range(n):
         shorter = rows[1:]  # the (k − 1)-gram that ends with the token: the k-gram without its oldest token
-        level, rows, count = _number(rows[:-1] * V + ids[k:])
+        level, rows, count = _number(rows[:-1] * np.int64(V) + ids[k:])  # NumPy's own integers may have 32 bits
         if neighbours and k > 0:
-            suffix = np.empty(len(level), np.int64)
+            suffix = np.empty(len(level), np.intp)
             suffix[rows] = shorter
             counts[-1] = np.bincount(suffix, minlength=len(keys[-1]))
         keys.append(level)
@@ -174,7 +174,8 @@ def _number(codes):
     largest = codes.max(initial=0)
     if largest > 8 * len(codes) + 1_000_000:
         return np.unique(codes, return_inverse=True, return_counts=True)
-    count = np.bincount(codes, minlength=largest + 1)  # few enough possible codes to count without sorting
+    codes = codes.astype(np.intp, copy=False)  # few enough possible codes to count without sorting
+    count = np.bincount(codes, minlength=largest + 1)
     keys = np.flatnonzero(count)
     row = np.cumsum(count > 0) - 1
     return keys, row[codes], count[keys]
@@ -182,7 +183,7 @@ def _number(codes):
 
 def _smooth(keys, count, histories, V, smoothing, add):
     """What one level says directly, and what it keeps back, by the rules of `train_ngram`."""
-    history = keys // V
+    history = (keys // V).astype(np.intp, copy=False)
     total = np.bincount(history, weights=count, minlength=histories)  # c(h)
     kinds = np.bincount(history, weights=count > 0, minlength=histories)  # t(h)
     if smoothing == "add-k":
