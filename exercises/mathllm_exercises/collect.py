@@ -1,0 +1,70 @@
+"""Collecting what was handed in, for `ExchangeFactory.collect`: nbgrader's own way, made safe from what it finds.
+
+The drop box is open to all: there may be a folder under another learner's name, a link to a file that only the
+instructor can read, a pipe, a folder too large for the disk. nbgrader would take the first, copy what the second points
+to, and stop at the others, for everybody.
+"""
+
+import os
+import shutil
+import stat
+import tempfile
+from datetime import datetime
+from pathlib import Path
+
+from nbgrader.exchange.default.collect import ExchangeCollect
+from nbgrader.utils import find_owner
+
+__all__ = ["Collect"]
+
+NOBODY = {"username": None, "timestamp": datetime.min}
+
+
+class Collect(ExchangeCollect):
+    """Collects plain files from folders that belong to the learner they are named after."""
+
+    def _path_to_record(self, path):
+        """A folder's learner and time; a folder that is not what its name says is nobody's."""
+        try:
+            record = super()._path_to_record(path)
+            if Path(path).is_symlink() or not Path(path).is_dir() or record["username"].startswith("."):
+                raise ValueError("it is no folder of a learner")
+            if self.check_owner and find_owner(path) != record["username"]:
+                raise ValueError(f"it belongs to {find_owner(path)} (ExchangeCollect.check_owner = False accepts it)")
+        except Exception as error:
+            self.log.error("%r is not collected: %s", path, error)
+            return NOBODY | {"filename": Path(path).name}
+        return record
+
+    def copy_files(self):
+        """Copy each submission; one that fails stops no other."""
+        self.src_records = [record for record in self.src_records if record["username"] is not None]
+        super().copy_files()
+
+    def do_copy(self, src, dest, log=None):
+        """Copy plain files, and only them, before nbgrader does what it does."""
+        with tempfile.TemporaryDirectory() as folder:
+            self._room = 1000 * self.coursedir.max_dir_size
+            try:
+                plain = shutil.copytree(src, Path(folder, "plain"), ignore=_links, copy_function=self._copy_file)
+                super().do_copy(str(plain), dest, log)
+            except Exception as error:
+                self.log.error("%r is not collected: %s", src, str(error)[:300])
+                shutil.rmtree(dest, ignore_errors=True)
+
+    def _copy_file(self, src, dest):
+        """Copy one file if it is one; the drop box is its owner's, who may put a link in its place meanwhile."""
+        descriptor = os.open(src, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        with open(descriptor, "rb") as source:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                self.log.warning("%r is no file and is not collected", src)
+                return
+            self._room -= found.st_size
+            if self._room < 0:
+                raise RuntimeError("it is larger than CourseDirectory.max_dir_size")
+            Path(dest).write_bytes(source.read(found.st_size))
+
+
+def _links(folder, names):
+    return [name for name in names if os.path.islink(os.path.join(folder, name))]
