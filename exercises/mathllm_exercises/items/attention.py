@@ -4,6 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each, normals
 from ..item import Item, Mistake, gradient, keeps_dtype, leaves_inputs, quick, refuses, values
 
 Q, K = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
@@ -301,17 +302,12 @@ decimals. (Can you do it with a single rotation?)
 # Core ---------------------------------------------------------------------------------------------------------------
 
 
-def _triples(*sizes, scale=1.0, dtype=float):
+@each
+def _triples(rng, size, scale=1.0, dtype=float):
     """Queries, keys, values for each (T, S, d_k, d_v), after optional leading axes."""
-
-    def draw(rng):
-        cases = []
-        for *lead, t, s, k, v in sizes:
-            shapes = (*lead, t, k), (*lead, s, k), (*lead, s, v)
-            cases.append(tuple((scale * rng.normal(size=shape)).astype(dtype) for shape in shapes))
-        return cases
-
-    return draw
+    *lead, t, s, k, v = size
+    shapes = (*lead, t, k), (*lead, s, k), (*lead, s, v)
+    return tuple((scale * rng.normal(size=shape)).astype(dtype) for shape in shapes)
 
 
 def _attend(query, key, value, scale=None, axis=-1, divide=np.sqrt):
@@ -397,10 +393,6 @@ $$\\operatorname{softmax}\\!\\left(\\frac{QK^{\\mathsf T}}{\\sqrt{d_k}}\\right)V
 )
 
 
-def _score_tables(*lengths):
-    return lambda rng: [(rng.normal(size=(n, n)),) for n in lengths]
-
-
 def _causal_weights(scores):
     keep = np.tril(np.ones(scores.shape, bool))
     return _softmax(np.where(keep, scores, -np.inf))
@@ -449,9 +441,9 @@ def causal_weights(scores):
 """,
     expected=_causal_weights,
     checks=(
-        values(3, _score_tables(2, 3, 6), public=[(Q @ K.T / np.sqrt(2),)], name="right weights"),
+        values(3, normals((2, 2), (3, 3), (6, 6)), public=[(Q @ K.T / np.sqrt(2),)], name="right weights"),
         values(1, public=[(np.array([[-700.0, 900.0], [-900.0, 800.0]]),)], name="large scores"),
-        leaves_inputs(1, _score_tables(4)),
+        leaves_inputs(1, normals((4, 4))),
     ),
     mistakes=(
         Mistake(
@@ -478,17 +470,12 @@ def _multi_head(x, w_q, w_k, w_v, w_o, heads, split=None, scale=None, project=Tr
     return merged @ w_o if project else merged
 
 
-def _layers(*sizes):
+@each
+def _layers(rng, size):
     """(*lead, T, D, heads): x and four square matrices."""
-
-    def draw(rng):
-        cases = []
-        for *lead, t, d, heads in sizes:
-            weights = tuple(rng.normal(size=(d, d)) for _ in range(4))
-            cases.append((rng.normal(size=(*lead, t, d)), *weights, heads))
-        return cases
-
-    return draw
+    *lead, t, d, heads = size
+    weights = tuple(rng.normal(size=(d, d)) for _ in range(4))
+    return rng.normal(size=(*lead, t, d)), *weights, heads
 
 
 def _cut_tokens(x, heads):
@@ -572,8 +559,9 @@ def _turn(x, positions, base=10000.0, sign=1, half=False, table=None):
     return np.concatenate(turned, axis=-1) if half else np.stack(turned, axis=-1).reshape(x.shape)
 
 
-def _placed(*shapes):
-    return lambda rng: [(rng.normal(size=shape), rng.integers(0, 500, size=shape[-2])) for shape in shapes]
+@each
+def _placed(rng, shape):
+    return rng.normal(size=shape), rng.integers(0, 500, size=shape[-2])
 
 
 ROPE_Q = np.array([[0.3, -1.2, 0.7, 0.5]])
@@ -642,14 +630,10 @@ def _pullback(query, key, value, dy, softmax=True, scale=True, swapped=False):
     return dquery, dkey, (weights @ dy if swapped else weights.T @ dy)
 
 
-def _with_slopes(*sizes):
-    def draw(rng):
-        return [
-            (rng.normal(size=(t, k)), rng.normal(size=(t, k)), rng.normal(size=(t, v)), rng.normal(size=(t, v)))
-            for t, k, v in sizes
-        ]
-
-    return draw
+@each
+def _with_slopes(rng, size):
+    t, k, v = size
+    return rng.normal(size=(t, k)), rng.normal(size=(t, k)), rng.normal(size=(t, v)), rng.normal(size=(t, v))
 
 
 PULLBACK = Item(
@@ -731,17 +715,12 @@ without scaling? (c) And with $1/d_k$?
 # Project ------------------------------------------------------------------------------------------------------------
 
 
-def _tiles(*sizes, scale=1.0):
+@each
+def _tiles(rng, size, scale=1.0):
     """(d_k, d_v, lengths of the tiles): one query, then lists of key tiles and value tiles."""
-
-    def draw(rng):
-        cases = []
-        for k, v, lengths in sizes:
-            keys = [scale * rng.normal(size=(n, k)) for n in lengths]
-            cases.append((rng.normal(size=k), keys, [rng.normal(size=(n, v)) for n in lengths]))
-        return cases
-
-    return draw
+    k, v, lengths = size
+    keys = [scale * rng.normal(size=(n, k)) for n in lengths]
+    return rng.normal(size=k), keys, [rng.normal(size=(n, v)) for n in lengths]
 
 
 def _whole(query, key_tiles, value_tiles):

@@ -7,6 +7,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each
 from ..item import Item, Mistake, gradient, leaves_inputs, quick, values
 
 STEP = ml.trace_network()  # the network of document 004
@@ -546,11 +547,9 @@ to $z_2$. Return the tuple `(dW1, db1, dW2, db2)`, each in the shape of its para
 )
 
 
-def _bowls(*sizes):
-    def cases(rng):
-        return [(rng.normal(size=n), float(rng.uniform(0.05, 0.2)), 6) for n in sizes]
-
-    return cases
+@each
+def _bowls(rng, n):
+    return rng.normal(size=n), float(rng.uniform(0.05, 0.2)), 6
 
 
 def _descent(w, rate, steps):
@@ -628,13 +627,10 @@ path are the same array (the caller's own). Mend both.
 # Derivation and proof -----------------------------------------------------------------------------------------------
 
 
-def _norm_rows(*shapes):
+@each
+def _norm_rows(rng, s):
     """x, gain, and slopes for a layer norm with epsilon 10⁻⁵."""
-
-    def cases(rng):
-        return [(rng.normal(size=s) * 2, rng.normal(size=s[-1:]), rng.normal(size=s)) for s in shapes]
-
-    return cases
+    return rng.normal(size=s) * 2, rng.normal(size=s[-1:]), rng.normal(size=s)
 
 
 def _layer_norm(x, gain):

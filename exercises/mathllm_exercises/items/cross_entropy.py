@@ -7,6 +7,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each, refusing
 from ..item import Item, Mistake, gradient, keeps_dtype, leaves_inputs, refuses, values
 
 # Warm-up ------------------------------------------------------------------------------------------------------------
@@ -155,15 +156,7 @@ def _distributions(*shapes):
     return lambda rng: [(ml.softmax(2 * rng.normal(size=shape)), bases[i % 3]) for i, shape in enumerate(shapes)]
 
 
-def _valid(rule):
-    """The rule, refusing what is no distribution as asked."""
-
-    def function(p, base):
-        if np.any(p < 0) or np.any(np.abs(p.sum(axis=-1) - 1) > 1e-6):
-            raise ValueError("no distribution")
-        return rule(p, base)
-
-    return function
+_valid = refusing(lambda p, base: np.any(p < 0) or np.any(np.abs(p.sum(axis=-1) - 1) > 1e-6))
 
 
 def _plogp(p, axis=-1):
@@ -245,9 +238,10 @@ each.
 )
 
 
-def _two(*sizes):
+@each
+def _two(rng, n):
     """Two random distributions of each size."""
-    return lambda rng: [(ml.softmax(rng.normal(size=n)), ml.softmax(rng.normal(size=n))) for n in sizes]
+    return ml.softmax(rng.normal(size=n)), ml.softmax(rng.normal(size=n))
 
 
 def _kl(p, q):
@@ -348,19 +342,14 @@ $$\\mathrm{KL}(p\\Vert q) = \\sum_x p(x)\\ln\\frac{p(x)}{q(x)} .$$
 )
 
 
-def _batches(*shapes, ignored=0):
+@each
+def _batches(rng, shape, ignored=0):
     """Logits and labels; the last `ignored` labels are −100."""
-
-    def cases(rng):
-        drawn = []
-        for *places, size in shapes:
-            labels = rng.integers(size, size=places)
-            if ignored:
-                labels.reshape(-1)[-ignored:] = -100
-            drawn.append((3 * rng.normal(size=(*places, size)), labels))
-        return drawn
-
-    return cases
+    *places, size = shape
+    labels = rng.integers(size, size=places)
+    if ignored:
+        labels.reshape(-1)[-ignored:] = -100
+    return 3 * rng.normal(size=(*places, size)), labels
 
 
 def _each(logits, labels):
@@ -371,15 +360,7 @@ def _each(logits, labels):
     return np.where(labels < 0, 0, -picked)
 
 
-def _needing_labels(rule):
-    """The rule, refusing a batch without a label as asked."""
-
-    def function(logits, labels):
-        if np.all(labels == -100):
-            raise ValueError("nothing to average")
-        return rule(logits, labels)
-
-    return function
+_needing_labels = refusing(lambda logits, labels: np.all(labels == -100))
 
 
 def _loss(logits, labels):
@@ -476,8 +457,9 @@ for label 2.
 )
 
 
-def _chances(*sizes):
-    return lambda rng: [(rng.uniform(0.01, 1, size=size),) for size in sizes]
+@each
+def _chances(rng, size):
+    return (rng.uniform(0.01, 1, size=size),)
 
 
 def _positive(rule):

@@ -4,6 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each, normals
 from ..compare import numeric
 from ..item import Check, Item, Mistake, gradient, keeps_dtype, leaves_inputs, values
 
@@ -223,11 +224,6 @@ that? Put it into `tokens`. (Solve it with logarithms. A loop in float32 rounds 
 )
 
 
-def _lists(*shapes, scale=1.0, centre=0.0):
-    """Arrays of these shapes, in the given range."""
-    return lambda rng: [(centre + scale * rng.normal(size=shape),) for shape in shapes]
-
-
 def _lse(x, shift):
     """log-sum-exp with a given shift of shape (..., 1)."""
     with np.errstate(all="ignore"):
@@ -264,23 +260,23 @@ so that it survives any finite numbers: shape `(..., n)` goes to `(...)`.
 """,
     expected=ml.log_sum_exp,
     checks=(
-        values(2, _lists(3, 8, (4, 5), (2, 3, 4)), public=[(np.array([0.0, 0.0]),), (np.log([0.2, 0.3]),)]),
+        values(2, normals(3, 8, (4, 5), (2, 3, 4)), public=[(np.array([0.0, 0.0]),), (np.log([0.2, 0.3]),)]),
         values(
             2,
-            _lists(6, (3, 4), scale=10.0, centre=3000.0),
+            normals(6, (3, 4), scale=10.0, centre=3000.0),
             public=[(np.array([1000.0, 1000.0]),), (np.array([5000.0, -5000.0]),)],
             name="does not overflow",
         ),
         values(
             2,
-            _lists(6, (3, 4), scale=10.0, centre=-3000.0),
+            normals(6, (3, 4), scale=10.0, centre=-3000.0),
             public=[(np.array([-1000.0, -1001.0]),), (np.array([[-1000.0, -1001.0], [1000.0, 999.0]]),)],
             name="does not underflow",
         ),
         values(1, public=[(MASKED,)], name="empty summands"),
         values(1, public=[(np.full(3, -np.inf),)], name="nothing but empty summands"),
-        keeps_dtype(1, lambda rng: [(rng.normal(size=(2, 6)).astype(np.float32),)]),
-        leaves_inputs(1, _lists(4, (2, 3))),
+        keeps_dtype(1, normals((2, 6), dtype=np.float32)),
+        leaves_inputs(1, normals(4, (2, 3))),
     ),
     mistakes=(
         Mistake(
@@ -350,16 +346,16 @@ $e^x$: small, but not 0, and its logarithm is needed. Mend both, for arrays of a
 """,
     expected=ml.softplus,
     checks=(
-        values(1, _lists(6, (2, 3), scale=3.0), public=[(np.array([-1.0, 0.0, 1.0]),)], name="in the middle"),
-        values(2, _lists(5, scale=50.0, centre=2000.0), public=[(np.array([710.0, 1e5]),)], name="far above zero"),
+        values(1, normals(6, (2, 3), scale=3.0), public=[(np.array([-1.0, 0.0, 1.0]),)], name="in the middle"),
+        values(2, normals(5, scale=50.0, centre=2000.0), public=[(np.array([710.0, 1e5]),)], name="far above zero"),
         values(
             2,
-            _lists(5, scale=30.0, centre=-300.0),
+            normals(5, scale=30.0, centre=-300.0),
             public=[(np.array([-40.0, -100.0]),)],
             name="far below zero",
             atol=0.0,
         ),
-        keeps_dtype(1, lambda rng: [(rng.normal(size=6).astype(np.float32),)]),
+        keeps_dtype(1, normals(6, dtype=np.float32)),
     ),
     mistakes=(
         Mistake(_broken_softplus, "Still as printed: above 709 the exponential is infinite.", score=2),
@@ -383,14 +379,12 @@ $e^x$: small, but not 0, and its logarithm is needed. Mend both, for arrays of a
 )
 
 
-def _with_pull(*shapes, scale=1.0, centre=0.0):
-    return lambda rng: [
-        (
-            centre + scale * rng.normal(size=shape),
-            rng.normal(size=shape[:-1]) if len(shape) > 1 else float(rng.normal()),
-        )
-        for shape in shapes
-    ]
+@each
+def _with_pull(rng, shape, scale=1.0, centre=0.0):
+    return (
+        centre + scale * rng.normal(size=shape),
+        rng.normal(size=shape[:-1]) if len(shape) > 1 else float(rng.normal()),
+    )
 
 
 def _shares(x):
@@ -505,17 +499,12 @@ Let $y(x) = \\ln\\sum_{i=1}^{n} e^{x_i}$ and $m = \\max_i x_i$.
 # Project ------------------------------------------------------------------------------------------------------------
 
 
-def _mixtures(*shapes):
+@each
+def _mixtures(rng, shape):
     """k weights, and k models' probabilities for n tokens each."""
-
-    def cases(rng):
-        drawn = []
-        for k, n in shapes:
-            weights = rng.uniform(0.2, 1, size=k)
-            drawn.append((weights / weights.sum(), rng.uniform(0.05, 0.95, size=(k, n))))
-        return drawn
-
-    return cases
+    k, n = shape
+    weights = rng.uniform(0.2, 1, size=k)
+    return weights / weights.sum(), rng.uniform(0.05, 0.95, size=(k, n))
 
 
 def _rivals(*shapes):

@@ -6,6 +6,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each, refusing
 from ..item import Item, Mistake, gradient, leaves_inputs, quick, refuses, values
 
 # Warm-up ------------------------------------------------------------------------------------------------------------
@@ -138,25 +139,12 @@ def _heavy_ball(w, g, v, rate, beta):
     return w - rate * v, v
 
 
-def _careful(rule):
-    """The rule, refusing a β that never forgets."""
-
-    def function(w, g, v, rate, beta):
-        if not 0 <= beta < 1:
-            raise ValueError(f"beta must be from 0 to below 1, got {beta}")
-        return rule(w, g, v, rate, beta)
-
-    return function
+_careful = refusing(lambda w, g, v, rate, beta: not 0 <= beta < 1)
 
 
-def _places(*shapes):
-    def cases(rng):
-        return [
-            (rng.normal(size=s), rng.normal(size=s), rng.normal(size=s), float(rng.uniform(0.01, 0.5)), 0.9)
-            for s in shapes
-        ]
-
-    return cases
+@each
+def _places(rng, s):
+    return rng.normal(size=s), rng.normal(size=s), rng.normal(size=s), float(rng.uniform(0.01, 0.5)), 0.9
 
 
 def _ball_in_place(w, g, v, rate, beta):
@@ -347,15 +335,10 @@ handed on are those *without* bias correction. All arrays have one shape.
 )
 
 
-def _decay_cases(*shapes):
-    def cases(rng):
-        drawn = []
-        for shape in shapes:
-            m_hat, v_hat = rng.normal(size=shape), rng.uniform(0.01, 100, size=shape)
-            drawn.append((rng.normal(size=shape) * 3, m_hat, v_hat, float(rng.uniform(1e-3, 0.1)), 0.1))
-        return drawn
-
-    return cases
+@each
+def _decay_cases(rng, shape):
+    m_hat, v_hat = rng.normal(size=shape), rng.uniform(0.01, 100, size=shape)
+    return rng.normal(size=shape) * 3, m_hat, v_hat, float(rng.uniform(1e-3, 0.1)), 0.1
 
 
 def _decoupled(w, m_hat, v_hat, rate, decay):
@@ -520,11 +503,9 @@ def _table_pullback(W, counts, dloss):
     return dloss * (rows * ml.softmax(W) - counts) / counts.sum()
 
 
-def _tables(*sizes):
-    return lambda rng: [
-        (rng.normal(size=(n, n)), rng.integers(0, 20, size=(n, n)).astype(float) + np.eye(n), float(rng.normal()))
-        for n in sizes
-    ]
+@each
+def _tables(rng, n):
+    return rng.normal(size=(n, n)), rng.integers(0, 20, size=(n, n)).astype(float) + np.eye(n), float(rng.normal())
 
 
 TABLE_PULLBACK = Item(
@@ -672,16 +653,12 @@ def _trained(X, y, steps, peak, decay, clip=1.0, begin=1, coupled=False, summed=
     return w
 
 
-def _regressions(*sizes):
-    def cases(rng):
-        drawn = []
-        for n, d in sizes:
-            X = rng.normal(size=(n, d))
-            right = rng.choice([-1, 1], size=d) * rng.uniform(0.8, 1.5, size=d)  # at first too steep, in the end not
-            drawn.append((X, X @ right + 0.3 * rng.normal(size=n), 40, 0.1, 0.05))
-        return drawn
-
-    return cases
+@each
+def _regressions(rng, size):
+    n, d = size
+    X = rng.normal(size=(n, d))
+    right = rng.choice([-1, 1], size=d) * rng.uniform(0.8, 1.5, size=d)  # at first too steep, in the end not
+    return X, X @ right + 0.3 * rng.normal(size=n), 40, 0.1, 0.05
 
 
 TRAINING = Item(

@@ -6,6 +6,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each, normals, refusing
 from ..item import Item, Mistake, gradient, leaves_inputs, quick, refuses, values
 
 BY_MACHINE = (
@@ -183,19 +184,12 @@ def _central(coefficients, x, h):
     return (_polynomial(coefficients, x + h) - _polynomial(coefficients, x - h)) / (2 * h)
 
 
-def _refusing(rule):
-    def function(coefficients, x, h):
-        if not h > 0:
-            raise ValueError("no step")
-        return rule(coefficients, x, h)
-
-    return function
+_refusing = refusing(lambda coefficients, x, h: not h > 0)
 
 
-def _polynomials(*shapes):
-    return lambda rng: [
-        (rng.normal(size=rng.integers(4, 7)), rng.normal(size=shape), float(rng.uniform(0.05, 0.5))) for shape in shapes
-    ]
+@each
+def _polynomials(rng, shape):
+    return rng.normal(size=rng.integers(4, 7)), rng.normal(size=shape), float(rng.uniform(0.05, 0.5))
 
 
 CENTRAL = Item(
@@ -266,10 +260,6 @@ def _layer_jacobian(W, x):
     return W.T * (x @ W > 0)[:, None]
 
 
-def _layers(*shapes):
-    return lambda rng: [(rng.normal(size=shape), rng.normal(size=shape[0])) for shape in shapes]
-
-
 LAYER_JACOBIAN = Item(
     id="08.gradients.layer_jacobian",
     kind="function",
@@ -286,8 +276,12 @@ counts as 0.
 """,
     expected=_layer_jacobian,
     checks=(
-        values(3, _layers((3, 4), (2, 5), (1, 1)), public=[(np.array([[1.0, -1], [2, 0]]), np.array([1.0, 1]))]),
-        values(1, _layers((3, 3), (4, 4)), name="square weights"),
+        values(
+            3,
+            normals([(3, 4), 3], [(2, 5), 2], [(1, 1), 1]),
+            public=[(np.array([[1.0, -1], [2, 0]]), np.array([1.0, 1]))],
+        ),
+        values(1, normals([(3, 3), 3], [(4, 4), 4]), name="square weights"),
         values(1, public=[(np.array([[1.0, 4], [1, 2]]), np.array([1.0, -1.0]))], name="a unit at exactly 0"),
     ),
     mistakes=(
@@ -324,10 +318,6 @@ def _bell(x):
     return np.exp(-np.square(np.asarray(x, float)) / 2) / math.sqrt(2 * math.pi)
 
 
-def _arrays(*shapes, scale=1.0):
-    return lambda rng: [(scale * rng.normal(size=shape),) for shape in shapes]
-
-
 REPAIR_GELU = Item(
     id="08.gradients.repair_gelu",
     kind="repair",
@@ -350,7 +340,7 @@ Mend it. Arrays of any shape; values of ±100 must give numbers.
 """,
     expected=_gelu_slope,
     checks=(
-        values(3, _arrays(5, (2, 3)), public=[(np.array([-1.0, 0, 1, 2]),)], rtol=1e-7),
+        values(3, normals(5, (2, 3)), public=[(np.array([-1.0, 0, 1, 2]),)], rtol=1e-7),
         values(1, public=[(np.array([-100.0, 100.0]),)], name="far out"),
     ),
     mistakes=(
@@ -488,10 +478,9 @@ def _pullback(gate, value, dy):
     return dy * value * (s + gate * s * (1 - s)), dy * gate * s
 
 
-def _gates(*shapes, scale=1.0):
-    return lambda rng: [
-        (scale * rng.normal(size=shape), rng.normal(size=shape), rng.normal(size=shape)) for shape in shapes
-    ]
+@each
+def _gates(rng, shape, scale=1.0):
+    return scale * rng.normal(size=shape), rng.normal(size=shape), rng.normal(size=shape)
 
 
 SWIGLU_PULLBACK = Item(
@@ -596,22 +585,18 @@ def _suspects(W, x, y, claimed):
     return np.abs(claimed - right) > 1e-3 * np.abs(right).max()
 
 
-def _claims(*shapes, whole=False):
-    def cases(rng):
-        drawn = []
-        for batch, n, m in shapes:
-            W, x, y = rng.normal(size=(n, m)), rng.normal(size=(batch, n)), rng.normal(size=(batch, m))
-            if whole:
-                W = rng.integers(-2, 3, size=(n, m))
-            x[:, 0] = 0.0  # a feature that never occurs: its true slopes are zero
-            right = _true_slopes(W, x, y)
-            size = np.abs(right).max()
-            claimed = right + 1e-6 * size * rng.choice([-1, 1], size=(n, m))
-            claimed[1:][rng.random((n - 1, m)) < 0.4] += 0.05 * size
-            drawn.append((W, x, y, claimed))
-        return drawn
-
-    return cases
+@each
+def _claims(rng, shape, whole=False):
+    batch, n, m = shape
+    W, x, y = rng.normal(size=(n, m)), rng.normal(size=(batch, n)), rng.normal(size=(batch, m))
+    if whole:
+        W = rng.integers(-2, 3, size=(n, m))
+    x[:, 0] = 0.0  # a feature that never occurs: its true slopes are zero
+    right = _true_slopes(W, x, y)
+    size = np.abs(right).max()
+    claimed = right + 1e-6 * size * rng.choice([-1, 1], size=(n, m))
+    claimed[1:][rng.random((n - 1, m)) < 0.4] += 0.05 * size
+    return W, x, y, claimed
 
 
 def _measured(W, x, y, h=1e-6, central=True, as_given=False):

@@ -6,6 +6,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each, refusing
 from ..item import Item, Mistake, gradient, leaves_inputs, quick, refuses, values
 
 EXAMPLE = np.array([0.629, 0.231, 0.140])  # softmax of [2, 1, 0.5], as 003 and 004 use it
@@ -137,19 +138,13 @@ many MiB ($2^{20}$ bytes) does the cache for one chat of `mine.tokens` tokens ta
 # Core ---------------------------------------------------------------------------------------------------------------
 
 
-def _distributions(*sizes):
+@each
+def _distributions(rng, n):
     """Random distributions with random p; p is kept away from the partial sums."""
-
-    def cases(rng):
-        drawn = []
-        for n in sizes:
-            P = ml.softmax(2 * rng.normal(size=n))
-            sums = np.concatenate([[0], np.cumsum(np.sort(P)[::-1])])
-            i = int(rng.integers(n))
-            drawn.append((P, float((sums[i] + sums[i + 1]) / 2)))
-        return drawn
-
-    return cases
+    P = ml.softmax(2 * rng.normal(size=n))
+    sums = np.concatenate([[0], np.cumsum(np.sort(P)[::-1])])
+    i = int(rng.integers(n))
+    return P, float((sums[i] + sums[i + 1]) / 2)
 
 
 def _nucleus(P, p):
@@ -159,13 +154,7 @@ def _nucleus(P, p):
     return np.where(kept, P, 0) / P[kept].sum()
 
 
-def _careful(rule):
-    def function(P, p):
-        if not 0 < p <= 1:
-            raise ValueError("p outside (0, 1]")
-        return rule(P, p)
-
-    return function
+_careful = refusing(lambda P, p: not 0 < p <= 1)
 
 
 def _below(P, p, divide_by_p=True):
@@ -410,8 +399,9 @@ mask is needed here. Why not?
 )
 
 
-def _pairs(*sizes):
-    return lambda rng: [(ml.softmax(rng.normal(size=n)), ml.softmax(rng.normal(size=n))) for n in sizes]
+@each
+def _pairs(rng, n):
+    return ml.softmax(rng.normal(size=n)), ml.softmax(rng.normal(size=n))
 
 
 def _residual(p, q):
@@ -536,8 +526,9 @@ def _tempered_slopes(z, T, dp):
     return ml.vjp(lambda z: ml.softmax(z, temperature=T), z)[1](dp)[0]
 
 
-def _temperature_cases(*sizes):
-    return lambda rng: [(rng.normal(size=n), float(rng.uniform(0.3, 3)), rng.normal(size=n)) for n in sizes]
+@each
+def _temperature_cases(rng, n):
+    return rng.normal(size=n), float(rng.uniform(0.3, 3)), rng.normal(size=n)
 
 
 def _pullback(rule):

@@ -4,6 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each, normals, refusing
 from ..item import Item, Mistake, gradient, keeps_dtype, leaves_inputs, refuses, values
 
 # Warm-up ------------------------------------------------------------------------------------------------------------
@@ -192,20 +193,7 @@ does the cheaper way cost? Put the number into `cheapest`.
 )
 
 
-def _pairs(*shapes):
-    """Two random matrices for each pair of shapes."""
-    return lambda rng: [(rng.normal(size=left), rng.normal(size=right)) for left, right in shapes]
-
-
-def _fitting(rule):
-    """The rule, refusing matrices whose inner sizes differ, in the dtype of its inputs."""
-
-    def function(A, B):
-        if A.shape[1] != B.shape[0]:
-            raise ValueError(f"{A.shape[1]} columns meet {B.shape[0]} rows")
-        return rule(A, B)
-
-    return function
+_fitting = refusing(lambda A, B: A.shape[1] != B.shape[0])
 
 
 def _silent_cut(A, B):
@@ -243,15 +231,15 @@ adding tables of the shape of the result.
     checks=(
         values(
             3,
-            _pairs(((2, 3), (3, 4)), ((4, 1), (1, 3)), ((1, 5), (5, 1)), ((5, 2), (2, 2))),
+            normals([(2, 3), (3, 4)], [(4, 1), (1, 3)], [(1, 5), (5, 1)], [(5, 2), (2, 2)]),
             public=[
                 (np.array([[1.0, 2], [0, 1]]), np.array([[1.0, 0], [3, 1]])),
                 (np.array([[2.0, 0], [0, 3], [1, 1]]), np.array([[4.0], [2]])),
             ],
         ),
-        values(1, _pairs(((3, 3), (3, 3)), ((2, 2), (2, 2))), name="square matrices"),
-        keeps_dtype(1, lambda rng: [tuple(rng.normal(size=(2, 3, 3)).astype(np.float32))]),
-        leaves_inputs(1, _pairs(((2, 3), (3, 2)))),
+        values(1, normals([(3, 3), (3, 3)], [(2, 2), (2, 2)]), name="square matrices"),
+        keeps_dtype(1, normals((3, 3), count=2, dtype=np.float32)),
+        leaves_inputs(1, normals([(2, 3), (3, 2)])),
         refuses(1, public=[(np.ones((2, 3)), np.ones((2, 3))), (np.ones((2, 2)), np.ones((1, 2)))]),
     ),
     mistakes=(
@@ -282,26 +270,18 @@ adding tables of the shape of the result.
 )
 
 
-def _layers(*shapes):
+@each
+def _layers(rng, shape):
     """x with the given leading shape and size, a square or other W, and a bias."""
-    return lambda rng: [
-        (rng.normal(size=(*lead, n)), rng.normal(size=(n, m)), rng.normal(size=m)) for lead, n, m in shapes
-    ]
+    lead, n, m = shape
+    return rng.normal(size=(*lead, n)), rng.normal(size=(n, m)), rng.normal(size=m)
 
 
 def _broken_linear(x, W, b):
     return x @ W.T + b
 
 
-def _checked(rule):
-    """The rule, refusing what does not fit."""
-
-    def function(x, W, b):
-        if x.shape[-1] != W.shape[0] or b.shape != W.shape[1:]:
-            raise ValueError("the sizes do not fit")
-        return rule(x, W, b)
-
-    return function
+_checked = refusing(lambda x, W, b: x.shape[-1] != W.shape[0] or b.shape != W.shape[1:])
 
 
 REPAIR_LINEAR = Item(
@@ -402,17 +382,11 @@ has, and how many times more that is.
 )
 
 
-def _walks(*sizes, power=1.0, even=0.7):
+@each
+def _walks(rng, n, power=1.0, even=0.7):
     """Random attention matrices, mixed with this share of even attention: |λ₂| is at most 1 − even."""
-
-    def cases(rng):
-        drawn = []
-        for n in sizes:
-            A = rng.uniform(0.05, 1, size=(n, n)) ** power
-            drawn.append(((1 - even) * A / A.sum(axis=1, keepdims=True) + even / n,))
-        return drawn
-
-    return cases
+    A = rng.uniform(0.05, 1, size=(n, n)) ** power
+    return ((1 - even) * A / A.sum(axis=1, keepdims=True) + even / n,)
 
 
 def _causal_walks(rng):
@@ -428,15 +402,7 @@ SLOW = 0.98 * np.eye(3) + 0.02 * WORKED
 CAUSAL = np.array([[1.0, 0], [0.1, 0.9]])
 
 
-def _judged(rule):
-    """The rule, refusing what is no attention matrix."""
-
-    def function(A):
-        if np.any(A < 0) or np.any(np.abs(A.sum(axis=1) - 1) > 1e-6):
-            raise ValueError("rows must be shares")
-        return rule(A)
-
-    return function
+_judged = refusing(lambda A: np.any(A < 0) or np.any(np.abs(A.sum(axis=1) - 1) > 1e-6))
 
 
 STATIONARY = Item(
@@ -508,12 +474,11 @@ way to nine digits. Every matrix in the checks settles in fewer than 2,000 steps
 WIDE = np.array([[1.0, 0, 2], [0, 3, 1]])  # 003, chapter III, example 3
 
 
-def _pulls(*shapes):
+@each
+def _pulls(rng, shape):
     """x, W, b and a pull of the shape of the output."""
-    return lambda rng: [
-        (rng.normal(size=(N, n)), rng.normal(size=(n, m)), rng.normal(size=m), rng.normal(size=(N, m)))
-        for N, n, m in shapes
-    ]
+    N, n, m = shape
+    return rng.normal(size=(N, n)), rng.normal(size=(n, m)), rng.normal(size=m), rng.normal(size=(N, m))
 
 
 def _pullback(x, W, b, dy):
@@ -646,13 +611,7 @@ def _rank_by_sum(W, tolerance):
     return int(np.argmax(np.append(np.cumsum(s[::-1])[::-1], 0) / np.sum(s) <= tolerance))
 
 
-def _positive(rule):
-    def function(W, tolerance):
-        if not tolerance >= 0:
-            raise ValueError("a tolerance is not negative")
-        return rule(W, tolerance)
-
-    return function
+_positive = refusing(lambda W, tolerance: not tolerance >= 0)
 
 
 SPECTRA = ([5, 3, 2, 1, 0.5], [4, 3.5, 3, 2.8, 2.5, 2.2], [10, 1, 0.9, 0.8])

@@ -6,6 +6,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each, refusing
 from ..item import Item, Mistake, gradient, leaves_inputs, refuses, values
 
 SENTENCE = np.array([0.05, 0.12, 0.08, 0.70])  # 003, chapter V, example 5: "The cat sat."
@@ -139,20 +140,13 @@ decimals. (Nothing follows the last letter of the text, so it is no occasion on 
 # Core ---------------------------------------------------------------------------------------------------------------
 
 
-def _shares(*sizes):
+@each
+def _shares(rng, size):
     """Random conditional probabilities, one list of each size."""
-    return lambda rng: [(rng.uniform(0.02, 1, size=size),) for size in sizes]
+    return (rng.uniform(0.02, 1, size=size),)
 
 
-def _proper(rule):
-    """The rule, refusing what is no probability, as asked."""
-
-    def function(p):
-        if not np.all((p >= 0) & (p <= 1)):
-            raise ValueError("no probability")
-        return rule(p)
-
-    return function
+_proper = refusing(lambda p: not np.all((p >= 0) & (p <= 1)))
 
 
 def _log_sum(p):
@@ -246,17 +240,12 @@ def _or_zeros(counts):
     return counts / np.where(total > 0, total, 1)
 
 
-def _texts(*sizes, k):
+@each
+def _texts(rng, size, k):
     """Random sequences of ids (length, vocabulary); every token occurs before the last place."""
-
-    def cases(rng):
-        drawn = []
-        for length, size in sizes:
-            ids = np.concatenate([rng.permutation(size), rng.integers(size, size=length)])
-            drawn.append((ids, size, k))
-        return drawn
-
-    return cases
+    length, size = size
+    ids = np.concatenate([rng.permutation(size), rng.integers(size, size=length)])
+    return ids, size, k
 
 
 TINY = np.array([0, 1, 0, 1, 1, 2, 0])
@@ -463,15 +452,7 @@ def _by_multiplying(prior, likelihoods):
         return joint / joint.sum()
 
 
-def _or_refuse(rule):
-    """The rule, refusing impossible data as asked."""
-
-    def function(prior, likelihoods):
-        if np.all((likelihoods == 0).any(axis=0) | (prior == 0)):
-            raise ValueError("impossible data")
-        return rule(prior, likelihoods)
-
-    return function
+_or_refuse = refusing(lambda prior, likelihoods: np.all((likelihoods == 0).any(axis=0) | (prior == 0)))
 
 
 REPAIR_POSTERIOR = Item(
@@ -615,33 +596,20 @@ maximum-likelihood estimate, the MAP estimate (the peak of the posterior), and t
 )
 
 
-def _regressions(*sizes):
+@each
+def _regressions(rng, size):
     """Random data (n, d) with a true line, noise and a prior."""
-
-    def cases(rng):
-        drawn = []
-        for n, d in sizes:
-            X = rng.normal(size=(n, d))
-            y = X @ rng.normal(size=d) + rng.normal(size=n)
-            drawn.append((X, y, float(rng.uniform(0.5, 2)), float(rng.uniform(0.3, 3))))
-        return drawn
-
-    return cases
+    n, d = size
+    X = rng.normal(size=(n, d))
+    y = X @ rng.normal(size=d) + rng.normal(size=n)
+    return X, y, float(rng.uniform(0.5, 2)), float(rng.uniform(0.3, 3))
 
 
 def _ridge(X, y, penalty):
     return np.linalg.solve(X.T @ X + penalty * np.eye(X.shape[1]), X.T @ y)
 
 
-def _positive(rule):
-    """The rule, refusing standard deviations that are not positive."""
-
-    def function(X, y, noise, prior):
-        if not (noise > 0 and prior > 0):
-            raise ValueError("a standard deviation is positive")
-        return rule(X, y, noise, prior)
-
-    return function
+_positive = refusing(lambda X, y, noise, prior: not (noise > 0 and prior > 0))
 
 
 LINE = (np.array([[1.0], [2.0]]), np.array([1.0, 2.0]), 1.0, 1.0)

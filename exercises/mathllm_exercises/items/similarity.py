@@ -4,6 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each, normals, refusing
 from ..compare import numeric, show
 from ..item import Check, Item, Mistake, gradient, keeps_dtype, leaves_inputs, refuses, values
 
@@ -186,27 +187,12 @@ the label, letter for letter as in the table, into `king_queen_band`.
 )
 
 
-def _pairs(*shapes):
-    """Cases of two random arrays each; a shape (left, right) gives them different shapes."""
-    return lambda rng: [(rng.normal(size=left), rng.normal(size=right)) for left, right in shapes]
-
-
 def _stretched(rng):
     """Pairs whose lengths differ by many powers of ten."""
     return [(rng.normal(size=4) * 1e6, rng.normal(size=4) * 1e-6), (rng.normal(size=3) * 1e-8, rng.normal(size=3))]
 
 
-def _careful(rule):
-    """The rule, refusing different lengths and zero vectors as asked."""
-
-    def function(a, b):
-        if a.shape[-1] != b.shape[-1]:
-            raise ValueError(f"two lengths: {a.shape[-1]} and {b.shape[-1]}")
-        if np.any(ml.norm(a) == 0) or np.any(ml.norm(b) == 0):
-            raise ValueError("a zero vector has no direction")
-        return rule(a, b)
-
-    return function
+_careful = refusing(lambda a, b: a.shape[-1] != b.shape[-1] or np.any(ml.norm(a) == 0) or np.any(ml.norm(b) == 0))
 
 
 def _dot(a, b):
@@ -265,7 +251,7 @@ $$\\cos\\theta = \\frac{a\\cdot b}{\\lVert a\\rVert\\,\\lVert b\\rVert} .$$
     checks=(
         values(
             2,
-            _pairs((2, 2), (5, 5), (50, 50)),
+            normals([2, 2], [5, 5], [50, 50]),
             public=[
                 (CAT, DOG),
                 (np.array([1.0, 2.0]), np.array([2.0, -1.0])),
@@ -274,9 +260,9 @@ $$\\cos\\theta = \\frac{a\\cdot b}{\\lVert a\\rVert\\,\\lVert b\\rVert} .$$
             name="two vectors",
         ),
         values(1, _stretched, public=[(KING, 3 * KING), (KING, -QUEEN)], name="lengths do not count"),
-        values(2, _pairs(((4, 3), (4, 3)), (3, (5, 3)), ((2, 1, 3), (4, 3)), ((3, 3), 3)), name="batch axes"),
-        keeps_dtype(1, lambda rng: [tuple(rng.normal(size=(2, 6)).astype(np.float32))]),
-        leaves_inputs(1, _pairs((4, 4), ((2, 3), (2, 3)))),
+        values(2, normals([(4, 3), (4, 3)], [3, (5, 3)], [(2, 1, 3), (4, 3)], [(3, 3), 3]), name="batch axes"),
+        keeps_dtype(1, normals(6, count=2, dtype=np.float32)),
+        leaves_inputs(1, normals([4, 4], [(2, 3), (2, 3)])),
         refuses(
             1,
             public=[(np.zeros(3), np.ones(3)), (np.ones(2), np.zeros(2)), (np.eye(3)[:2] * [[1], [0]], np.ones(3))],
@@ -341,15 +327,7 @@ $$\\cos\\theta = \\frac{a\\cdot b}{\\lVert a\\rVert\\,\\lVert b\\rVert} .$$
 )
 
 
-def _proper(rule):
-    """The rule, refusing what is no cosine as asked."""
-
-    def function(c):
-        if not -1 <= c <= 1:
-            raise ValueError("no cosine")
-        return rule(c)
-
-    return function
+_proper = refusing(lambda c: not -1 <= c <= 1)
 
 
 def _edges_up(c):
@@ -434,17 +412,12 @@ with `ValueError`.
 )
 
 
-def _sentences(*sizes, dtype=float):
+@each
+def _sentences(rng, size, dtype=float):
     """Random batches (B, T, d) with masks: each sentence has two real tokens at least, and padding behind."""
-
-    def cases(rng):
-        drawn = []
-        for B, T, d in sizes:
-            real = rng.integers(2, T, size=B)
-            drawn.append((rng.normal(size=(B, T, d)).astype(dtype), (np.arange(T) < real[:, None]).astype(int)))
-        return drawn
-
-    return cases
+    B, T, d = size
+    real = rng.integers(2, T, size=B)
+    return rng.normal(size=(B, T, d)).astype(dtype), (np.arange(T) < real[:, None]).astype(int)
 
 
 def _broken_mean_pool(x, mask):
@@ -648,9 +621,10 @@ are.)
 # Derivation and proof -----------------------------------------------------------------------------------------------
 
 
-def _with_slope(*sizes):
+@each
+def _with_slope(rng, d):
     """Two random vectors of each size, and a gradient for their cosine."""
-    return lambda rng: [(rng.normal(size=d), rng.normal(size=d), float(rng.normal())) for d in sizes]
+    return rng.normal(size=d), rng.normal(size=d), float(rng.normal())
 
 
 def _cosine_slopes(a, b, dy):

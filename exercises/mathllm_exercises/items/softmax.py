@@ -4,6 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each, normals, refusing
 from ..item import Check, Item, Mistake, gradient, keeps_dtype, leaves_inputs, quick, refuses, values
 
 EXAMPLE = np.array([2.0, 1.0, 0.5])  # 003, chapter VI, example 6; 004 uses it for temperature
@@ -186,11 +187,6 @@ share divided by the third must be at $T=1$, and what it is as printed; then the
 )
 
 
-def _logits(*shapes, scale=1.0, dtype=float):
-    """One array of random logits for each shape."""
-    return lambda rng: [((scale * rng.normal(size=shape)).astype(dtype),) for shape in shapes]
-
-
 def _naive(z):
     with np.errstate(all="ignore"):
         e = np.exp(z)
@@ -227,16 +223,16 @@ $$p_i = \\frac{e^{z_i}}{\\sum_j e^{z_j}} .$$
 """,
     expected=ml.softmax,
     checks=(
-        values(2, _logits(3, 7, 1), public=[(EXAMPLE,), (np.zeros(3),), (np.array([10.0, 0.0, 0.0]),)], name="one row"),
-        values(2, _logits((2, 3), (4, 1, 5), (1, 2)), name="a stack of rows"),
+        values(2, normals(3, 7, 1), public=[(EXAMPLE,), (np.zeros(3),), (np.array([10.0, 0.0, 0.0]),)], name="one row"),
+        values(2, normals((2, 3), (4, 1, 5), (1, 2)), name="a stack of rows"),
         values(
             2,
-            _logits(4, (2, 3), scale=1e4),
+            normals(4, (2, 3), scale=1e4),
             public=[(np.array([1000.0, 1000.0]),), (np.array([1.0, 0.0, -np.inf]),)],
             name="extreme scores",
         ),
-        keeps_dtype(1, _logits(5, (2, 3), dtype=np.float32)),
-        leaves_inputs(1, _logits(4, (2, 3))),
+        keeps_dtype(1, normals(5, (2, 3), dtype=np.float32)),
+        leaves_inputs(1, normals(4, (2, 3))),
     ),
     mistakes=(
         Mistake(
@@ -276,19 +272,12 @@ $$p_i = \\frac{e^{z_i}}{\\sum_j e^{z_j}} .$$
 )
 
 
-def _with_temperatures(*temperatures):
-    return lambda rng: [(rng.normal(size=5) * 2, float(T)) for T in temperatures]
+@each
+def _with_temperatures(rng, T):
+    return rng.normal(size=5) * 2, float(T)
 
 
-def _careful(rule):
-    """The rule, refusing temperatures that are not positive."""
-
-    def function(z, T):
-        if not T > 0:
-            raise ValueError(f"temperature must be positive, got {T}")
-        return rule(z, T)
-
-    return function
+_careful = refusing(lambda z, T: not T > 0)
 
 
 def _nan_at_zero(z, T):
@@ -378,9 +367,9 @@ $$J_{ij} = \\frac{\\partial p_i}{\\partial z_j} = p_i\\,(\\delta_{ij} - p_j) .$$
 """,
     expected=ml.softmax_jacobian,
     checks=(
-        values(3, _logits(1, 2, 6), public=[(EXAMPLE,)], name="right values"),
+        values(3, normals(1, 2, 6), public=[(EXAMPLE,)], name="right values"),
         values(2, public=[(np.array([1000.0, 1000.0, 0.0]),)], name="large scores"),
-        leaves_inputs(1, _logits(4)),
+        leaves_inputs(1, normals(4)),
     ),
     mistakes=(
         Mistake(_diagonal_only, "Off the diagonal stands −pᵢpⱼ: a raised score takes from all other shares.", score=0),
@@ -524,11 +513,11 @@ it: exact for logits of any size, along the last axis.
 """,
     expected=ml.log_softmax,
     checks=(
-        values(1, _logits(3, 6), public=[(EXAMPLE,)], name="one row"),
-        values(1, _logits((2, 3), (3, 4)), name="a stack of rows"),
+        values(1, normals(3, 6), public=[(EXAMPLE,)], name="one row"),
+        values(1, normals((2, 3), (3, 4)), name="a stack of rows"),
         values(
             4,
-            _logits(4, (2, 3), scale=1e4),
+            normals(4, (2, 3), scale=1e4),
             public=[(np.array([0.0, -800.0]),), (np.array([1000.0, 1000.0]),)],
             name="extreme scores",
         ),
@@ -562,10 +551,6 @@ it: exact for logits of any size, along the last axis.
 
 
 # Derivation and proof -----------------------------------------------------------------------------------------------
-
-
-def _rows_and_slopes(*shapes):
-    return lambda rng: [(rng.normal(size=shape), rng.normal(size=shape)) for shape in shapes]
 
 
 def _softmax_slopes(z, dp):
@@ -609,9 +594,9 @@ and bring it into a form that needs no $n\\times n$ table. Then write `softmax_p
 """,
     expected=_softmax_slopes,
     checks=(
-        gradient(3, ml.softmax, _rows_and_slopes(2, 4), public=[(EXAMPLE, np.array([1.0, 0.0, 0.0]))], name="one row"),
-        gradient(2, ml.softmax, _rows_and_slopes((2, 3), (2, 1, 4)), name="a stack of rows"),
-        Check("no part along a common shift", 1, _rows_and_slopes(5, (2, 3)), _no_common_part),
+        gradient(3, ml.softmax, normals(2, 4, count=2), public=[(EXAMPLE, np.array([1.0, 0.0, 0.0]))], name="one row"),
+        gradient(2, ml.softmax, normals((2, 3), (2, 1, 4), count=2), name="a stack of rows"),
+        Check("no part along a common shift", 1, normals(5, (2, 3), count=2), _no_common_part),
     ),
     mistakes=(
         Mistake(
@@ -682,27 +667,14 @@ def _calibrated(z, share):
     return np.sqrt(low * high)
 
 
-def _reachable(rule):
-    """The rule, refusing shares out of reach."""
-
-    def function(z, share):
-        if not 1 / z.size < share < 1 / np.sum(z == z.max()):
-            raise ValueError("out of reach")
-        return rule(z, share)
-
-    return function
+_reachable = refusing(lambda z, share: not 1 / z.size < share < 1 / np.sum(z == z.max()))
 
 
-def _to_calibrate(*sizes):
-    def cases(rng):
-        drawn = []
-        for n in sizes:
-            z = rng.normal(size=n) * 3
-            share = ml.softmax(z, temperature=rng.uniform(0.3, 3.0)).max()
-            drawn.append((z, float(min(share, 0.99))))  # nearer to 1 the rounding of the share hides T
-        return drawn
-
-    return cases
+@each
+def _to_calibrate(rng, n):
+    z = rng.normal(size=n) * 3
+    share = ml.softmax(z, temperature=rng.uniform(0.3, 3.0)).max()
+    return z, float(min(share, 0.99))
 
 
 CALIBRATE = Item(

@@ -4,6 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each, normals, refusing
 from ..item import Item, Mistake, gradient, keeps_dtype, leaves_inputs, quick, refuses, values
 
 # Warm-up ------------------------------------------------------------------------------------------------------------
@@ -121,27 +122,14 @@ position? Give two lists of equal length in a list, `inputs_and_targets`.
 # Core ---------------------------------------------------------------------------------------------------------------
 
 
-def _norm_cases(*shapes, dtype=float):
-    def cases(rng):
-        drawn = []
-        for shape in shapes:
-            D = shape[-1] if isinstance(shape, tuple) else shape
-            x = rng.normal(size=shape) + 3
-            drawn.append(tuple(part.astype(dtype) for part in (x, rng.normal(size=D), rng.normal(size=D))))
-        return drawn
-
-    return cases
+@each
+def _norm_cases(rng, shape, dtype=float):
+    D = shape[-1] if isinstance(shape, tuple) else shape
+    x = rng.normal(size=shape) + 3
+    return tuple(part.astype(dtype) for part in (x, rng.normal(size=D), rng.normal(size=D)))
 
 
-def _sized(rule):
-    """The rule, refusing gains and biases of another width as asked."""
-
-    def function(x, gain, bias):
-        if gain.shape != x.shape[-1:] or bias.shape != x.shape[-1:]:
-            raise ValueError("sizes do not fit")
-        return rule(x, gain, bias)
-
-    return function
+_sized = refusing(lambda x, gain, bias: gain.shape != x.shape[-1:] or bias.shape != x.shape[-1:])
 
 
 def _layer(x, gain, bias, axis=-1, ddof=0, epsilon=1e-5, root=True):
@@ -239,14 +227,9 @@ def _as_printed(x, gain, dy):
     return ml.layer_norm_gradient_as_printed(x, gain, dy, 1e-5)
 
 
-def _gain_and_slope(*sizes, one=False):
-    def cases(rng):
-        return [
-            (rng.normal(size=D) * 2, np.full(D, rng.uniform(0.5, 2)) if one else rng.normal(size=D), rng.normal(size=D))
-            for D in sizes
-        ]
-
-    return cases
+@each
+def _gain_and_slope(rng, D, one=False):
+    return rng.normal(size=D) * 2, np.full(D, rng.uniform(0.5, 2)) if one else rng.normal(size=D), rng.normal(size=D)
 
 
 def _only_scale(x, gain, dy):
@@ -550,10 +533,6 @@ def _rms_slopes(x, gain, dy):
     return ml.vjp(ml.rms_norm, x, gain)[1](dy)
 
 
-def _vectors(*sizes):
-    return lambda rng: [(rng.normal(size=D), rng.normal(size=D), rng.normal(size=D)) for D in sizes]
-
-
 def _rms_parts(x, gain):
     r = np.sqrt(np.mean(x * x) + 1e-5)
     return r, x / r
@@ -586,11 +565,11 @@ one vector $x$ of shape `(D,)`. Derive $\\partial r/\\partial x_i$ first. Then w
         gradient(
             4,
             ml.rms_norm,
-            _vectors(2, 5),
+            normals(2, 5, count=3),
             public=[(FOUR, np.ones(4), np.array([1.0, 0.0, 0.0, 0.0]))],
             wrt=(0, 1),
         ),
-        leaves_inputs(1, _vectors(4)),
+        leaves_inputs(1, normals(4, count=3)),
     ),
     mistakes=(
         Mistake(
@@ -681,20 +660,16 @@ def _block(x, gains, projections, network, heads):
     return _sublayers(x, gains, projections, network, heads)
 
 
-def _block_cases(*sizes):
-    def cases(rng):
-        return [
-            (
-                rng.normal(size=(T, D)),
-                rng.normal(size=(2, D)),
-                rng.normal(size=(4, D, D)) / np.sqrt(D),
-                (rng.normal(size=(D, 4 * D)) / np.sqrt(D), rng.normal(size=(4 * D, D)) / np.sqrt(4 * D)),
-                H,
-            )
-            for T, D, H in sizes
-        ]
-
-    return cases
+@each
+def _block_cases(rng, size):
+    T, D, H = size
+    return (
+        rng.normal(size=(T, D)),
+        rng.normal(size=(2, D)),
+        rng.normal(size=(4, D, D)) / np.sqrt(D),
+        (rng.normal(size=(D, 4 * D)) / np.sqrt(D), rng.normal(size=(4 * D, D)) / np.sqrt(4 * D)),
+        H,
+    )
 
 
 def _wrong_block(**wrong):

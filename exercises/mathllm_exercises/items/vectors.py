@@ -4,6 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each, normals, refusing
 from ..compare import numeric, show
 from ..item import Check, Item, Mistake, gradient, keeps_dtype, leaves_inputs, refuses, values
 
@@ -16,16 +17,6 @@ TABLE = np.array(
         [-0.3, 0.2, 0.4, -0.1],
     ]
 )
-
-
-def normal(*shapes):
-    """Cases of one random array each, in these shapes."""
-    return lambda rng: [(rng.normal(size=shape),) for shape in shapes]
-
-
-def normal_pairs(*shapes):
-    """Cases of two random arrays each; a shape (left, right) gives them different shapes."""
-    return lambda rng: [(rng.normal(size=left), rng.normal(size=right)) for left, right in shapes]
 
 
 # Warm-up ------------------------------------------------------------------------------------------------------------
@@ -175,16 +166,14 @@ Build it from squares, sums and roots: `np.linalg.norm` would do the job, and yo
     checks=(
         values(
             2,
-            normal(2, 5, 64),
+            normals(2, 5, 64),
             public=[(np.array([3.0, 4.0]),), (np.array([6.0, 2.0, 3.0]),), (np.array([0.12, -0.85, 0.33, 0.71]),)],
             name="one vector",
         ),
         values(1, public=[(np.array([-2.5]),), (np.array([-1.0, 1.0]),), (np.zeros(3),)], name="small cases"),
-        values(2, normal((4, 3), (3, 3), (2, 4, 5)), name="batch axes"),
-        keeps_dtype(
-            1, lambda rng: [(rng.normal(size=6).astype(np.float32),)], public=[(np.array([3, 4], np.float32),)]
-        ),
-        leaves_inputs(1, normal(4, (2, 3))),
+        values(2, normals((4, 3), (3, 3), (2, 4, 5)), name="batch axes"),
+        keeps_dtype(1, normals(6, dtype=np.float32), public=[(np.array([3, 4], np.float32),)]),
+        leaves_inputs(1, normals(4, (2, 3))),
         values(
             1,
             lambda rng: [(rng.normal(size=5) * 1e-200,)],
@@ -242,15 +231,7 @@ Build it from squares, sums and roots: `np.linalg.norm` would do the job, and yo
 )
 
 
-def _of_one_length(rule):
-    """The rule, refusing vectors of different lengths as asked."""
-
-    def function(a, b):
-        if a.shape[-1] != b.shape[-1]:
-            raise ValueError(f"two lengths: {a.shape[-1]} and {b.shape[-1]}")
-        return rule(a, b)
-
-    return function
+_of_one_length = refusing(lambda a, b: a.shape[-1] != b.shape[-1])
 
 
 def _distance_in_place(a, b):
@@ -281,7 +262,7 @@ $\\lVert a - b\\rVert$ between two vectors:
     checks=(
         values(
             2,
-            normal_pairs((2, 2), (5, 5), (50, 50)),
+            normals([2, 2], [5, 5], [50, 50]),
             public=[(np.array([3.0, 7.0]), np.array([4.0, 6.5]))],
             name="two vectors",
         ),
@@ -291,9 +272,9 @@ $\\lVert a - b\\rVert$ between two vectors:
             public=[(np.array([2.0]), np.array([-1.0]))],
             name="small cases",
         ),
-        values(2, normal_pairs(((4, 3), (4, 3)), (3, (5, 3)), ((2, 1, 3), (4, 3)), ((3, 3), 3)), name="batch axes"),
-        keeps_dtype(1, lambda rng: [tuple(rng.normal(size=(2, 6)).astype(np.float32))]),
-        leaves_inputs(1, normal_pairs((4, 4), ((2, 3), (2, 3)))),
+        values(2, normals([(4, 3), (4, 3)], [3, (5, 3)], [(2, 1, 3), (4, 3)], [(3, 3), 3]), name="batch axes"),
+        keeps_dtype(1, normals(6, count=2, dtype=np.float32)),
+        leaves_inputs(1, normals([4, 4], [(2, 3), (2, 3)])),
         refuses(
             1,
             public=[(np.ones(3), np.ones(5)), (np.ones(3), np.ones(1)), (np.ones((2, 1)), np.ones((2, 4)))],
@@ -359,16 +340,19 @@ was.
     expected=ml.frobenius_norm,
     checks=(
         values(
-            2, normal((3, 3), (4, 2), (2, 6)), public=[(np.array([[1.0, 2.0], [2.0, 4.0]]),), (TABLE,)], name="a matrix"
+            2,
+            normals((3, 3), (4, 2), (2, 6)),
+            public=[(np.array([[1.0, 2.0], [2.0, 4.0]]),), (TABLE,)],
+            name="a matrix",
         ),
         values(
             1,
-            normal((1, 4), (4, 1)),
+            normals((1, 4), (4, 1)),
             public=[(np.array([[-3.0]]),), (np.zeros((2, 3)),)],
             name="one row, one column, zeros",
         ),
-        keeps_dtype(1, lambda rng: [(rng.normal(size=(6, 5)).astype(np.float32),)]),
-        leaves_inputs(1, normal((3, 2))),
+        keeps_dtype(1, normals((6, 5), dtype=np.float32)),
+        leaves_inputs(1, normals((3, 2))),
     ),
     mistakes=(
         Mistake(lambda W: np.sum(W * W), "This is the squared norm: the square root is missing."),
@@ -396,24 +380,17 @@ was.
 )
 
 
-def _checked(rule):
-    """The rule, refusing ids outside the table as asked."""
-
-    def function(table, ids):
-        if np.any(np.asarray(ids) < 0) or np.any(np.asarray(ids) >= len(table)):
-            raise ValueError("no such row")
-        return rule(table, ids)
-
-    return function
+_checked = refusing(lambda table, ids: np.any(np.asarray(ids) < 0) or np.any(np.asarray(ids) >= len(table)))
 
 
 def _unchecked(table, ids):
     return table[ids]
 
 
-def _ids(*shapes):
+@each
+def _ids(rng, shape):
     """Cases of a random table and random ids in these shapes."""
-    return lambda rng: [(rng.normal(size=(7, 3)), rng.integers(0, 7, size=shape)) for shape in shapes]
+    return rng.normal(size=(7, 3)), rng.integers(0, 7, size=shape)
 
 
 EMBEDDING = Item(
@@ -540,13 +517,13 @@ refused with `ValueError`. `float32` stays `float32`, and the table itself is le
     checks=(
         values(
             3,
-            normal((4, 3), (3, 3), (6, 5)),
+            normals((4, 3), (3, 3), (6, 5)),
             public=[(np.array([[3.0, 4.0], [0.0, 5.0]]),), (TABLE,)],
             name="several rows",
         ),
-        values(1, normal((1, 3), (4, 1)), name="one row, one component"),
-        keeps_dtype(1, lambda rng: [(rng.normal(size=(3, 2)).astype(np.float32),)]),
-        leaves_inputs(1, normal((3, 2))),
+        values(1, normals((1, 3), (4, 1)), name="one row, one component"),
+        keeps_dtype(1, normals((3, 2), dtype=np.float32)),
+        leaves_inputs(1, normals((3, 2))),
         refuses(1, public=[(np.array([[1.0, 2.0], [0.0, 0.0]]),)], name="refuses a row of zeros"),
     ),
     mistakes=(
@@ -674,10 +651,6 @@ def _turns_only(expected, case, observation):
     )
 
 
-def _two(*shapes):
-    return lambda rng: [(rng.normal(size=shape), rng.normal(size=shape)) for shape in shapes]
-
-
 def _normalize_slope(x, dy):
     return ml.vjp(ml.normalize, x)[1](dy)[0]
 
@@ -707,10 +680,16 @@ matrix. No vector is zero, and the inputs are left as they were.
 """,
     expected=_normalize_slope,
     checks=(
-        gradient(2, ml.normalize, _two(3, 6), public=[(np.array([3.0, 4.0]), np.array([1.0, 0.0]))], name="one vector"),
-        gradient(2, ml.normalize, _two((4, 3), (3, 3), (2, 2, 4)), name="batch axes"),
-        Check("no part along x", 1, _two(3, (5, 4)), _turns_only),
-        leaves_inputs(1, _two((3, 2))),
+        gradient(
+            2,
+            ml.normalize,
+            normals(3, 6, count=2),
+            public=[(np.array([3.0, 4.0]), np.array([1.0, 0.0]))],
+            name="one vector",
+        ),
+        gradient(2, ml.normalize, normals((4, 3), (3, 3), (2, 2, 4), count=2), name="batch axes"),
+        Check("no part along x", 1, normals(3, (5, 4), count=2), _turns_only),
+        leaves_inputs(1, normals((3, 2), count=2)),
     ),
     mistakes=(
         Mistake(
@@ -783,15 +762,7 @@ Three words are equally related to each other: all three pairwise distances shal
 # Project ------------------------------------------------------------------------------------------------------------
 
 
-def _in_range(order):
-    """An order of the rows that refuses a wrong k."""
-
-    def function(table, query, k):
-        if not 1 <= k <= len(table):
-            raise ValueError("no such k")
-        return order(table, query, k)
-
-    return function
+_in_range = refusing(lambda table, query, k: not 1 <= k <= len(table))
 
 
 def _any_k(table, query, k):
@@ -805,9 +776,10 @@ def _largest(score, k):
     return np.argsort(-score, kind="stable")[:k]
 
 
-def _search(*sizes):
+@each
+def _search(rng, size):
     """Random tables (V, d) with a query and a k of a handful."""
-    return lambda rng: [(rng.normal(size=size), rng.normal(size=size[1]), 5) for size in sizes]
+    return rng.normal(size=size), rng.normal(size=size[1]), 5
 
 
 def _with_twins(rng):

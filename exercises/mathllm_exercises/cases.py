@@ -1,0 +1,67 @@
+"""What the banks of items share: cases drawn at random, refusals, and numbers that let no known mistake pass."""
+
+import functools
+
+import numpy as np
+
+__all__ = ["each", "normals", "refusing", "tells_apart"]
+
+
+def each(draw):
+    """Make of `draw(rng, size)`, one case, the function `cases(*sizes)`, which draws one for each size.
+
+    >>> @each
+    ... def runs(rng, steps, rate=0.1):
+    ...     return rng.normal(size=steps), rate
+    >>> [(start.shape, rate) for start, rate in runs(2, 3, rate=0.5)(np.random.default_rng(0))]
+    [((2,), 0.5), ((3,), 0.5)]
+    """
+
+    @functools.wraps(draw)
+    def cases(*sizes, **options):
+        return lambda rng: [draw(rng, size, **options) for size in sizes]
+
+    return cases
+
+
+def normals(*shapes, count=1, scale=1.0, centre=0.0, dtype=float):
+    """Cases of one random array each, or of `count` of each shape; a list of shapes is a case of several arrays.
+
+    >>> [[x.shape for x in case] for case in normals(3, (2, 4), [2, (2, 5)])(np.random.default_rng(0))]
+    [[(3,)], [(2, 4)], [(2,), (2, 5)]]
+    """
+
+    def one(rng, shape):
+        return (centre + scale * rng.normal(size=shape)).astype(dtype)
+
+    cases = [shape if isinstance(shape, list) else [shape] * count for shape in shapes]
+    return lambda rng: [tuple(one(rng, shape) for shape in case) for case in cases]
+
+
+def refusing(bad):
+    """A wrapper for known mistakes that lie elsewhere: what `bad(*args)` holds of is refused, as the item asks.
+
+    >>> halved = refusing(lambda x: x < 0)(lambda x: x / 2)
+    >>> halved(1.0)
+    0.5
+    >>> halved(-1.0)
+    Traceback (most recent call last):
+    ValueError: refused
+    """
+
+    def wrapper(rule):
+        def function(*args):
+            if bad(*args):
+                raise ValueError("refused")
+            return rule(*args)
+
+        return function
+
+    return wrapper
+
+
+def tells_apart(item, own, gap):
+    """Whether with these numbers no two of the right answer and the known mistakes come within `gap` of each other."""
+    answers = [np.asarray(make(**own), float) for make in (item.expected, *(m.make for m in item.mistakes))]
+    pairs = [(a, b) for i, a in enumerate(answers) for b in answers[:i]]
+    return all(a.shape != b.shape or np.abs(a - b).max() > gap for a, b in pairs)
