@@ -59,12 +59,16 @@ notebooks: setup $(DATA)  ## build the notebooks whose text has changed
 site: setup  ## render the book as web pages into _site
 	@python tools/build_site.py
 
+lite: setup $(DATA)  ## the same with chapters that run in the browser (fetches what they need; three minutes)
+	@sh tools/set_up_lite.sh
+	@python tools/build_site.py --lite
+
 lock: setup  ## pin the newest versions that fit pyproject.toml into requirements.lock
 	@uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade \
 	    --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements.lock
 
-clean:  ## remove what was built; text, notebooks, data, .venv and .venv-parity stay
+clean:  ## remove what was built; text, notebooks, data, and environments stay
 	@rm -rf _site dist build .pytest_cache .ruff_cache .hypothesis *.egg-info
 	@find . -name '$(VENV)*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help lab setup data test quick parity bench lint check-source notebooks site lock clean
+.PHONY: help lab setup data test quick parity bench lint check-source notebooks site lite lock clean

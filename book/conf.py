@@ -136,9 +136,18 @@ def gradients_table(rows):
     return "\n".join(lines)
 
 
+def offer_to_run(app, pagename, templatename, context, doctree):
+    """A button that opens the very notebook in the edition that runs in the browser, where that is part of the site."""
+    if app.tags.has("lite") and pagename.startswith("notebooks/"):
+        address = f"../lite/notebooks/index.html?path={pagename}.ipynb"
+        button = {"type": "link", "text": "Run", "icon": "fas fa-play", "url": address, "label": "run-button"}
+        context["header_buttons"].insert(0, button | {"tooltip": "Run this chapter here, in the browser"})
+
+
 def setup(app):
     NbElementRenderer.render_image = with_alternative_text(NbElementRenderer.render_image)
     app.connect("source-read", list_chapters)
     app.connect("source-read", list_values)
     app.connect("source-read", list_gradients)
     app.connect("source-read", name_files_outside)
+    app.connect("html-page-context", offer_to_run, priority=502)  # when the theme has made its own buttons

@@ -51,6 +51,7 @@ def build(output):
         gather_python(work, work / "static" / "pyodide")
         gather_notebooks(work / "files")
         run_jupyterlite(work, work / "lite")
+        dress(work / "lite")
         shutil.rmtree(output, ignore_errors=True)
         output.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(work / "lite", output)
@@ -203,6 +204,16 @@ def run_jupyterlite(work, output):
     command = [KIT / "bin" / "jupyter", "lite", "build", "--lite-dir", work, "--contents", work / "files"]
     command += ["--output-dir", output, "--no-sourcemaps", "--apps", "lab", "--apps", "notebooks", "--apps", "tree"]
     run(command, cwd=work)
+
+
+def dress(output):
+    """Give the pages the book's sign and the colours that listings have in JupyterLab."""
+    shutil.copy(ROOT / "book" / "_static" / "vector.svg", output)
+    shutil.copy(ROOT / "tools" / "jupyter" / "custom" / "custom.css", output)
+    links = '<link rel="icon" href="../vector.svg" />\n    <link rel="stylesheet" href="../custom.css" />'
+    for page in output.glob("*/index.html"):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(text.replace("</title>", f"</title>\n    {links}", 1), encoding="utf-8")
 
 
 def run(command, cwd):

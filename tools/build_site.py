@@ -4,6 +4,8 @@ What the pages load is fetched by npm once and copied next to them, so that an o
 that fails leaves the old pages in place.
 
     python tools/build_site.py [--output FOLDER]
+    python tools/build_site.py --lite       with the edition that runs in the browser, in lite/ beside the pages, and a
+                                            button on each chapter that opens it there
 """
 
 import argparse
@@ -15,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import build_lite
 
 ROOT = Path(__file__).resolve().parent.parent
 WEB = ROOT / "book" / "web"  # package.json and its lock: exact versions, each file's checksum, no addresses
@@ -64,7 +68,7 @@ def fetch():
         vendor.rename(VENDOR)
 
 
-def build(output):
+def build(output, lite=False):
     """Render into `output`, replacing what is there only when all went well."""
     fetch()
     with tempfile.TemporaryDirectory(dir=ROOT / ".cache") as folder:
@@ -73,10 +77,12 @@ def build(output):
         shutil.copytree(ROOT / "book", book, ignore=shutil.ignore_patterns("web", "lite", "__pycache__", ".*"))
         shutil.copytree(VENDOR, book / "_static" / "vendor")
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
-        command += ["-d", Path(folder) / "doctrees", book, pages]
+        command += ["-d", Path(folder) / "doctrees", *(["-t", "lite"] if lite else []), book, pages]
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
         if done.returncode:
             raise BuildError(f"{_where(done.stderr, folder)}\nthe site was not built: mend what is listed here")
+        if lite:
+            build_lite.build(pages / "lite")
         shutil.rmtree(output, ignore_errors=True)
         shutil.move(pages, output)
 
@@ -90,12 +96,17 @@ def _where(warnings, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=ROOT / "_site", help="where the pages go (default: _site)")
-    output = parser.parse_args().output.resolve()
+    parser.add_argument("--lite", action="store_true", help="with the edition that runs in the browser")
+    options = parser.parse_args()
+    output = options.output.resolve()
     try:
-        build(output)
-    except BuildError as error:
+        build(output, options.lite)
+    except (BuildError, build_lite.BuildError) as error:
         sys.exit(str(error))
-    print(f"The book is in {os.path.relpath(output)}; open {os.path.relpath(output / 'index.html')} in a browser.")
+    folder = os.path.relpath(output)
+    print(f"The book is in {folder}; open {os.path.relpath(output / 'index.html')} in a browser.")
+    if options.lite:  # what runs there is loaded by addresses, which a page opened as a file has not
+        print(f"To run its chapters there: python -m http.server --directory {folder}, then http://localhost:8000")
 
 
 if __name__ == "__main__":

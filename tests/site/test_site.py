@@ -1,14 +1,10 @@
 """The pages: complete, linked, readable by all, and they ask no other server."""
 
 import functools
-import http.server
 import json
 import os
 import re
 import shutil
-import subprocess
-import sys
-import threading
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
@@ -25,24 +21,7 @@ NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
 CHAPTERS = [name for name in NOTEBOOKS if not name.startswith("00_")]
 FRONT = sorted(path.stem for path in (ROOT / "book").glob("*.md") if not path.name[0].isdigit())
 PAGES = [f"{name}.html" for name in FRONT] + [f"notebooks/{name}.html" for name in NOTEBOOKS]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 VENDOR = ROOT / ".cache" / "vendor"
-
-
-def build(output, root=ROOT):
-    command = [sys.executable, root / "tools" / "build_site.py", "--output", output]
-    return subprocess.run(command, capture_output=True, text=True)
-
-
-@pytest.fixture(scope="session")
-def site(tmp_path_factory):
-    """The folder of the site, built once from the committed notebooks."""
-    if shutil.which("npm") is None and not (VENDOR / "stamp").exists():
-        pytest.skip("THE SITE WAS NOT BUILT: npm is not installed (Debian: apt install npm)")
-    output = tmp_path_factory.mktemp("site") / "pages"
-    done = build(output)
-    assert done.returncode == 0, done.stderr
-    return output
 
 
 # --- The pages as files
@@ -76,7 +55,8 @@ def page_at(path):
 
 
 def test_there_is_a_page_for_every_notebook_and_every_front_page_and_no_other(site):
-    made = {path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts}
+    made = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
+    made = {name for name in made if not name.startswith(("_static/", "lite/"))}
     assert made == {*PAGES, "genindex.html", "search.html"}
     assert any(re.match(r"\d\d_", name) for name in NOTEBOOKS)
 
@@ -182,7 +162,7 @@ def test_what_npm_fetches_is_pinned_with_checksums_and_without_addresses():
         assert "resolved" not in package, name
 
 
-def test_a_figure_without_words_or_a_broken_link_stops_the_build_and_leaves_the_old_pages(site, tmp_path):
+def test_a_figure_without_words_or_a_broken_link_stops_the_build_and_leaves_the_old_pages(site, build_site, tmp_path):
     shutil.copytree(ROOT / "book", tmp_path / "book", ignore=shutil.ignore_patterns("notebooks", "[0-9]*.md"))
     shutil.copytree(ROOT / "tools", tmp_path / "tools")
     shutil.copytree(VENDOR, tmp_path / ".cache" / "vendor", copy_function=os.link)
@@ -197,7 +177,7 @@ def test_a_figure_without_words_or_a_broken_link_stops_the_build_and_leaves_the_
     old.parent.mkdir()
     old.write_text("old")
 
-    done = build(old.parent, root=tmp_path)
+    done = build_site("--output", old.parent, root=tmp_path)
 
     assert done.returncode == 1
     where = "book/notebooks/01_vectors.ipynb, cell"
@@ -211,66 +191,19 @@ def test_a_figure_without_words_or_a_broken_link_stops_the_build_and_leaves_the_
 # --- The pages in a browser
 
 
-@pytest.fixture(scope="session")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("THE PAGES WERE NOT OPENED: no Chromium is installed (Debian: apt install chromium)")
-    from playwright.sync_api import sync_playwright
-
-    flags = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="session")
-def address(site):
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
 @pytest.fixture
-def visit(browser, address):
-    """Open a page in a fresh window; at the end, it must have asked nobody else and reported no error."""
-    contexts, complaints = [], []
-
-    def heard(message):
-        if message.type == "error":
-            complaints.append(f"error: {message.text}")
-
-    def asked(request):
-        if not request.url.startswith((address, "data:", "blob:")):
-            complaints.append(f"asked {request.url}")
+def visit(open_page):
+    """Open a page and wait until its formulas and figures are there."""
 
     def visit(name, theme="light"):
-        context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=theme)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", heard)
-        page.on("request", asked)
-        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-        page.on("response", lambda answer: answer.status < 400 or complaints.append(f"{answer.status} {answer.url}"))
-        page.goto(f"{address}/{name}", wait_until="load")
+        page = open_page(name, theme)
         page.evaluate("window.MathJax?.startup?.promise")  # waits until the formulas are set
         if page.locator('script[type="application/vnd.jupyter.widget-view+json"]').count():
             page.locator(".widget-subarea").last.wait_for()
         page.wait_for_load_state("networkidle")
         return page
 
-    yield visit
-    for context in contexts:
-        context.close()
-    assert complaints == []
+    return visit
 
 
 @pytest.mark.parametrize("name", PAGES)

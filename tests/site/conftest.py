@@ -1,0 +1,115 @@
+"""The built site and a browser, shared by all tests of this folder, and by the workers that run them."""
+
+import fcntl
+import functools
+import http.server
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+VENDOR = ROOT / ".cache" / "vendor"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+PROGRAMS = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+@pytest.fixture(scope="session")
+def build_site():
+    """Runs tools/build_site.py of the project, or of a copy; what it said."""
+
+    def build(*options, root=ROOT):
+        command = [sys.executable, root / "tools" / "build_site.py", *options]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory, build_site):
+    """The folder of the site, built once from the committed notebooks, with the browser's edition where that can be."""
+    if shutil.which("npm") is None and not (VENDOR / "stamp").exists():
+        pytest.skip("THE SITE WAS NOT BUILT: npm is not installed (Debian: apt install npm)")
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    with (shared / "site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / "site").exists():
+            command = ["sh", ROOT / "tools" / "set_up_lite.sh"]
+            made = subprocess.run(command, env=PROGRAMS, capture_output=True, text=True)
+            (shared / "reason").write_text(made.stderr, encoding="utf-8")
+            done = build_site("--output", shared / "site", *([] if made.returncode else ["--lite"]))
+            assert done.returncode == 0, done.stderr
+    return shared / "site"
+
+
+@pytest.fixture(scope="session")
+def lite(site):
+    """The folder of the edition that runs in the browser."""
+    if not (site / "lite").exists():
+        reason = (site.parent / "reason").read_text(encoding="utf-8").strip()
+        pytest.skip(f"THE EDITION IN THE BROWSER WAS NOT BUILT: {reason}")
+    return site / "lite"
+
+
+@pytest.fixture(scope="session")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("THE PAGES WERE NOT OPENED: no Chromium is installed (Debian: apt install chromium)")
+    from playwright.sync_api import sync_playwright
+
+    flags = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def address(site):
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def open_page(browser, address):
+    """Open a page in a fresh window; at the end, it must have asked nobody else and reported no error."""
+    contexts, complaints = [], []
+
+    def heard(message):
+        if message.type == "error":
+            complaints.append(f"error: {message.text}")
+
+    def asked(request):
+        if not request.url.startswith((address, "data:", "blob:")):
+            complaints.append(f"asked {request.url}")
+
+    def open_page(name, theme="light"):
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=theme)
+        contexts.append(context)
+        context.on("console", heard)
+        context.on("request", asked)
+        context.on("weberror", lambda error: complaints.append(f"error: {error.error}"))
+        context.on("response", lambda answer: answer.status < 400 or complaints.append(f"{answer.status} {answer.url}"))
+        page = context.new_page()
+        page.goto(f"{address}/{name}", wait_until="load")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []

