@@ -8,6 +8,7 @@ nbgrader export
 
 import os
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import zmq
@@ -20,6 +21,7 @@ c.CourseDirectory.root = str(Path(__file__).resolve().parent)
 # Where work is handed in: nbgrader's own place (/usr/local/share/nbgrader/exchange, mode 0777), or another.
 if os.environ.get("MATHLLM_EXCHANGE"):
     c.Exchange.root = os.environ["MATHLLM_EXCHANGE"]
+c.ExchangeFactory.collect = "mathllm_exercises.collect.Collect"
 
 # Where grades are kept: gradebook.db in this folder, or a PostgreSQL database that a cluster can reach.
 if os.environ.get("MATHLLM_GRADEBOOK"):
@@ -63,6 +65,12 @@ c.GenerateFeedback.preprocessors = [
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
 
-# Whatever a learner wrote, the formgrader and the feedback show it without a script: see mathllm_exercises/inert.py.
+# Whatever a learner wrote, the formgrader and the feedback show it without a script and without asking another server:
+# see mathllm_exercises/inert.py and mathllm_exercises/formulas.py.
 c.HTMLExporter.sanitize_html = True
-c.HTMLExporter.filters = {"markdown2html": "mathllm_exercises.inert.markdown2html"}
+c.HTMLExporter.filters = {"markdown2html": "mathllm_exercises.formulas.markdown2html"}
+ours, theirs = (Path(find_spec(name).origin).parent for name in ("mathllm_exercises", "nbgrader"))
+c.HTMLExporter.extra_template_basedirs = [
+    str(ours / "templates"),
+    str(theirs / "server_extensions" / "formgrader" / "templates"),
+]

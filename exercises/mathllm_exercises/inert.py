@@ -21,8 +21,8 @@ PICTURES = ("image/png", "image/jpeg", "image/gif")
 MAX_OUTPUT = 200_000  # characters of text shown from one cell
 NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f]")  # control characters, but for the tab and the newline
 TAGS = bleach.ALLOWED_TAGS | {
-    "br", "dd", "del", "dl", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "p", "pre", "sub", "sup",
-    "table", "tbody", "td", "th", "thead", "tr",
+    "br", "dd", "del", "details", "div", "dl", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "p", "pre",
+    "span", "sub", "summary", "sup", "table", "tbody", "td", "th", "thead", "tr", "u",
 }  # fmt: skip
 INERT_FILES = {
     "", ".csv", ".gif", ".ipynb", ".jpeg", ".jpg", ".json", ".md", ".npy", ".npz", ".png", ".py", ".toml", ".tsv",
@@ -93,6 +93,8 @@ def _allowed(tag, name, value):
     if (tag, name) == ("img", "src"):
         kind, _, data = value.removeprefix("data:").partition(";base64,")
         return value.startswith("data:") and picture(kind, data)
+    if (tag, name) in {("div", "class"), ("span", "class")}:  # coloured code
+        return re.fullmatch("highlight|[a-z][a-z0-9]?", value) is not None
     return (tag, name) in {("a", "title"), ("img", "alt"), ("img", "title"), ("ol", "start")}
 
 

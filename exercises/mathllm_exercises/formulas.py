@@ -1,0 +1,61 @@
+"""Formulas in the pages that graders and learners read: MathML, which browsers show by themselves.
+
+nbgrader's pages load MathJax from another server; templates/ takes that out. Here each formula becomes MathML when the
+page is written, so that feedback is complete in one file, without a script and without a network.
+"""
+
+import html
+import importlib
+import re
+
+from jinja2 import pass_context
+
+from . import inert
+
+__all__ = ["markdown2html", "mathml"]
+
+MAX_LENGTH = 2_000  # characters of one formula
+KEPT = re.compile(r"(<(pre|code)\b.*?</\2>|<[^>]*>)", re.DOTALL)  # tags, and what holds code
+FORMULA = re.compile(
+    r"\$\$(?P<display>.+?)\$\$|\$(?P<inline>[^\s$]|[^\s$][^$]*[^\s$])\$(?!\d)"  # $3 or $4 is none
+    r"|(?P<environment>\\begin\{([a-z]+\*?)\}.{0,2000}?\\end\{\4\})",
+    re.DOTALL,
+)
+SPELLINGS = (  # what TeX takes as well, in the spelling that docutils knows
+    (re.compile(r"\\dots(?![a-z])"), r"\\ldots"),
+    (re.compile(r"(\\[td]?frac)\s*(\d)\s*(\d|\\[a-z]+)"), r"\1{\2}{\3}"),
+    (re.compile(r"\\(begin|end)\{(align|eqnarray|gather|multline)\*?\}"), r"\\\1{aligned}"),
+    (re.compile(r"\\(begin|end)\{equation\*?\}"), ""),
+    (re.compile(r"\\(text|display)style(?![a-z])"), ""),
+)
+
+
+@pass_context
+def markdown2html(context, source):
+    """nbconvert's filter of this name: clean as `inert` makes it, the formulas as MathML."""
+    cleaned, result, end = inert.markdown2html(context, source), [], 0
+    for kept in KEPT.finditer(cleaned):
+        result += [FORMULA.sub(_formula, cleaned[end : kept.start()]), kept[0]]
+        end = kept.end()
+    return "".join([*result, FORMULA.sub(_formula, cleaned[end:])])
+
+
+def _formula(match):
+    tex = html.unescape(match["display"] or match["inline"] or match["environment"])
+    return mathml(tex, display=match["inline"] is None)
+
+
+def mathml(tex, display=False):
+    """TeX as MathML; as it was written, in <code>, if it is no TeX that docutils knows, or docutils is not installed.
+
+    >>> "<msup>" in mathml("x^2"), mathml(r"\\nothing")
+    (True, '<code>\\\\nothing</code>')
+    """
+    known = tex[:MAX_LENGTH]
+    for pattern, spelling in SPELLINGS:
+        known = pattern.sub(spelling, known)
+    try:
+        convert = importlib.import_module("docutils.utils.math.latex2mathml").tex2mathml
+        return convert(known.strip(), as_block=display)
+    except Exception:  # a formula is a learner's text: whatever is wrong with it, the page is shown
+        return f"<code>{html.escape(tex)}</code>"
