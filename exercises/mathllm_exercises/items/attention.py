@@ -304,7 +304,7 @@ decimals. (Can you do it with a single rotation?)
 
 @each
 def _triples(rng, size, scale=1.0, dtype=float):
-    """Queries, keys, values for each (T, S, d_k, d_v), after optional leading axes."""
+    """Queries, keys, values for (T, S, d_k, d_v), after optional leading axes."""
     *lead, t, s, k, v = size
     shapes = (*lead, t, k), (*lead, s, k), (*lead, s, v)
     return tuple((scale * rng.normal(size=shape)).astype(dtype) for shape in shapes)

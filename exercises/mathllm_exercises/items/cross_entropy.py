@@ -7,7 +7,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..cases import each, refusing
+from ..cases import each, refusing, tells_apart
 from ..item import Item, Mistake, gradient, keeps_dtype, leaves_inputs, refuses, values
 
 # Warm-up ------------------------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ each.
 
 @each
 def _two(rng, n):
-    """Two random distributions of each size."""
+    """Two random distributions."""
     return ml.softmax(rng.normal(size=n)), ml.softmax(rng.normal(size=n))
 
 
@@ -464,12 +464,10 @@ def _chances(rng, size):
 
 def _positive(rule):
     def function(p):
-        if p.size == 0 or not np.all((p >= 0) & (p <= 1)):
-            raise ValueError("no probabilities")
         with np.errstate(divide="ignore"):
             return float(rule(p))
 
-    return function
+    return refusing(lambda p: p.size == 0 or not np.all((p >= 0) & (p <= 1)))(function)
 
 
 REPAIR_PERPLEXITY = Item(
@@ -539,11 +537,12 @@ For a single token with $p=0.3$ it says 5.68; the right answer is 3.33. Mend it.
 
 
 def _tables(rng):
+    """A table of counts that tells something, and for which every known mistake shows."""
     while True:
         table = rng.integers(1, 12, size=(2, 2))
-        answers = [f(table.tolist()) for f in (_told, *_WRONGLY_TOLD)]
-        if answers[0] > 0.03 and np.diff(np.sort(answers)).min() > 0.004:
-            return {"counts": table.tolist()}
+        own = {"counts": table.tolist()}
+        if _told(**own) > 0.03 and tells_apart(OWN_MUTUAL_INFORMATION, own, 0.004):
+            return own
 
 
 def _told(counts):
@@ -554,13 +553,6 @@ def _logs(counts):
     joint = np.array(counts) / np.sum(counts)
     return joint, np.log2(joint / (joint.sum(1, keepdims=True) * joint.sum(0)))
 
-
-_WRONGLY_TOLD = (
-    lambda counts: _told(counts) * np.log(2),
-    lambda counts: float(np.mean(_logs(counts)[1])),
-    lambda counts: float(np.sum(_logs(counts)[1])),
-    lambda counts: float(-np.sum(_logs(counts)[0] * np.log2(_logs(counts)[0]))),
-)
 
 OWN_MUTUAL_INFORMATION = Item(
     id="07.cross_entropy.own_mutual_information",
@@ -579,12 +571,19 @@ to three decimals.
     expected=_told,
     checks=(values(3, decimals=3),),
     mistakes=(
-        Mistake(_WRONGLY_TOLD[0], "In nats. Divide by ln 2."),
+        Mistake(lambda counts: _told(counts) * np.log(2), "In nats. Divide by ln 2."),
         Mistake(
-            _WRONGLY_TOLD[1], "You averaged the four logarithms evenly. Each counts as much as its pair is probable."
+            lambda counts: float(np.mean(_logs(counts)[1])),
+            "You averaged the four logarithms evenly. Each counts as much as its pair is probable.",
         ),
-        Mistake(_WRONGLY_TOLD[2], "You added the four logarithms. Each counts as much as its pair is probable."),
-        Mistake(_WRONGLY_TOLD[3], "This is the entropy of the pairs. Compare them with p(x) p(y)."),
+        Mistake(
+            lambda counts: float(np.sum(_logs(counts)[1])),
+            "You added the four logarithms. Each counts as much as its pair is probable.",
+        ),
+        Mistake(
+            lambda counts: float(-np.sum(_logs(counts)[0] * np.log2(_logs(counts)[0]))),
+            "This is the entropy of the pairs. Compare them with p(x) p(y).",
+        ),
     ),
     hints=(
         "Divide the table by its sum; the sums of its rows are p(x), those of its columns p(y).",

@@ -140,7 +140,7 @@ many MiB ($2^{20}$ bytes) does the cache for one chat of `mine.tokens` tokens ta
 
 @each
 def _distributions(rng, n):
-    """Random distributions with random p; p is kept away from the partial sums."""
+    """A random distribution and p, which is kept away from the partial sums."""
     P = ml.softmax(2 * rng.normal(size=n))
     sums = np.concatenate([[0], np.cumsum(np.sort(P)[::-1])])
     i = int(rng.integers(n))

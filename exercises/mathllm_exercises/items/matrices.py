@@ -4,7 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..cases import each, normals, refusing
+from ..cases import each, normals, refusing, tells_apart
 from ..item import Item, Mistake, gradient, keeps_dtype, leaves_inputs, refuses, values
 
 # Warm-up ------------------------------------------------------------------------------------------------------------
@@ -93,9 +93,7 @@ def _wide_layer(rng):
             "b": rng.choice([-3, -2, -1, 1, 2, 3], size=2, replace=False).tolist(),
             "examples": rng.integers(-4, 5, size=(2, 3)).tolist(),
         }
-        answers = [np.array(OWN_LAYER.expected(**own))] + [np.array(m.make(**own)) for m in OWN_LAYER.mistakes]
-        apart = [not (a.shape == b.shape and np.allclose(a, b)) for i, a in enumerate(answers) for b in answers[:i]]
-        if all(apart):
+        if tells_apart(OWN_LAYER, own, 0.5):
             return own
 
 
@@ -384,7 +382,7 @@ has, and how many times more that is.
 
 @each
 def _walks(rng, n, power=1.0, even=0.7):
-    """Random attention matrices, mixed with this share of even attention: |λ₂| is at most 1 − even."""
+    """A random attention matrix, mixed with this share of even attention: |λ₂| is at most 1 − even."""
     A = rng.uniform(0.05, 1, size=(n, n)) ** power
     return ((1 - even) * A / A.sum(axis=1, keepdims=True) + even / n,)
 

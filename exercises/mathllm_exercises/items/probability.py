@@ -6,7 +6,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..cases import each, refusing
+from ..cases import each, refusing, tells_apart
 from ..item import Item, Mistake, gradient, leaves_inputs, refuses, values
 
 SENTENCE = np.array([0.05, 0.12, 0.08, 0.70])  # 003, chapter V, example 5: "The cat sat."
@@ -90,10 +90,7 @@ def _own_text(rng):
         text = "".join(rng.choice(list("abc"), size=15, p=[0.45, 0.35, 0.2]))
         own = {"text": text, "first": "a", "second": "b"}
         both, given, after, _ = _pair_counts(**own)
-        if text[-1] != "a" or both == 0 or both == given or after == 0:
-            continue
-        answers = [OWN_CONDITIONAL.expected(**own), *(mistake.make(**own) for mistake in OWN_CONDITIONAL.mistakes)]
-        if np.diff(np.sort(answers)).min() > 0.01:
+        if text[-1] == "a" and 0 < both < given and after > 0 and tells_apart(OWN_CONDITIONAL, own, 0.01):
             return own
 
 
@@ -142,7 +139,7 @@ decimals. (Nothing follows the last letter of the text, so it is no occasion on 
 
 @each
 def _shares(rng, size):
-    """Random conditional probabilities, one list of each size."""
+    """Random conditional probabilities."""
     return (rng.uniform(0.02, 1, size=size),)
 
 
@@ -241,11 +238,11 @@ def _or_zeros(counts):
 
 
 @each
-def _texts(rng, size, k):
-    """Random sequences of ids (length, vocabulary); every token occurs before the last place."""
-    length, size = size
-    ids = np.concatenate([rng.permutation(size), rng.integers(size, size=length)])
-    return ids, size, k
+def _texts(rng, sizes, k):
+    """A random sequence of ids (length, vocabulary); every token occurs before the last place."""
+    length, vocabulary = sizes
+    ids = np.concatenate([rng.permutation(vocabulary), rng.integers(vocabulary, size=length)])
+    return ids, vocabulary, k
 
 
 TINY = np.array([0, 1, 0, 1, 1, 2, 0])
@@ -338,14 +335,7 @@ FOUR = np.array([0.4, 0.35, 0.2, 0.05])  # 003, chapter V, exercise 11
 
 
 def _checked_draw(rule):
-    """The rule, refusing what is no distribution as asked."""
-
-    def function(p, u):
-        if np.any(p < 0) or abs(p.sum() - 1) > 1e-9:
-            raise ValueError("no distribution")
-        return int(rule(p, u))
-
-    return function
+    return refusing(lambda p, u: np.any(p < 0) or abs(p.sum() - 1) > 1e-9)(lambda p, u: int(rule(p, u)))
 
 
 def _hit(p, u):
@@ -539,8 +529,7 @@ def _own_coin(rng):
     while True:
         prior, throws = rng.integers(2, 9, size=2), rng.integers(3, 15, size=2)
         own = {"a": int(prior[0]), "b": int(prior[1]), "heads": int(throws[0]), "tails": int(throws[1])}
-        answers = [OWN_BELIEF.expected(**own), *(mistake.make(**own) for mistake in OWN_BELIEF.mistakes)]
-        if all(np.abs(np.subtract(x, y)).max() > 0.004 for i, x in enumerate(answers) for y in answers[:i]):
+        if tells_apart(OWN_BELIEF, own, 0.004):
             return own
 
 

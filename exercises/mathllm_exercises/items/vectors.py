@@ -389,7 +389,7 @@ def _unchecked(table, ids):
 
 @each
 def _ids(rng, shape):
-    """Cases of a random table and random ids in these shapes."""
+    """A random table, and random ids in this shape."""
     return rng.normal(size=(7, 3)), rng.integers(0, 7, size=shape)
 
 
@@ -778,7 +778,7 @@ def _largest(score, k):
 
 @each
 def _search(rng, size):
-    """Random tables (V, d) with a query and a k of a handful."""
+    """A random table (V, d) with a query, and a k of a handful."""
     return rng.normal(size=size), rng.normal(size=size[1]), 5
 
 
