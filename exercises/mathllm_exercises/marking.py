@@ -66,13 +66,17 @@ def _observation(data):
         if isinstance(data, dict) and "error" in data:
             names, message = data["error"], data.get("message", "")
             if isinstance(names, list) and names and all(isinstance(name, str) for name in [*names, message]):
-                return Observation(error=tuple(name[:80] for name in names[:20]), message=message[:300])
+                return Observation(error=tuple(name[:80] for name in names[:20]), message=_one_line(message))
         elif isinstance(data, dict) and "value" in data:
             after = codec.decode(data.get("after", ["list"]))
             return Observation(value=codec.decode(data["value"]), inputs_after=tuple(after))
     except (codec.CodecError, TypeError, ValueError) as error:
-        return Observation(error=("CodecError",), message=str(error)[:300])
+        return Observation(error=("CodecError",), message=_one_line(str(error)))
     return Observation(error=("CodecError",), message="no value came back")
+
+
+def _one_line(message):
+    return " ".join(message[:300].split())
 
 
 def mark(item, cases, observations, numbers=None):

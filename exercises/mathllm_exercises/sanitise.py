@@ -4,6 +4,7 @@ None of these steps raises for a bad submission. What cannot be read becomes an 
 restored from the gradebook: it earns nothing and is marked for review, and the next learner's turn comes as usual.
 """
 
+import contextlib
 import glob
 import json
 import os
@@ -56,20 +57,22 @@ def _tidy(folder):
     found, waiting = [], [folder]
     while waiting:
         here = waiting.pop()
-        here.chmod(here.stat().st_mode | stat.S_IRWXU)
-        entries = sorted(here.iterdir())
-        found += entries
-        waiting += [entry for entry in entries if stat.S_ISDIR(entry.lstat().st_mode)]
+        with contextlib.suppress(OSError):  # a path too long for the system is too long for nbgrader, too
+            here.chmod(here.stat().st_mode | stat.S_IRWXU)
+            entries = sorted(here.iterdir())
+            found += entries
+            waiting += [entry for entry in entries if stat.S_ISDIR(entry.lstat().st_mode)]
     files = [entry for entry in found if stat.S_ISREG(entry.lstat().st_mode)]
     kept = {*sorted(files, key=lambda path: path.suffix != ".ipynb")[:MAX_FILES]}
     for entry in reversed(found):  # what is in a folder comes before the folder
         mode = entry.lstat().st_mode
         shallow = len(entry.relative_to(folder).parts) <= MAX_DEPTH
-        if shallow and (entry in kept or stat.S_ISDIR(mode)):
-            entry.chmod(mode | stat.S_IRUSR | stat.S_IWUSR)
-            continue
-        get_logger().warning("%r is left out of the submission", str(entry))
-        entry.rmdir() if stat.S_ISDIR(mode) else entry.unlink()
+        with contextlib.suppress(OSError):
+            if shallow and (entry in kept or stat.S_ISDIR(mode)):
+                entry.chmod(mode | stat.S_IRUSR | stat.S_IWUSR)
+                continue
+            get_logger().warning("%r is left out of the submission", str(entry))
+            entry.rmdir() if stat.S_ISDIR(mode) else entry.unlink()
 
 
 def _check_timestamp(path):
@@ -94,7 +97,7 @@ def read_notebook(path):
             return new_notebook(), f"the notebook is larger than {MAX_BYTES // 1_000_000} MB"
         data = json.loads(Path(path).read_text(encoding="utf-8"))
         if type(data["nbformat"]) is not int or data["nbformat"] != 4:
-            return new_notebook(), f"the notebook is in format {str(data['nbformat'])[:20]}, not in format 4"
+            return new_notebook(), f"the notebook is in format {data['nbformat']!r:.20}, not in format 4"
         if len(data["cells"]) > MAX_CELLS:
             return new_notebook(), f"the notebook has more than {MAX_CELLS} cells"
         notebook = new_notebook(cells=[_cell(cell, number) for number, cell in enumerate(data["cells"])])
@@ -114,7 +117,9 @@ def _cell(data, number):
     """One cell with nothing but its type, its source, its nbgrader metadata, and the pictures of a text."""
     kind = data["cell_type"]
     source = data["source"] if isinstance(data["source"], str) else "".join(data["source"])
-    cell = NEW_CELL[kind](plain(source, MAX_SOURCE[kind]), id=f"cell-{number}")
+    if len(source) > MAX_SOURCE[kind]:
+        source = f"{source[: MAX_SOURCE[kind]]}\n\n... cut here: the cell has more than {MAX_SOURCE[kind]} characters"
+    cell = NEW_CELL[kind](plain(source), id=f"cell-{number}")
     ours = _flat(_from_dict(data.get("metadata")).get("nbgrader"))
     if ours:
         cell.metadata["nbgrader"] = ours

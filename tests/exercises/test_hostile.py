@@ -15,12 +15,14 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from mathllm_exercises import items
 from nbformat.v4 import new_code_cell, new_markdown_cell
+from nbgrader.server_extensions.formgrader.formgrader import FormgradeExtension
 
 pytestmark = pytest.mark.slow
 
@@ -201,7 +203,8 @@ kernel_side.evaluate = None
 """,
 }
 TRANSFORMED = RIGHT | {
-    "norm": RIGHT["norm"] + """
+    "norm": RIGHT["norm"]
+    + """
 import ast
 class Eight(ast.NodeTransformer):
     def visit_Module(self, node):
@@ -230,7 +233,8 @@ get_ipython().display_formatter.ipython_display_formatter.for_type(object, lambd
     "embedding": 'get_ipython().events.unregister("pre_run_cell", forge)\n' + RIGHT["embedding"],
 }
 MESSAGES = RIGHT | {
-    "length_by_hand": RIGHT["length_by_hand"] + """
+    "length_by_hand": RIGHT["length_by_hand"]
+    + """
 kernel = get_ipython().kernel
 def send(kind, **content):
     kernel.session.send(kernel.iopub_socket, kind, content, parent=kernel.get_parent("shell"))
@@ -251,7 +255,8 @@ send("status")
 send("status", execution_state="idle")
 send("comm_open", comm_id="c", target_name="jupyter.widget", data={"state": {"_model_name": "OutputModel"}})
 """,
-    "norm": RIGHT["norm"] + """
+    "norm": RIGHT["norm"]
+    + """
 plainly = norm
 def norm(x):
     request = kernel.get_parent("shell")["header"]["msg_id"]
@@ -268,8 +273,10 @@ SCRIPT = "<script>alert(1)</script>"
 ACTIVE = {
     TEXT: f"""Because. {SCRIPT} <img src=x onerror=alert(1)> <svg onload=alert(1)></svg> <b onclick="alert(1)">x</b>
 [press](javascript:alert(1)) [press](JAVA&#83;cript:alert(1)) [press](data:text/html,{SCRIPT}) [page](evil.html)
-![away](https://example.org/seen.png) ![lost](attachment:lost.png) <iframe src="evil.html"></iframe>
-<form action="/x"><input name=a></form> <style>body {{ display: none }}</style> $a<b$ and **bold**""",
+![away](https://example.org/seen.png) <iframe src="evil.html"></iframe>
+<form action="/x"><input name=a></form> <style>body {{ display: none }}</style>
+
+**bold**, $a<b$, $\\text{{{SCRIPT}}}$ and $\\hspace{{1em" onclick="alert(1)}}$""",
     "norm": f"""
 from IPython.display import HTML, Javascript, SVG, Markdown, display, publish_display_data
 display(HTML("{SCRIPT}"), Javascript("alert(1)"), Markdown("{SCRIPT}"))
@@ -284,6 +291,53 @@ def norm(x): raise ValueError("{SCRIPT}\\ud800")
     "length_by_hand": f'squares_and_length = "{SCRIPT}\\ud800"',
     "own_length": "raise ValueError('\\ud800" + SCRIPT + "')",
 }
+# The next two do what no program should do to a machine: they are for the sandbox, which the course's settings demand.
+ESCAPES = RIGHT | {
+    "length_by_hand": """
+import os, pathlib, socket, subprocess, sys
+found = []
+def attempt(name, action):
+    try:
+        found.append((name, action()))
+    except Exception:
+        pass
+for name in ("gradebook.db", ".course_key", "source/01_vectors/01_vectors.ipynb", "submitted/zoe"):
+    attempt(name, pathlib.Path("@COURSE@", name).stat)
+attempt("course", lambda: next(pathlib.Path("@COURSE@").iterdir()))
+attempt("delete", lambda: os.remove("@COURSE@/gradebook.db"))
+attempt("write", lambda: pathlib.Path(np.__file__).write_text("allclose = print"))
+attempt("bank", lambda: __import__("mathllm_exercises.items.vectors"))
+attempt("bank", lambda: __import__("mathllm_exercises.registry").item("01.vectors.norm"))
+attempt("grader", lambda: __import__("mathllm_exercises.grader"))
+attempt("network", lambda: socket.create_connection(("127.0.0.1", @PORT@), 1))
+attempt("key", lambda: os.environ["MATHLLM_COURSE_KEY"])
+attempt("processes", lambda: [p for p in os.listdir("/proc") if p.isdigit() and int(p) > 10**4][0])
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "@COURSE@"], start_new_session=True)
+print("found:", found)
+squares_and_length = [49, 7]
+""",
+    "norm": "from mathllm import norm",
+    "nearest": "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass",
+}
+BOMBS = RIGHT | {
+    "norm": """
+hoard = []
+try:
+    while True: hoard.append(bytearray(2**26))
+except MemoryError:
+    del hoard
+""" + RIGHT["norm"],
+    "distance": "for _ in range(500): print('x' * 100_000)\n" + RIGHT["distance"],
+    "nearest": """
+import os, time
+try:
+    while True:
+        if not os.fork():
+            time.sleep(600)
+except OSError:
+    os._exit(0)
+""",
+}  # fmt: skip
 
 
 # Files --------------------------------------------------------------------------------------------------------------
@@ -349,7 +403,7 @@ def odd_characters(cells, result):
     result.cells.insert(1, new_code_cell("odd = '\ud800\x00'\nprint('\\ud800\\x00')\nraise ValueError('\\udfff')"))
     result.cells.insert(1, new_markdown_cell("odd \udfff\x00\x1b[31m" + "\\begin{a}" * 20_000))
     cells["norm-answer"].source += "  # \ud83d\x00"
-    cells[TEXT].source = "Because \ud800."
+    cells[TEXT].source = "Because \ud800 ![lost](attachment:lost.png) <script>alert(1)</script>"
 
 
 def linked_file(folder, right):
@@ -409,10 +463,10 @@ CASES = {
     "transformed": Case(TRANSFORMED, without(*UNANSWERED), frozenset(UNANSWERED)),
     "hooked": Case(HOOKED, without(*UNANSWERED[:3]), frozenset(UNANSWERED[:3])),
     "messages": Case(MESSAGES, FULL),
-    "active": Case(ACTIVE, {}, frozenset({TEXT})),
+    "escapes": Case(ESCAPES, without("norm", "nearest"), frozenset({"nearest"})),
+    "bombs": Case(BOMBS, without("nearest"), frozenset({"nearest"})),
     "moved": Case(changed(moved), without("frobenius_norm")),
     "stripped": Case(changed(stripped), FULL),
-    "odd-characters": Case(changed(odd_characters), FULL, frozenset({TEXT})),
     "crowded": Case(crowded, FULL),
     "truncated": Case(lambda folder, right: raw(right.read_text()[:9_000])(folder, right), {}, ALL),
     "empty": Case(raw(""), {}, ALL),
@@ -430,6 +484,8 @@ CASES = {
     "folder": Case(lambda folder, right: (folder / right.name).mkdir(), {}, ALL),
     "renamed": Case(elsewhere, {}, ALL),
     "missing": Case(lambda folder, right: (folder / "sorry.txt").write_text("My cat ate it."), {}, ALL),
+    "z-active": Case(ACTIVE, {}, frozenset({TEXT})),
+    "z-characters": Case(changed(odd_characters), FULL, frozenset({TEXT})),
     "zoe": Case(RIGHT, FULL),  # the last in the alphabet: graded after all the others
 }
 
@@ -446,10 +502,19 @@ def nbgrader(command, folder):
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory):
+def listener():
+    """Somebody on this machine to whom a submission might like to talk."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory, listener):
     """A course with all cases, graded once."""
     root, outside = tmp_path_factory.mktemp("course"), tmp_path_factory.mktemp("outside")
-    shutil.copy(EXERCISES / "nbgrader_config.py", root)
+    settings = (EXERCISES / "nbgrader_config.py").read_text() + "c.Execute.timeout = 15\n"
+    (root / "nbgrader_config.py").write_text(settings)
     shutil.copytree(EXERCISES / "source" / NAME, root / "source" / NAME)
     right = outside / f"{NAME}.ipynb"
     nbformat.write(notebook(RIGHT), right)
@@ -457,14 +522,14 @@ def course(tmp_path_factory):
         folder = root / "submitted" / learner / NAME
         folder.mkdir(parents=True)
         if isinstance(case.hand_in, dict):
-            nbformat.write(notebook(case.hand_in), folder / f"{NAME}.ipynb")
+            text = nbformat.writes(notebook(case.hand_in)).replace("@COURSE@", str(root))
+            (folder / f"{NAME}.ipynb").write_text(text.replace("@PORT@", str(listener.getsockname()[1])))
         else:
             case.hand_in(folder, right)
     nbgrader(f"generate_assignment {NAME}", root)
     log = nbgrader(f"autograde {NAME}", root)
     (root / "autograde.log").write_text(log, encoding="utf-8")
-    nbgrader(f"generate_feedback {NAME} --student=active", root)
-    nbgrader(f"generate_feedback {NAME} --student=zoe", root)
+    nbgrader(f"generate_feedback {NAME} --student=z*", root)
     assert right.exists()
     return root
 
@@ -495,23 +560,55 @@ def test_each_case_earns_exactly_what_its_row_says(gradebook, learner):
     assert all(score is not None for name, (score, _) in grades.items() if name not in case.review - ALL)
 
 
-def scripts(page, blank):
-    """What is active in a page and not in that of a blank notebook: scripts, handlers, frames, addresses."""
-    found = []
-    for html in (page, blank):
-        soup = BeautifulSoup(html, "html.parser")
-        tags = soup.find_all(["script", "iframe", "object", "embed", "svg", "form", "base", "link", "meta", "style"])
-        active = [re.sub("[0-9a-f]{8,}", "", str(tag)) for tag in tags]
-        for name, value in [(name, str(tag[name])) for tag in soup.find_all(True) for name in tag.attrs]:
-            address = name in ("href", "src", "srcdoc", "action") and not re.match("#|data:image/(png|jpeg);", value)
-            active += [f"{name}={value}"] * (name.startswith("on") or name == "style" or address)
-        found.append(sorted(active))
-    return [entry for entry in found[0] if entry not in found[1]]
+def test_what_a_submission_finds_in_the_sandbox_is_nothing(course, listener):
+    shown = nbformat.read(course / "autograded" / "escapes" / NAME / f"{NAME}.ipynb", 4)
+    printed = "".join(output.get("text", "") for cell in shown.cells for output in cell.get("outputs", []))
+    assert "found: []\n" in printed
+    with pytest.raises(BlockingIOError):
+        listener.accept()  # nobody has called
+    assert all(str(course).encode() not in path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline"))
+
+
+def test_no_link_and_no_page_gets_beside_a_graded_notebook(course):
+    graded = [path for path in (course / "autograded").rglob("*") if not path.is_dir()]
+    assert not any(path.is_symlink() or path.suffix in (".html", ".svg") for path in graded)
+    assert (course / "autograded" / "crowded" / NAME / "evil.html.txt").read_text() == SCRIPT
+    assert len([path for path in graded if "crowded" in path.parts]) < 1_010
+    assert not list((course / "autograded" / "linked-file").rglob("*.csv"))
+
+
+def active_parts(html):
+    """Scripts, handlers, frames, styles and addresses in a page."""
+    soup = BeautifulSoup(html, "html.parser")
+    tags = soup.find_all(["script", "iframe", "object", "embed", "svg", "form", "base", "link", "meta", "style"])
+    found = {str(tag) for tag in tags}
+    for name, value in [(name, str(tag[name])) for tag in soup.find_all(True) for name in tag.attrs]:
+        address = name in ("href", "src", "srcdoc", "action") and not re.match("#|data:image/(png|jpeg);", value)
+        found |= {f"{name}={value}"} if name.startswith("on") or name == "style" or address else set()
+    return found
 
 
 def test_feedback_carries_nothing_active_to_the_learner(course):
-    pages = [(course / "feedback" / learner / NAME / f"{NAME}.html").read_text() for learner in ("active", "zoe")]
-    assert scripts(*pages) == []
-    assert "alert(1)" in pages[0]  # shown, as text
+    pages = [course / "feedback" / learner / NAME / f"{NAME}.html" for learner in ("z-active", "z-characters", "zoe")]
+    active, odd, honest = [page.read_text(encoding="utf-8") for page in pages]
+    assert active_parts(active) == active_parts(odd) == active_parts(honest)
+    assert "alert(1)" in active  # shown, as text
+    assert PICTURE in active
+    assert "<strong>bold</strong>" in active
+
+
+def test_the_formgrader_carries_nothing_active_to_the_instructor(course, monkeypatch):
+    """The formgrader makes its pages in the instructor's Jupyter server, with these settings and this exporter."""
+    monkeypatch.chdir(course)
+    formgrader, server = FormgradeExtension(), SimpleNamespace(settings={})
+    formgrader.root_dir = str(course)
+    formgrader.initialize([], root=str(course))
+    formgrader.init_tornado_settings(server)
+    pages = []
+    for learner in ("z-active", "z-characters", "zoe"):
+        path = f"autograded/{learner}/{NAME}/{NAME}.ipynb"
+        resources = {"index": 0, "total": 1, "base_url": "", "submission_id": "x", "student": "x", "notebook_path": "x"}
+        pages.append(server.settings["nbgrader_exporter"].from_filename(path, resources=resources)[0])
+    assert active_parts(pages[0]) == active_parts(pages[1]) == active_parts(pages[2])
+    assert "alert(1)" in pages[0]
     assert PICTURE in pages[0]
-    assert "<strong>bold</strong>" in pages[0]
