@@ -4,6 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each, refusing
 from ..item import Item, Mistake, gradient, leaves_inputs, quick, refuses, values
 
 # Warm-up ------------------------------------------------------------------------------------------------------------
@@ -143,16 +144,11 @@ A linear probe for “is this token a verb?” is right for 95 % of the tokens a
 # Core ---------------------------------------------------------------------------------------------------------------
 
 
-def _streams(*sizes):
+@each
+def _streams(rng, size):
     """Streams after each block, with the gain, the embedding and the unembedding."""
-
-    def cases(rng):
-        return [
-            (rng.normal(size=(L, T, D)), rng.uniform(0.5, 2, size=D), rng.normal(size=(V, D)), rng.normal(size=(D, V)))
-            for L, T, D, V in sizes
-        ]
-
-    return cases
+    L, T, D, V = size
+    return rng.normal(size=(L, T, D)), rng.uniform(0.5, 2, size=D), rng.normal(size=(V, D)), rng.normal(size=(D, V))
 
 
 def _large_logits(rng):
@@ -240,14 +236,10 @@ Return probabilities of the next token, `(L + 1, T, V)`. Which of the four input
 )
 
 
-def _writes(*sizes):
-    def cases(rng):
-        return [
-            (rng.normal(size=(n, D)), rng.uniform(0.5, 2, size=D), rng.normal(size=(D, V)), int(rng.integers(V)))
-            for n, D, V in sizes
-        ]
-
-    return cases
+@each
+def _writes(rng, size):
+    n, D, V = size
+    return rng.normal(size=(n, D)), rng.uniform(0.5, 2, size=D), rng.normal(size=(D, V)), int(rng.integers(V))
 
 
 def _attribution(writes, gain, unembedding, token):
@@ -335,20 +327,15 @@ norm's divisor held at its value. All of them together must give the logit.
 )
 
 
-def _heads(*sizes):
+@each
+def _heads(rng, size):
     """Causal weights, values and the output projection of a layer."""
-
-    def cases(rng):
-        return [
-            (
-                ml.softmax(np.where(ml.causal_mask(T), 0, -np.inf) + rng.normal(size=(H, T, T))),
-                rng.normal(size=(H, T, K)) * rng.choice([0.01, 1, 5], size=(H, T, 1)),
-                rng.normal(size=(H * K, D)),
-            )
-            for H, T, K, D in sizes
-        ]
-
-    return cases
+    H, T, K, D = size
+    return (
+        ml.softmax(np.where(ml.causal_mask(T), 0, -np.inf) + rng.normal(size=(H, T, T))),
+        rng.normal(size=(H, T, K)) * rng.choice([0.01, 1, 5], size=(H, T, 1)),
+        rng.normal(size=(H * K, D)),
+    )
 
 
 def _lengths(value, output):
@@ -454,13 +441,7 @@ def _restored_by(measure, bent=True, normed=True):
     return function
 
 
-def _told_apart(rule):
-    def function(clean, corrupted, up, down, read):
-        if np.array_equal(clean, corrupted):
-            raise ValueError("the metric is the same in both runs")
-        return rule(clean, corrupted, up, down, read)
-
-    return function
+_told_apart = refusing(lambda clean, corrupted, up, down, read: np.array_equal(clean, corrupted))
 
 
 def _one_by_one(m, x, hidden, donor):
@@ -481,22 +462,17 @@ def _effects(m, clean, corrupted, h_clean, h_corrupted, best, worst):
 _restored = _restored_by(_effects)
 
 
-def _two_runs(*sizes):
-    def cases(rng):
-        drawn = []
-        for D, F in sizes:
-            while True:
-                clean, corrupted, read = rng.normal(size=(3, D))
-                case = (clean, corrupted, rng.normal(size=(D, F)), rng.normal(size=(F, D)) / np.sqrt(F), read)
-                both = _restored_by(lambda m, c, x, hc, hx, best, worst: [best, worst])(*case)
-                before = case[2].T @ np.c_[clean, corrupted]
-                active = (before > 0).any(axis=1)  # in one of the runs at least
-                if abs(both[0] - both[1]) > 0.5 and active.sum() >= 2 and before.min() < -0.1:
-                    drawn.append(case)
-                    break
-        return drawn
-
-    return cases
+@each
+def _two_runs(rng, size):
+    D, F = size
+    while True:
+        clean, corrupted, read = rng.normal(size=(3, D))
+        case = (clean, corrupted, rng.normal(size=(D, F)), rng.normal(size=(F, D)) / np.sqrt(F), read)
+        both = _restored_by(lambda m, c, x, hc, hx, best, worst: [best, worst])(*case)
+        before = case[2].T @ np.c_[clean, corrupted]
+        active = (before > 0).any(axis=1)  # in one of the runs at least
+        if abs(both[0] - both[1]) > 0.5 and active.sum() >= 2 and before.min() < -0.1:
+            return case
 
 
 TWO_NEURONS = (
@@ -581,20 +557,15 @@ effects add up to 1? Why not?
 )
 
 
-def _dictionaries(*sizes, unit=False):
+@each
+def _dictionaries(rng, size, unit=False):
     """A batch and an autoencoder: x, encoder, encoder bias, decoder, decoder bias, penalty."""
-
-    def cases(rng):
-        drawn = []
-        for n, d, m in sizes:
-            x, decoder = rng.normal(size=(n, d)), ml.normalize(rng.normal(size=(m, d)))
-            encoder, bias = rng.normal(size=(d, m)), rng.uniform(0.2, 1, size=m)
-            stretch = np.ones(m) if unit else rng.choice([0.2, 0.5, 3, 10], size=m)
-            rows = decoder * stretch[:, None]
-            drawn.append((x, encoder / stretch, bias / stretch, rows, rng.normal(size=d), float(rng.uniform(0.1, 1))))
-        return drawn
-
-    return cases
+    n, d, m = size
+    x, decoder = rng.normal(size=(n, d)), ml.normalize(rng.normal(size=(m, d)))
+    encoder, bias = rng.normal(size=(d, m)), rng.uniform(0.2, 1, size=m)
+    stretch = np.ones(m) if unit else rng.choice([0.2, 0.5, 3, 10], size=m)
+    rows = decoder * stretch[:, None]
+    return x, encoder / stretch, bias / stretch, rows, rng.normal(size=d), float(rng.uniform(0.1, 1))
 
 
 def _sae(x, encoder, encoder_bias, decoder, decoder_bias, penalty, price=None, rows=None):
@@ -713,19 +684,15 @@ def _dictionary_pullback(
     return x.T @ dbefore, dbefore.sum(axis=0), codes.T @ derror
 
 
-def _small_dictionaries(*sizes):
-    def cases(rng):
-        drawn = []
-        for n, d, m in sizes:
-            while True:
-                encoder, bias, x = rng.normal(size=(d, m)), rng.normal(size=m) / 2, rng.normal(size=(n, d))
-                before = x @ encoder + bias
-                if np.abs(before).min() > 1e-3 and 0 < np.sum(before > 0) < before.size:
-                    break
-            drawn.append((encoder, bias, rng.normal(size=(m, d)), x, float(rng.uniform(0.2, 1)), float(rng.normal())))
-        return drawn
-
-    return cases
+@each
+def _small_dictionaries(rng, size):
+    n, d, m = size
+    while True:
+        encoder, bias, x = rng.normal(size=(d, m)), rng.normal(size=m) / 2, rng.normal(size=(n, d))
+        before = x @ encoder + bias
+        if np.abs(before).min() > 1e-3 and 0 < np.sum(before > 0) < before.size:
+            break
+    return encoder, bias, rng.normal(size=(m, d)), x, float(rng.uniform(0.2, 1)), float(rng.normal())
 
 
 AT_ZERO = (np.array([[1.0, 0.0], [0.0, 0.0]]), np.zeros(2), np.eye(2), np.array([[1.0, 2.0]]), 0.5, 1.0)
@@ -896,28 +863,23 @@ def _order(rng, layer, heads):
     return order
 
 
-def _planted(decoys, *sizes):
+@each
+def _planted(rng, size, decoys=False):
     """Tables of L layers and H heads with a circuit in them; with decoys, others that look like one."""
-
-    def cases(rng):
-        drawn = []
-        for L, H in sizes:
-            tokens = np.resize(rng.permutation(15)[:5], T := 12)  # of five tokens: with fewer the heads fall together
-            weights = np.array([[_table(rng, np.zeros((T, T), bool), 0) for _ in range(H)] for _ in range(L)])
-            n = int(rng.integers(1, L - 1))
-            below, here, above = (_order(rng, layer, H) for layer in (n - 1, n, n + 1))
-            weights[n, here[0]] = _table(rng, _look(tokens, 1), 0.7)
-            weights[n - 1, below[0]] = _table(rng, _step_back(T), 0.7)
-            if decoys:
-                weights[n, here[1]] = _table(rng, _look(tokens, 0), 0.95)  # the same token
-                weights[n, here[2]] = _table(rng, _look(tokens, 2), 0.95)  # one too far
-                weights[n, here[3]] = _table(rng, _step_back(T), 0.9)  # at the same time
-                weights[n + 1, above[0]] = _table(rng, _step_back(T), 0.98)  # too late
-                weights[n - 1, below[1]] = _table(rng, _step_back(T, 2), 0.95)  # two back
-            drawn.append((weights, tokens))
-        return drawn
-
-    return cases
+    L, H = size
+    tokens = np.resize(rng.permutation(15)[:5], T := 12)  # of five tokens: with fewer the heads fall together
+    weights = np.array([[_table(rng, np.zeros((T, T), bool), 0) for _ in range(H)] for _ in range(L)])
+    n = int(rng.integers(1, L - 1))
+    below, here, above = (_order(rng, layer, H) for layer in (n - 1, n, n + 1))
+    weights[n, here[0]] = _table(rng, _look(tokens, 1), 0.7)
+    weights[n - 1, below[0]] = _table(rng, _step_back(T), 0.7)
+    if decoys:
+        weights[n, here[1]] = _table(rng, _look(tokens, 0), 0.95)  # the same token
+        weights[n, here[2]] = _table(rng, _look(tokens, 2), 0.95)  # one too far
+        weights[n, here[3]] = _table(rng, _step_back(T), 0.9)  # at the same time
+        weights[n + 1, above[0]] = _table(rng, _step_back(T), 0.98)  # too late
+        weights[n - 1, below[1]] = _table(rng, _step_back(T, 2), 0.95)  # two back
+    return weights, tokens
 
 
 def _circuit(weights, tokens, after=1, back=1, within=0):
@@ -956,9 +918,9 @@ Other heads look like these and are not. Then try it where you know the answer: 
 """,
     expected=_circuit,
     checks=(
-        values(2, _planted(False, (4, 2)), name="nothing that distracts", rtol=0),
-        values(4, _planted(True, (3, 4), (4, 4)), name="among heads that look alike", rtol=0),
-        leaves_inputs(1, _planted(False, (3, 2))),
+        values(2, _planted((4, 2)), name="nothing that distracts", rtol=0),
+        values(4, _planted((3, 4), (4, 4), decoys=True), name="among heads that look alike", rtol=0),
+        leaves_inputs(1, _planted((3, 2))),
     ),
     mistakes=(
         Mistake(
