@@ -103,7 +103,7 @@ class NGram:
         start = len(ids)
         for _ in range(length):
             ids.append(int(sample(self.next_probabilities(ids[max(0, len(ids) - self.order) :]), rng)))
-        return np.array(ids[start:], np.int64)
+        return np.array(ids[start:], np.intp)
 
     def _find(self, tokens) -> int:
         """The row of these tokens in their level, or −1."""

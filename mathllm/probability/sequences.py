@@ -73,7 +73,7 @@ def sample_markov_chain(transition, steps: int, rng: np.random.Generator, start:
             f"sample_markov_chain() needs steps ≥ 0 and a start below {len(transition)}, got {steps} and {start}"
         )
     edges = _edges(transition)
-    states, state = np.empty(steps, np.int64), start
+    states, state = np.empty(steps, np.intp), start
     for t, dart in enumerate(rng.random(steps)):
         state = int(np.searchsorted(edges[state], dart, side="right"))
         states[t] = state
@@ -117,9 +117,9 @@ class Vocabulary:
         """The ids of a sequence of tokens, (T,). Raises: UnknownWordError for a new token, if there is no `unknown`."""
         if self.unknown is not None:
             rest = self._id[self.unknown]
-            return np.array([self._id.get(token, rest) for token in tokens], np.int64)
+            return np.array([self._id.get(token, rest) for token in tokens], np.intp)
         try:
-            return np.array([self._id[token] for token in tokens], np.int64)
+            return np.array([self._id[token] for token in tokens], np.intp)
         except KeyError as error:
             token = error.args[0]
             near = suggest(token, self.tokens) if isinstance(token, str) and len(token) > 1 else ""
@@ -127,7 +127,7 @@ class Vocabulary:
 
     def decode(self, ids) -> list:
         """The tokens with these ids. Raises: ValueError for an id outside the vocabulary."""
-        ids = np.asarray(ids, np.int64)
+        ids = np.asarray(ids, np.intp)
         if ids.size and not 0 <= ids.min() <= ids.max() < len(self):
             raise ValueError(f"decode() needs ids from 0 to {len(self) - 1}")
         return [self.tokens[i] for i in ids.tolist()]
