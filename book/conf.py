@@ -37,6 +37,7 @@ html_favicon = "_static/vector.svg"
 html_logo = "_static/vector.svg"
 html_static_path = ["_static"]
 html_css_files = ["book.css"]
+html_js_files = [("formulas.js", {"defer": "defer"})]
 html_context = {"default_mode": "auto"}  # as the reader's system has it, until they choose
 html_show_copyright = False
 html_show_sphinx = False
@@ -83,9 +84,17 @@ def with_alternative_text(render_image):
 
 
 def name_files_outside(app, docname, source):
-    """A link to a file of the project that is not a page (an assignment) becomes the file's name."""
+    """A link to a file of the project that is not a page (an assignment) becomes the file's name, a number stays."""
     if docname.startswith("notebooks/"):
+        source[0] = re.sub(r"\[(\d+)\]\(\.\./[^)\s]+\)", r"\1", source[0])
         source[0] = re.sub(r"\[([^\]\[]*)\]\(\.\./([^)\s]+)\)", r"\1 (`\2`)", source[0])
+
+
+def keep_formulas_together(app, pagename, templatename, context, doctree):
+    """No line ends before the full stop after a formula, or after the bracket in front of it."""
+    formula = r'[(“‘]*<span class="math [^"]*">[^<]*</span>[^\s<]*'
+    if "body" in context:
+        context["body"] = re.sub(formula, r'<span class="book-together">\g<0></span>', context["body"])
 
 
 def list_chapters(app, docname, source):
@@ -150,4 +159,5 @@ def setup(app):
     app.connect("source-read", list_values)
     app.connect("source-read", list_gradients)
     app.connect("source-read", name_files_outside)
+    app.connect("html-page-context", keep_formulas_together)
     app.connect("html-page-context", offer_to_run, priority=502)  # when the theme has made its own buttons
