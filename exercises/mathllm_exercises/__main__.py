@@ -51,6 +51,9 @@ def _grade(assignment, jobs, students, force, unsandboxed, scheduler, verbose):
         click.echo("NO SANDBOX: submissions can read and change whatever you can", err=True)
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # several learners share the cores already
+    from . import workers
+
+    workers.warm_up()
     from .run import Run, table
 
     with Run(assignment, students, force, scheduler) as run:

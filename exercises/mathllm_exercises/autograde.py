@@ -14,7 +14,6 @@ import tempfile
 import threading
 import time
 import traceback
-from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 
@@ -25,36 +24,14 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import rmtree
 
 from . import gradebook
+from .workers import Result
 
-__all__ = ["OPEN", "Result", "Task", "course", "grade"]
+__all__ = ["OPEN", "course", "grade"]
 
 OPEN = ".open"  # in the folder of a run: gone when the run is called off
 
 _course = functools.cache(lambda root: course(root))
 _one_at_a_time = threading.Lock()  # nbgrader changes the folder and the environment of its process
-
-
-@dataclass(frozen=True)
-class Task:
-    """One learner's submission, and what a process anywhere must know to grade it."""
-
-    learner: str
-    assignment: str
-    root: str
-    db_url: str = field(repr=False)
-    run: str  # a folder next to autograded work, for what is not finished
-    environment: dict = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True)
-class Result:
-    """How it went. `error` says in a line why there is no grade; `review` names graded cells and what was wrong."""
-
-    learner: str
-    seconds: float = 0.0
-    review: dict = field(default_factory=dict)
-    error: str | None = None
-    log: str = ""
 
 
 def course(root=""):

@@ -14,7 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from mathllm.errors import suggest
 
 from . import gradebook, sandbox, workers
-from .autograde import OPEN, Task, course
+from .autograde import OPEN, course, grade
+from .workers import Task
 
 __all__ = ["Run", "open_course", "table"]
 
@@ -126,8 +127,8 @@ class Run:
     def results(self, jobs):
         """Results as they come, from processes here or from the cluster."""
         if self.scheduler and self.tasks:
-            return workers.on_cluster(self.tasks, self.scheduler)
-        return workers.on_this_machine(self.tasks, jobs)
+            return workers.on_cluster(self.tasks, grade, self.scheduler)
+        return workers.on_this_machine(self.tasks, grade, jobs)
 
     def rows(self):
         """What the gradebook holds for this assignment: a dict for each learner, as nbgrader makes it."""

@@ -1,4 +1,4 @@
-"""Who grades: processes on this machine, or the workers of a Dask cluster. One task, one learner; results as they come.
+"""Who grades: processes on this machine, or the workers of a Dask cluster. A task is a learner; results as they come.
 
 A worker that dies takes only its own learner with it. The learner is reported, somebody else goes on.
 """
@@ -9,24 +9,50 @@ import signal
 import sys
 import time
 from collections import deque
-from multiprocessing import connection
+from dataclasses import dataclass, field
+from multiprocessing import connection, forkserver
 
-from .autograde import Result, grade
-
-__all__ = ["on_cluster", "on_this_machine"]
+__all__ = ["Result", "Task", "on_cluster", "on_this_machine", "warm_up"]
 
 ANSWER = 20  # seconds in which a scheduler should answer
 GRACE = 10  # seconds in which a worker that is told to stop can end its kernel
 PRELOADED = ["nbgrader.apps.autogradeapp", "mathllm_exercises.autograde", "mathllm_exercises.grader"]
 
 
-def on_this_machine(tasks, jobs, limit=1800, work=grade):
-    """Grade in `jobs` processes. A learner who takes more than `limit` seconds is given up.
+@dataclass(frozen=True)
+class Task:
+    """One learner's submission, and what a process anywhere must know to grade it."""
 
-    The processes are forked from one that has imported everything, so that only the first of them waits for imports.
-    """
+    learner: str
+    assignment: str
+    root: str
+    db_url: str = field(repr=False)
+    run: str  # a folder next to autograded work, for what is not finished
+    environment: dict = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Result:
+    """How it went. `error` says in a line why there is no grade; `review` names graded cells and what was wrong."""
+
+    learner: str
+    seconds: float = 0.0
+    review: dict = field(default_factory=dict)
+    error: str | None = None
+    log: str = ""
+
+
+def warm_up():
+    """Start the process that the others are forked from: it imports what they need while this one does other things."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
+    forkserver.ensure_running()
+    return context
+
+
+def on_this_machine(tasks, work, jobs, limit=1800):
+    """Do `work` on each task, in `jobs` processes. A learner who takes more than `limit` seconds is given up."""
+    context = warm_up()
     waiting, idle, busy = deque(tasks), [], {}
     try:
         while waiting or busy:
@@ -88,8 +114,8 @@ def _stop(workers):
         worker.process.join()
 
 
-def on_cluster(tasks, address):
-    """Grade on the workers of the Dask cluster whose scheduler has this address.
+def on_cluster(tasks, work, address):
+    """Do `work` on each task, on the workers of the Dask cluster whose scheduler has this address.
 
     A task whose worker dies goes to another one, three times at most.
 
@@ -104,7 +130,7 @@ def on_cluster(tasks, address):
     except OSError as error:
         raise OSError(f"no Dask scheduler answers at {address}") from error
     with client:
-        futures = {client.submit(grade, task, pure=False): task for task in tasks}
+        futures = {client.submit(work, task, pure=False): task for task in tasks}
         try:
             for future in as_completed(futures):
                 error = future.exception()
