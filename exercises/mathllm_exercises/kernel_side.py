@@ -72,7 +72,8 @@ def mask(names):
     """Replace these functions in all of mathllm by stand-ins that refuse to be the answer to their own exercise.
 
     A stand-in works as usual except while the exercise that asks for its name is evaluated. This keeps honest work
-    honest; what keeps the score honest is that only values leave this process.
+    honest; what keeps the score honest is that only values leave this process. mathllm is a book to learn from: who
+    copies a function's source out of it, or loads a module a second time, has an answer like any other.
     """
     import mathllm
 
@@ -87,14 +88,21 @@ def mask(names):
 
 
 def _stand_in(name, original):
+    refuse = _not_to_be_handed_in(name)
+
     @functools.wraps(original)
     def stand_in(*args, **kwargs):
-        if name in _asked:
-            raise RuntimeError(f"{name} of mathllm is what this exercise asks for; it cannot be the answer to it")
-        return original(*args, **kwargs)
+        return refuse() if name in _asked else original(*args, **kwargs)
 
     del stand_in.__wrapped__
     return stand_in
+
+
+def _not_to_be_handed_in(name):
+    def refuse(*args, **kwargs):
+        raise RuntimeError(f"{name} of mathllm is what this exercise asks for; it cannot be the answer to it")
+
+    return refuse
 
 
 def evaluate(request):
@@ -108,6 +116,8 @@ def evaluate(request):
     data = codec.loads(request)
     cases = None if data["cases"] is None else [tuple(codec.decode(case)) for case in data["cases"]]
     answer = get_ipython().user_ns.get(data["answer"], NOT_DEFINED)
+    if data["masked"] and str(getattr(answer, "__module__", "")).split(".")[0] == "mathllm":
+        answer = _not_to_be_handed_in(data["answer"])
     _asked.update(data["masked"])
     try:
         observations = observe(answer, cases)

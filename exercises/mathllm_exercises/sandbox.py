@@ -10,11 +10,15 @@ folder that both see. When the grader or its patience ends, the process namespac
 All of this is bubblewrap's work; here it is told what to do. An ordinary user needs no rights for it. Run by root, the
 same sandbox is entered by an account without a name: some limits do not bind root.
 
+A clever program can hold memory that belongs to no process. On a machine that others need, limit the whole run as well:
+`systemd-run --user --scope -p MemoryMax=8G nbgrader autograde …`.
+
 Grading where bubblewrap cannot work is refused, unless the environment says MATHLLM_UNSANDBOXED=yes.
 """
 
 import contextlib
 import json
+import math
 import os
 import queue
 import shutil
@@ -26,6 +30,7 @@ import sysconfig
 import tempfile
 import threading
 import time
+import weakref
 from functools import cache
 from pathlib import Path
 
@@ -150,21 +155,23 @@ def _parents(path):
 
 def _command(kernel, folder, hidden=(), disk=256 * MEGABYTE):
     """The command that runs `kernel` in the sandbox. The folder is shared with it."""
-    shown = _shown(hidden)
+    bwrap, shown = shutil.which("bwrap"), _shown(hidden)
+    if bwrap is None:
+        raise FileNotFoundError("no program is called bwrap")
     shared = [*_parents(folder), "--bind", str(folder), str(folder)]
     writable = [word for path in ("/dev/shm", "/tmp", str(HOME)) for word in ("--size", str(disk), "--tmpfs", path)]
     emptied = [str(path) for path, origin in shown.items() if origin is None]
     fixed = [word for path in ("/", "/dev", *emptied) for word in ("--remount-ro", path)]
     first, last = [*ISOLATION, *writable], [*shared, *fixed, "--chdir", str(HOME), "--", *kernel]
     if os.geteuid() != 0:
-        return ["bwrap", *first, *_view(shown), *last]
+        return [bwrap, *first, *_view(shown), *last]
     # Root shows the same files to an account without a name, which then enters the sandbox like anybody else.
     outside = [*_view(shown), "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc", *shared]
     rights = ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     lifeline = ["setpriv", "--pdeathsig=KILL", "unshare", "--fork", "--pid", "--kill-child", "--mount-proc"]
     become_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     seen = {path: origin and path for path, origin in shown.items()}
-    return [*lifeline, "bwrap", *outside, *rights, "--", *become_nobody, "bwrap", *first, *_view(seen), *last]
+    return [*lifeline, bwrap, *outside, *rights, "--", *become_nobody, bwrap, *first, *_view(seen), *last]
 
 
 class _Client(AsyncKernelClient):
@@ -199,10 +206,11 @@ class SandboxedKernelManager(AsyncKernelManager):
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
-        self._folder = tempfile.TemporaryDirectory(prefix="mathllm-", ignore_cleanup_errors=True)
+        self._folder = Path(tempfile.mkdtemp(prefix="mathllm-"))
+        self._remove_folder = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self.transport = "ipc"
-        self.ip = f"{self._folder.name}/kernel"
-        self.connection_file = f"{self._folder.name}/connection.json"
+        self.ip = f"{self._folder}/kernel"
+        self.connection_file = f"{self._folder}/connection.json"
 
     @property
     def kernel_spec(self):
@@ -214,7 +222,7 @@ class SandboxedKernelManager(AsyncKernelManager):
 
     async def _async_launch_kernel(self, kernel_cmd, **kwargs):
         """Start the kernel's command in the sandbox, with a copy of the files in its working directory."""
-        folder = Path(self._folder.name)
+        folder = self._folder
         _furnish(folder / "home", kwargs.pop("cwd", None))
         _hand_over(folder)
         hidden = [Path.cwd(), "/usr/local/share/nbgrader", self.config.get("Exchange", {}).get("root") or "/nowhere"]
@@ -230,7 +238,7 @@ class SandboxedKernelManager(AsyncKernelManager):
                 return process.wait(0.2)
             except subprocess.TimeoutExpired:
                 pass
-            if _memory(process.pid) > self.memory * MEGABYTE or _size(self._folder.name) > self.disk * MEGABYTE:
+            if _memory(process.pid) > self.memory * MEGABYTE or _size(self._folder) > self.disk * MEGABYTE:
                 self.log.error("A kernel took more than %s MB of memory or wrote too much; it was ended", self.memory)
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
@@ -242,7 +250,9 @@ class SandboxedKernelManager(AsyncKernelManager):
     async def _async_cleanup_resources(self, restart=False):
         await super()._async_cleanup_resources(restart)
         if not restart:
-            self._folder.cleanup()
+            self._remove_folder()
+
+    cleanup_resources = _async_cleanup_resources
 
 
 def _furnish(home, files):
@@ -251,7 +261,8 @@ def _furnish(home, files):
     (home / ".cache/matplotlib").mkdir(parents=True)
     for path in fonts.glob("fontlist-*.json"):  # making it anew takes seconds
         shutil.copy(path, home / ".cache/matplotlib")
-    shutil.copytree(files, home / "work", symlinks=True, ignore=shutil.ignore_patterns("*.ipynb"))
+    with contextlib.suppress(shutil.Error):  # a file that cannot be copied is left out
+        shutil.copytree(files, home / "work", symlinks=True, ignore=shutil.ignore_patterns("*.ipynb"))
 
 
 def _hand_over(folder):
@@ -262,15 +273,29 @@ def _hand_over(folder):
 
 
 def _memory(pid):
-    """Bytes of memory of a process and all below it; what they share is counted for each."""
+    """Bytes of memory of all processes below a process; what they share is counted for each."""
     total = 0
-    try:
+    with contextlib.suppress(psutil.Error):  # it has just ended, or one of them
         for process in psutil.Process(pid).children(recursive=True):
-            total += process.memory_info().rss
-    except psutil.Error:  # one of them has just ended
-        pass
+            with contextlib.suppress(psutil.Error):
+                total += process.memory_info().rss
     return total
 
 
 def _size(folder):
-    return sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(folder))
+    """Bytes of the files in a folder, a block for each at least; infinite if somebody keeps us from looking."""
+    total = 0
+    try:
+        for _, folders, files, here in os.fwalk(folder, onerror=_raise):
+            total += sum(
+                4096 + os.stat(name, dir_fd=here, follow_symlinks=False).st_size for name in [*folders, *files]
+            )
+    except FileNotFoundError:  # one of them has just gone; there is a next time
+        return total
+    except (OSError, RecursionError):
+        return math.inf
+    return total
+
+
+def _raise(error):
+    raise error

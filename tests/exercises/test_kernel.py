@@ -9,7 +9,13 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 pytestmark = pytest.mark.slow
 
-GOOD = "import numpy as np\ndef norm(x):\n    return np.sqrt(np.sum(x * x, axis=-1))"
+GOOD = """
+import numpy as np
+def norm(x):
+    largest = np.max(np.abs(x), axis=-1, keepdims=True)
+    scale = np.where(largest > 0, largest, 1)
+    return scale[..., 0] * np.sqrt(np.sum((x / scale) ** 2, axis=-1))
+"""
 LEAVES = "import sys\nsys.exit(0)"
 FLOODS = "for _ in range(300):\n    print('x' * 100_000)"
 STUBBORN = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
@@ -39,6 +45,19 @@ def test_a_loop_that_ignores_interrupts_ends_with_its_notebook_and_loses_nothing
     assert list(resources["mathllm_review"]) == ["01-vectors-distance"]
     assert sum(len(output.text) for output in notebook.cells[2].outputs) <= 1_000_000  # of the 30 million printed
     assert "MATHLLM_COURSE_KEY" not in str(notebook)
+
+
+def test_a_loop_is_interrupted_and_a_kernel_that_ends_costs_only_what_comes_after(tmp_path, monkeypatch):
+    monkeypatch.setenv("MATHLLM_COURSE_KEY", "k" * 32)
+    loop, exit = "while True: pass", "import os; os._exit(0)"
+    cells = [GOOD, loop, graded("01.vectors.norm"), exit, graded("01.vectors.distance")]
+    notebook = new_notebook(cells=[new_code_cell(cell) if isinstance(cell, str) else cell for cell in cells])
+    names = {"student": "ada", "assignment": "a1", "notebook": "nb"}
+    execute = TrustedExecute(timeout=3)
+    notebook, resources = execute.preprocess(notebook, {"nbgrader": names, "metadata": {"path": str(tmp_path)}})
+    before, after = (float(notebook.cells[i].outputs[1].data["text/plain"]) for i in (2, 4))
+    assert [before, after] == [item("01.vectors.norm").points, 0.0]
+    assert list(resources["mathllm_review"]) == ["01-vectors-distance"]
 
 
 def test_the_learners_kernel_knows_the_learner_and_not_the_course_key(tmp_path, monkeypatch):

@@ -1,0 +1,378 @@
+"""What a submission's kernel can reach from its sandbox, what it can use up, and what is left when it ends.
+
+The first half looks around in one kernel and asks about each thing it found; the second half does harm, each case in a
+kernel of its own with small limits. None of it runs anywhere but in the sandbox.
+"""
+
+import ast
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+from jupyter_client import AsyncKernelManager
+from mathllm_exercises import codec, in_sandbox, item, items, kernel_side, sandbox
+from mathllm_exercises.grader import TrustedExecute
+from mathllm_exercises.own_numbers import own_numbers
+from mathllm_exercises.sanitise import Reader
+from nbformat.v4 import new_code_cell, new_notebook
+from nbgrader.converters.base import NbGraderException
+from traitlets.config import Config
+
+ROOT = Path(__file__).resolve().parents[2]
+NORM = item("01.vectors.norm")
+DISTANCE = "01.vectors.distance"
+GOOD = """
+import numpy as np
+def norm(x):
+    largest = np.max(np.abs(x), axis=-1, keepdims=True)
+    scale = np.where(largest > 0, largest, 1)
+    return scale[..., 0] * np.sqrt(np.sum((x / scale) ** 2, axis=-1))
+"""
+NAMES = {"student": "ada", "assignment": "a1", "notebook": "nb"}
+
+slow = pytest.mark.slow
+
+
+def graded(id="01.vectors.norm"):
+    entry = item(id)
+    flags = {"schema_version": 3, "grade_id": entry.grade_id, "grade": True, "locked": True, "solution": False}
+    metadata = {"nbgrader": flags | {"task": False, "points": entry.points}}
+    return new_code_cell(f'check("{id}", {entry.answer}).score()', metadata=metadata)
+
+
+def run(folder, *cells, timeout=100, **limits):
+    """Run cells in the sandbox; the text each of them printed, the points of the graded ones, the cells to review."""
+    notebook = new_notebook(cells=[new_code_cell(cell) if isinstance(cell, str) else cell for cell in cells])
+    config = Config({"SandboxedKernelManager": limits})
+    execute = TrustedExecute(timeout=timeout, notebook_timeout=200, config=config)
+    assert execute.kernel_manager_class is sandbox.SandboxedKernelManager  # nothing here is for any other place
+    notebook, resources = execute.preprocess(notebook, {"nbgrader": NAMES, "metadata": {"path": str(folder)}})
+    texts = ["".join(o.get("text") or o.get("ename") or "" for o in cell.outputs) for cell in notebook.cells]
+    scored = [cell for cell in notebook.cells if "nbgrader" in cell.metadata]
+    points = [float(cell.outputs[1].data["text/plain"]) for cell in scored]
+    return SimpleNamespace(texts=texts, points=points, review=resources["mathllm_review"])
+
+
+def alive(mark):
+    """The processes on this machine that carry a mark in their command."""
+    return [p for p in psutil.process_iter(["cmdline"]) if any(mark in word for word in p.info["cmdline"] or ())]
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A course with secrets in it, which is the working directory, and a submission in it."""
+    root = tmp_path_factory.mktemp("course")
+    for name in (
+        "source/a1/a1.ipynb",
+        "submitted/bob/a1/a1.ipynb",
+        "gradebook.db",
+        "backups/gradebook.db",
+        ".course_key",
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("a secret, long enough to be a key")
+    submission = root / "autograded/ada/a1"
+    submission.mkdir(parents=True)
+    (submission / "helper.py").write_text("answer = 42")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        patch.setenv("MATHLLM_COURSE_KEY", "k" * 32)
+        patch.setenv("SERVICE_TOKEN", "a token")
+        yield root
+
+
+LOOK_AROUND = """
+import glob, importlib, json, os, pathlib, shutil, socket, subprocess
+def attempt(action, *arguments):
+    try:
+        return str(action(*arguments))
+    except Exception as error:
+        return f"no: {type(error).__name__}"
+read = lambda path: len(os.listdir(path)) if os.path.isdir(path) else len(open(path, "rb").read())
+write = lambda path: open(os.path.join(path, "mine"), "w")
+connect = lambda address: socket.create_connection(address, timeout=3)
+found = {
+    "read": {path: attempt(read, path) for path in SECRETS},
+    "write": {path: attempt(write, path) for path in FIXED},
+    "imported": {name: attempt(importlib.import_module, name) for name in MODULES},
+    "connected": [attempt(connect, tuple(address)) for address in ADDRESSES],
+    "environment": "".join(open(path).read() for path in glob.glob("/proc/[0-9]*/environ")).split(chr(0)),
+    "processes": [int(path.name) for path in pathlib.Path("/proc").glob("[0-9]*")],
+    "status": open("/proc/self/status").read(),
+    "new namespace": subprocess.run(["unshare", "--user", "true"], capture_output=True).returncode,
+    "hostname": socket.gethostname(),
+}
+if socket.gethostname() != "sandbox":
+    raise RuntimeError
+shutil.rmtree(COURSE, ignore_errors=True)
+shutil.rmtree("/", ignore_errors=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def found(course):
+    """What a kernel found that looked around, and tried to delete all it could."""
+    exercises = ROOT / "exercises"
+    secrets = [
+        course / name for name in ("source", "submitted", "autograded", "gradebook.db", "backups", ".course_key")
+    ]
+    secrets += [
+        Path.home(),
+        "/root/.bashrc",
+        "/etc/shadow",
+        "/etc/passwd",
+        exercises / "source",
+        exercises / "assignments",
+    ]
+    secrets += [
+        exercises / "practice",
+        exercises / "mathllm_exercises/items",
+        ROOT / "tests",
+        ROOT / ".git",
+        "/run",
+        "/var",
+    ]
+    modules = [
+        f"mathllm_exercises.{name}" for name in ("items", "items.vectors", "registry", "marking", "grader", "report")
+    ]
+    fixed = ["/", "/usr", "/dev", sys.prefix, ROOT / "mathllm", exercises / "mathllm_exercises", course]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        addresses = [["127.0.0.1", listening.getsockname()[1]], ["192.0.2.1", 80]]
+        lists = {"SECRETS": secrets, "FIXED": fixed, "MODULES": modules, "ADDRESSES": addresses, "COURSE": course}
+        given = "\n".join(f"{name} = {json.loads(json.dumps(value, default=str))!r}" for name, value in lists.items())
+        result = run(course / "autograded/ada/a1", given, LOOK_AROUND, "print(found)")
+    return ast.literal_eval(result.texts[-1])
+
+
+@slow
+def test_the_course_the_repository_and_the_home_directory_are_out_of_sight(found):
+    assert not {path: got for path, got in found["read"].items() if not got.startswith("no:") and int(got) > 1}
+    assert all("secret" not in path for path in found["read"])
+
+
+@slow
+def test_the_item_bank_cannot_be_imported(found):
+    assert set(found["imported"].values()) == {"no: ModuleNotFoundError"}
+
+
+@slow
+def test_nothing_outside_can_be_written_or_deleted(found, course):
+    assert set(found["write"].values()) <= {"no: OSError", "no: PermissionError", "no: FileNotFoundError"}
+    for name in ("source/a1/a1.ipynb", "submitted/bob/a1/a1.ipynb", "gradebook.db", "autograded/ada/a1/helper.py"):
+        assert (course / name).exists()
+    assert (ROOT / "mathllm/vectors.py").exists()
+
+
+@slow
+def test_there_is_no_network_and_no_way_to_this_machine(found):
+    assert all(got.startswith("no:") for got in found["connected"])
+    assert found["hostname"] == "sandbox"
+
+
+@slow
+def test_the_environment_holds_the_learner_and_no_secret(found):
+    names = {entry.split("=")[0] for entry in found["environment"]}
+    assert "MATHLLM_LEARNER" in names
+    assert not names & {"MATHLLM_COURSE_KEY", "SERVICE_TOKEN", "MATHLLM_EXCHANGE"}
+
+
+@slow
+def test_no_other_process_is_seen_and_no_right_is_left(found):
+    assert len(found["processes"]) <= 3  # bubblewrap, the kernel, and what it ran to look
+    status = dict(line.split(":\t") for line in found["status"].splitlines() if ":\t" in line)
+    assert "0" not in status["Uid"].split()
+    assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
+    assert status["NoNewPrivs"] == "1"
+    assert found["new namespace"] != 0
+
+
+HONEST = """
+import os
+import helper, mathllm as ml
+from mathllm_exercises import check, learner, numbers
+mine = numbers("01.vectors.own_length")
+length, points = float(ml.norm([3.0, 4.0])), check("01.vectors.norm", ml.norm).score()
+print([helper.answer, learner(), mine.v, sorted(os.listdir())[-1], length, points])
+"""
+
+
+@slow
+def test_an_honest_notebook_finds_its_files_its_numbers_and_mathllm(course):
+    result = run(course / "autograded/ada/a1", HONEST, GOOD, graded(), "distance = ml.distance", graded(DISTANCE))
+    mine = own_numbers(item("01.vectors.own_length"), "ada")["v"]
+    assert ast.literal_eval(result.texts[0]) == [42, "ada", mine, "helper.py", 5.0, 0.0]
+    assert result.points == [NORM.points, 0.0]
+    assert not result.review
+
+
+# Harm
+
+
+@slow
+def test_memory_disk_and_output_that_run_out_cost_no_points_that_were_earned(tmp_path, course):
+    hoard = "hoard = []\nwhile True: hoard.append(bytearray(10**7))"
+    fill = "for n in range(9):\n    with open(f'file{n}', 'wb') as file: file.write(bytes(10**7))"
+    flood = "print('x' * 200_000_000)"
+    drip = "for _ in range(2000): print('x' * 100_000)"
+    result = run(tmp_path, GOOD, hoard, "del hoard", fill, flood, drip, graded(), memory=1024, disk=32)
+    assert [result.texts[1], result.texts[3]] == ["MemoryError", "OSError"]
+    assert sum(map(len, result.texts)) < 6_000_000
+    assert result.points == [NORM.points]
+    assert not result.review
+
+
+@slow
+def test_many_processes_that_take_memory_together_end_their_kernel(tmp_path, course):
+    hoard = "if os.fork() == 0: hoard = bytearray(3 * 10**8); time.sleep(314159)\n"
+    hoards = "import os, time\n" + 8 * hoard + "time.sleep(314159)"
+    result = run(tmp_path, GOOD, graded(), hoards, graded(DISTANCE), memory=1024)
+    assert result.points == [NORM.points, 0.0]
+    assert list(result.review) == [item(DISTANCE).grade_id]
+
+
+@slow
+def test_a_full_folder_of_sockets_ends_its_kernel(tmp_path, course):
+    find = "import glob, time\nplace, = glob.glob('/tmp/**/connection.json', recursive=True)\n"
+    fill = "for n in 'ab': open(place + n, 'wb').write(bytes(3 * 10**7))\ntime.sleep(314159)"
+    result = run(tmp_path, find + fill, graded(), disk=32)
+    assert result.points == [0.0]
+    assert list(result.review) == [NORM.grade_id]
+
+
+@slow
+def test_a_fork_bomb_ends_with_its_kernel(tmp_path, course):
+    bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
+    result = run(tmp_path, GOOD, graded(), bomb, timeout=3, processes=40)
+    assert result.points == [NORM.points]
+    assert not alive("mathllm_exercises {")
+
+
+@slow
+def test_a_daemon_ends_with_its_kernel(tmp_path, course):
+    start = "import subprocess\nprint(subprocess.Popen(['sleep', '271828'], start_new_session=True).pid)"
+    look = (
+        "import pathlib\nprint(any(b'271828' in path.read_bytes() for path in pathlib.Path('/proc').glob('*/cmdline')))"
+    )
+    result = run(tmp_path, start, look)
+    assert result.texts[1] == "True\n"
+    assert not alive("271828")
+
+
+@slow
+def test_a_grader_that_is_killed_takes_its_kernels_with_it(tmp_path):
+    code = (
+        "import asyncio, sys, time\n"
+        "from mathllm_exercises.sandbox import SandboxedKernelManager, environment\n"
+        "km = SandboxedKernelManager()\n"
+        "asyncio.run(km.start_kernel(cwd=sys.argv[1], env=environment() | {'MATHLLM_LEARNER': 'ada'}))\n"
+        "print(km.connection_file, flush=True)\n"
+        "time.sleep(60)"
+    )
+    grader = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    mark = grader.stdout.readline().strip()
+    kernels = alive(mark)
+    grader.kill()
+    grader.communicate()
+    assert kernels
+    psutil.wait_procs(kernels, timeout=10)
+    assert not alive(mark)
+
+
+# Who may grade, and where
+
+
+@slow
+def test_an_ordinary_user_grades_in_the_same_sandbox(course):
+    """Root shows the files to an account without rights; everybody else has no rights anyway."""
+    code = (
+        "import os, sys\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from test_sandbox import GOOD, graded, run\n"
+        "os.mkdir('/tmp/a1')\n"
+        "os.chdir('/tmp/a1')\n"
+        "result = run('.', GOOD, 'import os; print(os.getuid())', graded())\n"
+        "print(os.getuid(), result.texts[1], result.points)"
+    )
+    enter = ["bwrap", "--dev-bind", "/", "/", "--tmpfs", "/root", "--perms", "1777", "--tmpfs", "/tmp"]
+    for place in map(Path, (sys.base_prefix, sys.prefix, ROOT)):
+        enter += [word for parent in reversed(place.parents[:-1]) for word in ("--dir", str(parent))]
+        enter += ["--ro-bind", str(place), str(place)]
+    enter += ["--cap-add", "ALL", "setpriv", "--reuid=4711", "--regid=4711", "--clear-groups"]
+    prefix = enter if os.geteuid() == 0 else []
+    environment = os.environ | {"HOME": "/tmp", "TMPDIR": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [*prefix, sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100)
+    uid = "4711" if prefix else str(os.getuid())
+    assert done.stdout.split() == [uid, uid, f"[{NORM.points}]"], done.stderr
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """Whether the sandbox works is asked once in a process: here, before and after each test."""
+    sandbox.problem.cache_clear()
+    yield monkeypatch
+    sandbox.problem.cache_clear()
+
+
+def test_without_bubblewrap_grading_is_refused_in_a_sentence_that_names_the_remedy_and_the_way_out(fresh):
+    fresh.setenv("PATH", "/nowhere")
+    problem = sandbox.problem()
+    for words in ("no program is called bwrap", "apt install bubblewrap", "MATHLLM_UNSANDBOXED=yes"):
+        assert words in problem
+    assert "\n" not in problem
+    with pytest.raises(NbGraderException, match="no program is called bwrap"):
+        Reader()  # nbgrader makes it before it looks at the first submission
+
+
+def test_a_bubblewrap_that_cannot_make_namespaces_is_quoted(fresh, tmp_path):
+    (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    fresh.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert "here it cannot: bwrap: setting up uid map: Permission denied." in sandbox.problem()
+
+
+def test_the_way_out_is_one_exact_word_and_it_is_loud(fresh, caplog):
+    for value in ("1", "true", "YES", ""):
+        fresh.setenv("MATHLLM_UNSANDBOXED", value)
+        assert sandbox.required()
+    fresh.setenv("MATHLLM_UNSANDBOXED", "yes")
+    fresh.setenv("MATHLLM_COURSE_KEY", "k" * 32)
+    fresh.setenv("PATH", "/nowhere")
+    Reader()
+    assert "NO SANDBOX" in caplog.text
+    assert TrustedExecute().kernel_manager_class is AsyncKernelManager
+    assert "MATHLLM_COURSE_KEY" not in sandbox.environment()
+
+
+# What takes the place of the item bank
+
+
+def test_own_numbers_travel_to_the_kernel_as_they_are():
+    drawn = {entry.id: own_numbers(entry, "ada") for entry in items() if entry.numbers}
+    assert drawn
+    for id, numbers in drawn.items():
+        sent = codec.dumps(codec.encode(numbers))
+        arrived = codec.decode(codec.loads(sent))
+        assert codec.dumps(codec.encode(arrived)) == sent, id
+
+
+def test_the_package_in_the_sandbox_gives_numbers_and_no_verdict(monkeypatch):
+    monkeypatch.setenv("MATHLLM_LEARNER", "ada")
+    monkeypatch.setattr(kernel_side, "own_numbers", {"01.vectors.own_length": {"v": [1, 2]}})
+    assert in_sandbox.learner() == "ada"
+    assert in_sandbox.numbers("01.vectors.own_length").v == [1, 2]
+    report = in_sandbox.check("01.vectors.norm", "wrong")
+    assert report.passed
+    assert report.score() == 0.0
+    assert "being graded" in str(report)
+    with pytest.raises(ValueError, match="numbers of your own"):
+        in_sandbox.numbers("01.vectors.norm")
+    for look in (in_sandbox.items, lambda: in_sandbox.item("01.vectors.norm")):
+        with pytest.raises(RuntimeError, match="cannot be looked up"):
+            look()
