@@ -67,6 +67,14 @@ def test_a_right_answer_passes_every_check_and_scores_all_points(capsys):
     assert type(report.score()) is float
 
 
+def test_validate_is_told_in_words_what_is_missing_and_nothing_of_what_is_right(monkeypatch, capsys):
+    monkeypatch.setenv("NBGRADER_VALIDATING", "1")
+    assert check("99.test.double", lambda x: None).score() == 0.0
+    assert "0 of 7 points\n  no answer yet" in capsys.readouterr().err
+    assert check("99.test.double", doubled).score() == 7.0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_passing_report_reads_the_same_every_time():
     """nbval compares the text, so fresh random inputs must not show in it."""
     assert str(check("99.test.double", doubled)) == str(check("99.test.double", doubled))
