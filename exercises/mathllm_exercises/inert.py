@@ -19,6 +19,7 @@ __all__ = ["inert_outputs", "markdown2html", "picture", "plain", "rename_active_
 
 PICTURES = ("image/png", "image/jpeg", "image/gif")
 MAX_OUTPUT = 200_000  # characters of text shown from one cell
+MAX_OUTPUTS = 500
 NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f]")  # control characters, but for the tab and the newline
 TAGS = bleach.ALLOWED_TAGS | {
     "br", "dd", "del", "details", "div", "dl", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "p", "pre",
@@ -47,14 +48,16 @@ def picture(kind, data):
 
 
 def inert_outputs(outputs):
-    """The outputs of a cell rebuilt from text and bitmaps alone, whatever a kernel sent."""
+    """The outputs of a cell rebuilt from text and bitmaps alone, whatever a kernel sent, up to a limit."""
     rebuilt, room = [], MAX_OUTPUT
-    for output in outputs:
-        result = _inert_output(output, room)
-        room -= len(str(result.get("text", result.get("traceback", result.get("data", {}).get("text/plain", "")))))
-        if room < 0:
-            return [*rebuilt, new_output("stream", name="stdout", text="... the rest of the output is left out ...\n")]
-        rebuilt.append(result)
+    for output in outputs[:MAX_OUTPUTS]:
+        rebuilt.append(_inert_output(output, room))
+        room -= len(str({kind: part for kind, part in rebuilt[-1].items() if kind != "data"}))
+        room -= len(rebuilt[-1].get("data", {}).get("text/plain", ""))
+        if room <= 0:
+            break
+    if room <= 0 or len(outputs) > MAX_OUTPUTS:
+        rebuilt.append(new_output("stream", name="stdout", text="... the rest of the output is left out ...\n"))
     return rebuilt
 
 
