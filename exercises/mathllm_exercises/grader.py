@@ -90,8 +90,8 @@ class TrustedExecute(Execute):
         self._by_grade_id = {item.grade_id: item for item in items() if item.kind != "text"}
         unread = nb.metadata.get("mathllm", {}).get("review")
         missing = "no values came back from the notebook"
+        self._key = course_key(self.course_key_file)  # without one nobody is graded: no learner is to blame
         try:
-            self._key = course_key(self.course_key_file)
             if not unread:
                 nb, resources = super().preprocess(nb, resources, km)
         except Exception as error:
