@@ -22,6 +22,7 @@ def main(limits, connection_file, *options):
     shutil.copytree(Path(connection_file).parent / "home", Path.home(), symlinks=True, dirs_exist_ok=True)
     os.chdir(Path.home() / "work")
 
+    sys.modules["debugpy"] = None  # a debugger, which nobody asks for: it would take as long as all other imports
     from ipykernel.kernelapp import IPKernelApp
 
     sys.path.insert(0, "")  # as everywhere: a module that was handed in can be imported
