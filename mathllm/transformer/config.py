@@ -74,7 +74,7 @@ class Config:
     def score_scale(self) -> float:
         """What scores are multiplied by before the softmax: 1/√K (if at all), sharpened for a stretched context.
 
-            (1 + 0.1 ln factor)² / √K     "yarn"                                    (12.15)
+            (1 + 0.1 ln factor)² / √K     "yarn"
             (1 + ln factor / ln trained) / √K     "longrope"
 
         Source: Peng et al. 2023, eq. 22; Ding et al. 2024, §4.
