@@ -1,0 +1,369 @@
+"""`python -m mathllm_exercises grade`: a class graded in parallel, as nbgrader would, whatever happens meanwhile.
+
+The course has one notebook with one exercise for the grader and one for a person. It is generated once and copied.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import pytest
+from click.testing import CliRunner
+from mathllm_exercises import gradebook, item, sandbox, workers
+from mathllm_exercises.__main__ import main
+from mathllm_exercises.autograde import grade
+from mathllm_exercises.run import Run
+from mathllm_exercises.workers import Result, Task
+
+EXERCISES = Path(__file__).resolve().parents[2] / "exercises"
+NAME, NORM, TEXT = "01_vectors", "01-vectors-norm", "01-vectors-line_or_plane"
+FULL = item("01.vectors.norm").points
+SQUARED = "def norm(x):\n    return np.sum(x * x, axis=-1)"
+SLOW = "import time\nopen('started', 'w').close()\ntime.sleep(300)"
+# A kernel without a sandbox starts sooner, and is found in the list of processes.
+HERE = {"MATHLLM_UNSANDBOXED": "yes", "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+
+
+def program(folder, *arguments, code=0, **environment):
+    """Run a command of ours, or of nbgrader's, as one would type it; its output."""
+    start = [] if arguments[0] == "nbgrader" else [sys.executable, "-m", "mathllm_exercises"]
+    done = subprocess.run(
+        [*start, *arguments], cwd=folder, capture_output=True, text=True, env=os.environ | HERE | environment
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def hand_in(root, learner, answer=None, timestamp="2026-11-20 10:00:00 UTC"):
+    """A submission: the model solution, or `answer` in its place, or (bytes) a file that is no notebook."""
+    folder = root / "submitted" / learner / NAME
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "timestamp.txt").write_text(timestamp)
+    source = nbformat.read(root / "source" / NAME / f"{NAME}.ipynb", 4)
+    for cell in source.cells:
+        if answer is not None and cell.metadata.get("nbgrader", {}).get("grade_id") == f"{NORM}-answer":
+            cell.source = str(answer)
+    content = answer if isinstance(answer, bytes) else nbformat.writes(source).encode()
+    (folder / f"{NAME}.ipynb").write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory):
+    root = tmp_path_factory.mktemp("generated")
+    shutil.copy(EXERCISES / "nbgrader_config.py", root)
+    source = nbformat.read(EXERCISES / "source" / NAME / f"{NAME}.ipynb", 4)
+    wanted = {"01-2", NORM, f"{NORM}-answer", TEXT}
+    source.cells = [cell for cell in source.cells if cell.metadata.get("nbgrader", {}).get("grade_id") in wanted]
+    (root / "source" / NAME).mkdir(parents=True)
+    nbformat.write(source, root / "source" / NAME / f"{NAME}.ipynb")
+    program(root, "nbgrader", "generate_assignment", NAME)
+    return root
+
+
+@pytest.fixture
+def course(generated, tmp_path):
+    """A course in which nobody has handed in anything yet."""
+    return shutil.copytree(generated, tmp_path / "course")
+
+
+def scores(root):
+    """{learner: [auto score, needs a person]} of the exercise that the grader judges."""
+    query = """
+        SELECT student_id, auto_score, needs_manual_grade FROM grade JOIN base_cell ON grade.cell_id = base_cell.id
+        JOIN submitted_notebook ON grade.notebook_id = submitted_notebook.id
+        JOIN submitted_assignment ON submitted_notebook.assignment_id = submitted_assignment.id WHERE base_cell.name = ?
+    """
+    with contextlib.closing(sqlite3.connect(root / "gradebook.db")) as database:
+        return {learner: rest for learner, *rest in database.execute(query, (NORM,))}
+
+
+def contents(root):
+    """Everything that grading leaves in the gradebook and in autograded/, without random ids and keys."""
+    with contextlib.closing(sqlite3.connect(root / "gradebook.db")) as database:
+        tables = [
+            sorted(map(str, database.execute(query)))
+            for query in (
+                "SELECT student_id, timestamp FROM submitted_assignment",
+                "SELECT auto_score, manual_score, extra_credit, needs_manual_grade FROM grade",
+                "SELECT auto_comment, manual_comment FROM comment",
+                "SELECT id FROM student",
+            )
+        ]
+    files = {str(path.relative_to(root)): path for path in (root / "autograded").rglob("*") if path.is_file()}
+    return tables, {name: (path.read_text(), path.stat().st_mode) for name, path in files.items()}
+
+
+def ours(*arguments, code=0):
+    """Run our command in this process, in the folder we are in; what it prints."""
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture
+def inside(course, monkeypatch):
+    """The course, and we are in its folder."""
+    monkeypatch.chdir(course)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("MATHLLM_UNSANDBOXED", "yes")
+    return course
+
+
+# What nbgrader would do
+
+
+@pytest.mark.slow
+def test_a_class_is_graded_as_nbgrader_grades_it(course):
+    for learner, answer in {
+        "right": None,
+        "squared": SQUARED,
+        "broken": b'{"cells": [',
+        "dies": "import os\nos._exit(0)",
+    }.items():
+        hand_in(course, learner, answer)
+    (course / "submitted" / "dies" / NAME / "notes.txt").write_text("my notes")
+    (course / ".course_key").write_text("k" * 64)  # the same private cases for both
+    stock = shutil.copytree(course, course.parent / "stock")
+    sandboxed = {"MATHLLM_UNSANDBOXED": "" if sandbox.problem() is None else "yes"}
+    shown = program(course, "grade", NAME, "--jobs", "2", **sandboxed)
+    program(stock, "nbgrader", "autograde", NAME, **sandboxed)
+
+    assert contents(course) == contents(stock)
+    assert scores(course) == {"right": [FULL, 0], "squared": [0, 0], "broken": [0, 1], "dies": [0, 1]}
+    assert "broken      0.00" in shown
+    assert "4 graded, 0 graded before, 0 failed" in shown
+    for folder in (course, stock):
+        (backup,) = gradebook.backups(folder)
+        assert backup.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.slow
+def test_only_what_is_new_or_handed_in_again_is_graded(inside):
+    hand_in(inside, "early")
+    hand_in(inside, "again", SQUARED)
+    ours("grade", NAME)
+    (inside / "submitted" / "early" / NAME / f"{NAME}.ipynb").write_text("never looked at again")
+    hand_in(inside, "again", None, timestamp="2026-11-21 10:00:00 UTC")
+    hand_in(inside, "late")
+    assert "2 graded, 1 graded before, 0 failed" in ours("grade", NAME)
+    assert scores(inside) == {"early": [FULL, 0], "again": [FULL, 0], "late": [FULL, 0]}
+    assert "0 graded, 3 graded before, 0 failed" in ours("grade", NAME)
+    assert "1 graded, 0 graded before, 0 failed" in ours("grade", NAME, "--student", "late", "--force")
+    assert len(gradebook.backups(inside)) == 3  # none where there was nothing to do
+
+
+# What can go wrong
+
+
+def test_a_process_that_is_killed_costs_nobody_else_a_grade():
+    tasks = [Task(name, NAME, "", "", "") for name in ("a", "killed", "b", "leaves", "c", "d")]
+    results = {result.learner: result for result in workers.on_this_machine(tasks, kill_some, 2)}
+    assert results.keys() == {task.learner for task in tasks}
+    assert "was killed by SIGKILL" in results["killed"].error
+    assert "ended with exit code 7" in results["leaves"].error
+    assert all(results[name].error is None for name in "abcd")
+
+
+def test_learners_who_take_too_long_are_given_up_and_the_run_goes_on():
+    tasks = [Task(name, NAME, "", "", "") for name in ("sleeps", "sleeps too")]
+    results = list(workers.on_this_machine(tasks, kill_some, 1, limit=0))
+    assert [result.learner for result in results] == ["sleeps", "sleeps too"]
+    assert all("was killed by SIGKILL" in result.error for result in results)
+
+
+def kill_some(task):
+    {
+        "killed": lambda: os.kill(os.getpid(), signal.SIGKILL), "leaves": lambda: os._exit(7),
+        "sleeps": signal.pause, "sleeps too": signal.pause,
+    }.get(task.learner, lambda: None)()  # fmt: skip
+    return Result(task.learner)
+
+
+@pytest.mark.slow
+def test_a_process_killed_while_it_records_leaves_what_was_there_before(inside):
+    hand_in(inside, "unlucky", SQUARED)
+    hand_in(inside, "other")
+    ours("grade", NAME, "--student", "unlucky")
+    hand_in(inside, "unlucky", None, timestamp="2026-11-21 10:00:00 UTC")
+    with Run(NAME) as run:
+        results = {result.learner: result for result in workers.on_this_machine(run.tasks, kill_recording, 2)}
+    assert "SIGKILL" in results["unlucky"].error
+    assert scores(inside) == {"unlucky": [0, 0], "other": [FULL, 0]}
+    assert (inside / "autograded" / "unlucky" / NAME / "timestamp.txt").read_text().startswith("2026-11-20")
+    assert "1 graded, 1 graded before, 0 failed" in ours("grade", NAME)
+    assert scores(inside)["unlucky"] == [FULL, 0]
+
+
+def kill_recording(task):
+    from mathllm_exercises.grader import FlagForReview
+
+    if task.learner == "unlucky":
+        FlagForReview.preprocess = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    return grade(task)
+
+
+@pytest.mark.slow
+def test_an_interrupt_leaves_whole_grades_and_no_process(course):
+    hand_in(course, "a")
+    hand_in(course, "b", SLOW)
+    command = [sys.executable, "-m", "mathllm_exercises", "grade", NAME, "--jobs", "1"]
+    running = subprocess.Popen(
+        command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | HERE,
+        start_new_session=True,
+    )  # fmt: skip
+    while not list((course / "autograded").glob(".grading-*/*/b/*/started")):
+        assert running.poll() is None, running.stdout.read()
+        time.sleep(0.1)
+    os.killpg(running.pid, signal.SIGINT)  # as Ctrl-C does
+    shown, _ = running.communicate(timeout=60)
+    assert running.returncode == 130, shown
+    assert "Traceback" not in shown
+    assert "1 graded, 0 graded before, 0 failed, 1 not begun or not finished" in shown
+    assert scores(course) == {"a": [FULL, 0]}
+    assert [path.name for path in (course / "autograded").iterdir()] == ["a"]
+    hand_in(course, "b")
+    assert "1 graded, 1 graded before, 0 failed" in program(course, "grade", NAME)
+
+
+def refused(*arguments, code=1):
+    shown = ours(*arguments, code=code)
+    assert not Path("backups").exists()
+    return shown
+
+
+def test_a_name_that_is_not_there_is_answered_with_the_nearest(inside):
+    assert "did you mean 01_vectors?" in refused("grade", "01_vector")
+    hand_in(inside, "adams")
+    assert "did you mean adams?" in refused("grade", NAME, "--student", "adam")
+
+
+def test_a_step_that_is_missing_is_named(inside):
+    assert f"nbgrader collect {NAME}" in refused("grade", NAME)
+    (inside / "gradebook.db").unlink()
+    assert f"nbgrader generate_assignment {NAME}" in refused("grade", NAME)
+    assert not (inside / "gradebook.db").exists()
+
+
+def test_another_folder_is_not_graded_in(inside, monkeypatch):
+    monkeypatch.chdir(inside.parent)
+    assert "is not the folder of this course" in refused("grade", NAME)
+    assert "is not the folder of this course" in refused("restore")
+
+
+def test_a_cluster_needs_a_gradebook_that_it_can_reach(inside):
+    hand_in(inside, "adams")
+    scheduler = ["--scheduler", "tcp://127.0.0.1:1"]
+    assert "MATHLLM_GRADEBOOK" in refused("grade", NAME, *scheduler)
+    assert "--jobs" in refused("grade", NAME, *scheduler, "--jobs", "2", code=2)
+
+
+def test_two_runs_in_one_course_do_not_meet(inside):
+    hand_in(inside, "adams")
+    with Run(NAME) as run:
+        (task,) = run.tasks
+        assert "another run is grading" in ours("grade", NAME, code=1)
+    assert "is not there" in grade(task).error  # the run is over: what still waits somewhere records nothing
+
+
+# Backups
+
+
+def test_the_last_twenty_backups_are_kept_and_one_can_be_restored(inside):
+    address, book = f"sqlite:///{inside}/gradebook.db", inside / "gradebook.db"
+    first = gradebook.back_up(address, inside)
+    for number in range(21):
+        with contextlib.closing(sqlite3.connect(book)) as database, database:
+            database.execute("INSERT INTO student VALUES (?, '', '', '', NULL)", (str(number),))
+        gradebook.back_up(address, inside)
+    kept = gradebook.backups(inside)
+    assert len(kept) == 20
+    assert first not in kept
+    assert ours("restore").split() == [path.name for path in kept]
+    assert "is as it was" in ours("restore", kept[0].name)
+    assert students(book) == ["0", "1"]
+    assert students(gradebook.backups(inside)[-1]) == sorted(map(str, range(21)))
+    book.write_bytes(b"damaged")
+    assert "is as it was" in ours("restore", kept[1].name)
+    assert students(book) == ["0", "1", "2"]
+
+
+def students(path):
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        return sorted(row[0] for row in database.execute("SELECT id FROM student"))
+
+
+# A cluster
+
+CLUSTER = """
+from distributed import LocalCluster
+with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    print(cluster.scheduler_address, flush=True)
+    input()
+"""
+
+
+@pytest.fixture
+def postgres(tmp_path_factory):
+    """The address of a PostgreSQL database of our own; its server refuses to be run by root."""
+    if not POSTGRES:
+        pytest.skip("no PostgreSQL server is installed")
+    folder = Path("/tmp") / tmp_path_factory.mktemp("pg").name  # the name of a socket is short
+    folder.mkdir()
+    user = {"user": "nobody", "group": "nogroup"} if os.geteuid() == 0 else {}
+    if user:
+        shutil.chown(folder, "nobody", "nogroup")
+    start = [
+        "-D",
+        folder / "data",
+        "-o",
+        f"-k {folder} -c listen_addresses='' -c fsync=off",
+        "-l",
+        folder / "log",
+        "-w",
+    ]
+    quiet = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
+    try:
+        subprocess.run([POSTGRES[-1], "-D", folder / "data", "-U", "teacher", "-A", "trust", "-N"], **quiet, **user)
+        subprocess.run([POSTGRES[-1].with_name("pg_ctl"), *start, "start"], **quiet, **user)
+        yield f"postgresql+psycopg://teacher@/postgres?host={folder}"
+    finally:
+        subprocess.run([POSTGRES[-1].with_name("pg_ctl"), *start[:2], "-m", "immediate", "stop"], **quiet, **user)
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def scheduler():
+    command = [sys.executable, "-c", CLUSTER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        yield running.stdout.readline().strip()
+        running.communicate("\n", timeout=60)
+
+
+@pytest.mark.slow
+def test_a_cluster_grades_into_postgresql_what_one_machine_grades_into_sqlite(inside, postgres, scheduler, monkeypatch):
+    for learner, answer in {"a": None, "b": SQUARED, "c": b"{", "d": None}.items():
+        hand_in(inside, learner, answer)
+    alone = ours("grade", NAME)
+    shutil.rmtree(inside / "autograded")
+    monkeypatch.setenv("MATHLLM_GRADEBOOK", postgres)
+    program(inside, "nbgrader", "generate_assignment", NAME, "--force")
+    together = ours("grade", NAME, "--scheduler", scheduler)
+    assert "4 graded, 0 graded before, 0 failed" in together
+    assert points(together) == points(alone)
+    assert "0 graded, 4 graded before, 0 failed" in ours("grade", NAME, "--scheduler", scheduler)
+    if shutil.which("pg_dump"):
+        assert gradebook.backups(inside)[-1].suffix == ".dump"
+    monkeypatch.setattr(workers, "ANSWER", 1)
+    assert "no Dask scheduler answers" in ours("grade", NAME, "--force", "--scheduler", "tcp://127.0.0.1:1", code=1)
+
+
+def points(table):
+    return [line.split()[:3] for line in table.splitlines()[:-1]]
