@@ -51,7 +51,12 @@ c.Autograde.autograde_preprocessors = [
 ]
 c.Execute.timeout = 30
 
-# Kernels are reached over a local port: keep others from listening.
+# Submissions run in a sandbox (mathllm_exercises/sandbox.py). Megabytes for each, for its files, and how many processes:
+c.SandboxedKernelManager.memory = 2048
+c.SandboxedKernelManager.disk = 256
+c.SandboxedKernelManager.processes = 100
+
+# Without a sandbox, kernels are reached over a local port: keep others from listening.
 if zmq.has("curve"):
     c.KernelManager.transport_encryption = "auto"
 

@@ -4,7 +4,7 @@
 for the values of the answer on private inputs (`kernel_side.evaluate`), judges them here with `marking`, and once the
 kernel is gone writes the score into the cell's output, from where nbgrader's own SaveAutoGrades records it.
 
-The kernel is started by `TrustedExecute.kernel_manager_class`, a setting of nbclient: a sandbox is another class there.
+The kernel is started in a sandbox by `TrustedExecute.kernel_manager_class`, a setting of nbclient; see `sandbox`.
 """
 
 import contextlib

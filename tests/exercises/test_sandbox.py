@@ -248,9 +248,11 @@ def test_a_full_folder_of_sockets_ends_its_kernel(tmp_path, course):
 @slow
 def test_a_fork_bomb_ends_with_its_kernel(tmp_path, course):
     bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
-    result = run(tmp_path, GOOD, graded(), bomb, timeout=3, processes=40)
+    result = run(tmp_path, GOOD, graded(), "import sys\nprint(sys.argv[2])", bomb, timeout=3, processes=40)
     assert result.points == [NORM.points]
-    assert not alive("mathllm_exercises {")
+    kernel = result.texts[2].strip()
+    assert kernel.endswith("/connection.json")
+    assert not alive(kernel)
 
 
 @slow
