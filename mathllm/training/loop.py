@@ -120,11 +120,7 @@ def train(
     >>> state.step, state.params["centre"].round(1)
     (100, array([3.]))
     """
-    if steps < state.step or validate_every < 1 or save_every < 1:
-        raise ValueError(
-            f"train() needs steps ≥ {state.step}, which are done, and validate_every and save_every of at least 1, "
-            f"got {steps}, {validate_every} and {save_every}"
-        )
+    _check_numbers(state.step, steps, validate_every, save_every)
     rate = learning_rate if callable(learning_rate) else lambda t: learning_rate
     rng = _generator(state.rng)
     validation = None if validation is None else list(validation)
@@ -156,6 +152,14 @@ def train(
         guard.require_finite(value, what="loss after the step")
         guard.save(state)
     return state, history
+
+
+def _check_numbers(done, steps, validate_every, save_every):
+    if steps < done or validate_every < 1 or save_every < 1:
+        raise ValueError(
+            f"train() needs steps ≥ {done}, which are done, and validate_every and save_every of at least 1, "
+            f"got {steps}, {validate_every} and {save_every}"
+        )
 
 
 @contextmanager
