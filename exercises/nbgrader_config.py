@@ -51,7 +51,7 @@ c.Autograde.autograde_preprocessors = [
 ]
 c.Execute.timeout = 30
 
-# Submissions run in a sandbox (mathllm_exercises/sandbox.py). Megabytes for each, for its files, and how many processes:
+# Submissions run in a sandbox, see mathllm_exercises/sandbox.py: megabytes for each and for its files, and processes.
 c.SandboxedKernelManager.memory = 2048
 c.SandboxedKernelManager.disk = 256
 c.SandboxedKernelManager.processes = 100
