@@ -142,6 +142,8 @@ CELL = {"cell_type": "code", "source": "1", "metadata": {}, "outputs": [], "exec
         ({"nbformat": 4, "cells": [None]}, "cannot be read"),
         ({"nbformat": 4, "cells": [CELL | {"cell_type": "markdown", "attachments": 3}]}, "cannot be read"),
         ({"nbformat": 4, "cells": [CELL] * 1_001}, "more than 1000 cells"),
+        ({"nbformat": 4, "cells": [CELL | {"source": "x" * 100_000}] * 21}, "more than 2000000 characters"),
+        ({"nbformat": "\x1b[31m4", "cells": []}, r"format '\x1b[31m4'"),
         (" " * 20_000_001, "larger than 20 MB"),
     ],
 )
@@ -160,6 +162,27 @@ def test_outputs_and_odd_fields_of_a_submission_are_dropped(tmp_path):
     assert notebook.cells[0].source == "a\nb"
     assert notebook.cells[0].outputs == []
     nbformat.validate(notebook)
+
+
+def test_a_text_keeps_its_pictures_and_nothing_else_that_is_attached(tmp_path):
+    attachments = {
+        "dot.png": {"image/png": "iVBORw0KGgo=\n"}, "a.svg": {"image/svg+xml": "PHN2Zz4="},
+        "b.png": {'image/png" onerror="alert(1)': "iVBORw0KGgo=", "image/png": '" onerror="alert(1)'},
+    }  # fmt: skip
+    cell = CELL | {"cell_type": "markdown", "attachments": attachments}
+    notebook, problem = read_notebook(written(tmp_path / "nb.ipynb", {"nbformat": 4, "cells": [cell]}))
+    assert problem is None
+    assert notebook.cells[0].attachments == {"dot.png": {"image/png": "iVBORw0KGgo=\n"}, "a.svg": {}, "b.png": {}}
+
+
+def test_a_cell_that_is_too_long_is_cut_and_says_so(tmp_path):
+    cells = [CELL | {"source": "x" * 300_000}, CELL | {"cell_type": "markdown", "source": "\ud800" * 30_000}]
+    notebook, problem = read_notebook(written(tmp_path / "nb.ipynb", {"nbformat": 4, "cells": cells}))
+    assert problem is None
+    assert [cell.source.partition("cut here: ")[2] for cell in notebook.cells] == [
+        "the cell has more than 200000 characters",
+        "the cell has more than 20000 characters",
+    ]
 
 
 def test_links_and_pipes_are_not_followed(tmp_path, monkeypatch):
@@ -181,3 +204,33 @@ def test_links_and_pipes_are_not_followed(tmp_path, monkeypatch):
     assert secret.exists()
     assert notebooks == [str(folder / "nb.ipynb"), str(folder / "second.ipynb")]
     assert [read_notebook(path)[1] for path in notebooks] == ["the notebook is missing"] * 2
+
+
+@pytest.mark.parametrize(
+    "time", ["2026-11-21 10:00:00.000000 UTC", "the first of never", "", "9999-12-31 23:59:59 -2300", None]
+)
+def test_a_time_of_submission_that_nobody_can_read_is_put_aside(tmp_path, monkeypatch, time):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "submitted" / "ada" / "a1"
+    folder.mkdir(parents=True)
+    path = folder / "timestamp.txt"
+    path.mkdir() if time is None else path.write_text(time)
+    prepare_submission(assignment="a1", student="ada", notebooks=[str(folder / "nb.ipynb")])
+    assert path.exists() == (time is not None and time.startswith("2026"))
+    assert (folder / "timestamp-unreadable.txt").exists() != path.exists()
+
+
+def test_a_submission_that_is_a_link_becomes_an_empty_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    theirs = tmp_path / "submitted" / "ada" / "a1"
+    theirs.mkdir(parents=True)
+    written(theirs / "nb.ipynb", {"nbformat": 4, "cells": [CELL]})
+    (theirs / "link").symlink_to("nb.ipynb")
+    (tmp_path / "submitted" / "mallory").symlink_to(theirs.parent)
+    (tmp_path / "source" / "a1").mkdir(parents=True)
+    written(tmp_path / "source" / "a1" / "nb.ipynb", {"nbformat": 4, "cells": [CELL]})
+    notebooks = ["submitted/mallory/a1/nb.ipynb", "submitted/mallory/a1/extra.ipynb"]
+    prepare_submission(assignment="a1", student="*", notebooks=notebooks)
+    assert notebooks == ["submitted/mallory/a1/nb.ipynb"]
+    assert not list((tmp_path / "submitted" / "mallory" / "a1").iterdir())
+    assert (theirs / "link").is_symlink()  # theirs is as it was
