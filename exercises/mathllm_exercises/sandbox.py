@@ -53,7 +53,7 @@ ISOLATION += ["--new-session", "--die-with-parent", "--proc", "/proc", "--dev", 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 SYSTEM += ("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime")
 PACKAGE, MATHLLM = Path(__file__).resolve().parent, Path(mathllm.__file__).resolve().parent
-HOME = Path("/home/learner")
+HOME = Path("/home", "learner")
 NOBODY = 61184  # an account for passing use: systemd gives 61184 to 65519 to services that need one for an hour
 MEGABYTE = 2**20
 
