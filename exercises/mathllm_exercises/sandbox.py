@@ -48,6 +48,7 @@ from mathllm import data
 __all__ = ["SandboxedKernelManager", "environment", "kernel_manager_class", "problem", "require", "required"]
 
 UNSANDBOXED = "MATHLLM_UNSANDBOXED"
+SECRETS = ("MATHLLM_COURSE_KEY", "MATHLLM_GRADEBOOK")  # the gradebook's address may hold a password
 ISOLATION = ["--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--hostname", "sandbox"]
 ISOLATION += ["--new-session", "--die-with-parent", "--proc", "/proc", "--dev", "/dev"]
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
@@ -85,8 +86,8 @@ def problem():
     """Why no kernel can be started in the sandbox, with the remedy and the way out, in a sentence; None if one can."""
     try:
         with tempfile.TemporaryDirectory() as folder:
-            _hand_over(Path(folder))
             command = _command([sys.executable, "-c", "import zmq"], Path(folder))
+            _hand_over(Path(folder))
             done = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=60)
         said = None if done.returncode == 0 else done.stderr.strip().splitlines()[-1:]
     except (OSError, subprocess.SubprocessError) as error:
@@ -101,10 +102,10 @@ def problem():
 
 
 def environment():
-    """The environment of a kernel: what Python needs, and no secret; unsandboxed, this process's without the key."""
+    """The environment of a kernel: what Python needs, and no secret; unsandboxed, this process's without secrets."""
     if required():
         return _environment()
-    return {name: value for name, value in os.environ.items() if name != "MATHLLM_COURSE_KEY"}
+    return {name: value for name, value in os.environ.items() if name not in SECRETS}
 
 
 def _environment():
@@ -127,7 +128,7 @@ def _shown(hidden=()):
         python = python.parent / os.readlink(python)
         prefixes.append(Path(os.path.normpath(python)).parents[1])
     shown = {path: path for path in [*map(Path, SYSTEM), *filter(None, prefixes)] if path.exists()}
-    shown |= {path: None for path in map(Path, hidden) if path.exists()}
+    shown |= {path: None for path in map(Path, hidden) if path.exists() and path not in HOME.parents}
     shown[PACKAGE] = None
     shown |= {PACKAGE / name: PACKAGE / name for name in ("codec.py", "kernel_side.py")}
     shown |= {PACKAGE / name: PACKAGE / "in_sandbox" / name for name in ("__init__.py", "__main__.py")}
