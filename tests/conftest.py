@@ -1,6 +1,7 @@
-"""What all tests share: real data that may be absent, and then says so."""
+"""What all tests share: real data and a browser; what is absent says so."""
 
 import re
+import shutil
 
 import pytest
 from hypothesis import settings
@@ -31,6 +32,21 @@ def needs():
         return data.path(name)
 
     return need
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium, or the tests that need it are skipped."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("NO PAGE WAS OPENED: no Chromium is installed (Debian: apt install chromium)")
+    from playwright.sync_api import sync_playwright
+
+    flags = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=flags)
+        yield browser
+        browser.close()
 
 
 def pytest_report_header():

@@ -1,4 +1,4 @@
-"""The built site and a browser, shared by all tests of this folder, and by the workers that run them."""
+"""The built site and its pages, shared by all tests of this folder, and by the workers that run them."""
 
 import fcntl
 import functools
@@ -14,7 +14,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 VENDOR = ROOT / ".cache" / "vendor"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PROGRAMS = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
@@ -55,19 +54,6 @@ def lite(site):
         reason = (site.parent / "reason").read_text(encoding="utf-8").strip()
         pytest.skip(f"THE EDITION IN THE BROWSER WAS NOT BUILT: {reason}")
     return site / "lite"
-
-
-@pytest.fixture(scope="session")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("THE PAGES WERE NOT OPENED: no Chromium is installed (Debian: apt install chromium)")
-    from playwright.sync_api import sync_playwright
-
-    flags = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")
