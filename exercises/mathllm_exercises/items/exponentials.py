@@ -507,16 +507,12 @@ def _mixtures(rng, shape):
     return weights / weights.sum(), rng.uniform(0.05, 0.95, size=(k, n))
 
 
-def _rivals(*shapes):
-    """Long texts of which all models think nearly alike: they differ in the first two tokens alone."""
-
-    def cases(rng):
-        drawn = _mixtures(*shapes)(rng)
-        for _, p in drawn:
-            p[1:, 2:] = p[0, 2:]
-        return drawn
-
-    return cases
+@each
+def _rivals(rng, shape):
+    """A long text of which all models think nearly alike: they differ in the first two tokens alone."""
+    ((weights, p),) = _mixtures(shape)(rng)
+    p[1:, 2:] = p[0, 2:]
+    return weights, p
 
 
 def _log_mixture(weights, p):

@@ -417,13 +417,11 @@ its right end.
 )
 
 
-def _experiments(hypotheses, observations):
+@each
+def _experiments(rng, size):
     """A prior and the likelihoods of some observations under each hypothesis."""
-
-    def cases(rng):
-        return [(rng.dirichlet(np.ones(hypotheses)), rng.uniform(0.2, 1, size=(observations, hypotheses)))]
-
-    return cases
+    hypotheses, observations = size
+    return rng.dirichlet(np.ones(hypotheses)), rng.uniform(0.2, 1, size=(observations, hypotheses))
 
 
 def _belief(prior, likelihoods):
@@ -474,7 +472,7 @@ With ten observations it works. With a thousand it returns NaN, although the dat
     checks=(
         values(
             2,
-            lambda rng: _experiments(3, 5)(rng) + _experiments(2, 1)(rng),
+            _experiments((3, 5), (2, 1)),
             public=[(np.array([0.2, 0.8]), np.array([[0.9, 0.3]])), (np.array([0.2, 0.8]), np.array([[0.9, 0.3]] * 2))],
             name="a few observations",
         ),
@@ -486,7 +484,7 @@ With ten observations it works. With a thousand it returns NaN, although the dat
         ),
         values(1, public=[(np.array([0.5, 0.5, 0.0]), np.array([[0.5, 0.0, 0.9], [0.2, 0.9, 0.9]]))], name="ruled out"),
         refuses(1, public=[(np.array([0.5, 0.5]), np.array([[0.0, 0.5], [0.5, 0.0]]))], name="refuses impossible data"),
-        leaves_inputs(1, _experiments(4, 6)),
+        leaves_inputs(1, _experiments((4, 6))),
     ),
     mistakes=(
         Mistake(_by_multiplying, "Still as printed: the product underflows, and 0/0 is NaN. Add logarithms.", score=4),
