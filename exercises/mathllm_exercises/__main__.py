@@ -53,7 +53,8 @@ def _grade(assignment, jobs, students, force, unsandboxed, scheduler, verbose):
         os.environ.setdefault(name, "1")  # several learners share the cores already
     from . import workers
 
-    workers.warm_up()
+    if not scheduler:
+        workers.warm_up()
     from .run import Run, table
 
     with Run(assignment, students, force, scheduler) as run:
