@@ -327,7 +327,7 @@ try:
 except MemoryError:
     del hoard
 """ + RIGHT["norm"],
-    "distance": "for _ in range(500): print('x' * 100_000)\n" + RIGHT["distance"],
+    "distance": "for _ in range(200): print('x' * 100_000)\n" + RIGHT["distance"],
     "nearest": """
 import os, time
 try:
@@ -513,7 +513,7 @@ def listener():
 def course(tmp_path_factory, listener):
     """A course with all cases, graded once."""
     root, outside = tmp_path_factory.mktemp("course"), tmp_path_factory.mktemp("outside")
-    settings = (EXERCISES / "nbgrader_config.py").read_text() + "c.Execute.timeout = 15\n"
+    settings = (EXERCISES / "nbgrader_config.py").read_text() + "c.Execute.timeout = 10\n"
     (root / "nbgrader_config.py").write_text(settings)
     shutil.copytree(EXERCISES / "source" / NAME, root / "source" / NAME)
     right = outside / f"{NAME}.ipynb"
