@@ -219,6 +219,26 @@ def test_a_page_opens_whole_asking_nobody_else_reporting_no_error_and_fits_a_tel
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+FORMULAS = "[...document.querySelectorAll('div.math mjx-container[display]')]"
+STRAY_STOPS = """[...document.querySelectorAll('.bd-article span.math')].filter((formula) => {
+  const text = formula.nextSibling;
+  if (text?.nodeType !== 3 || !/^[.,;:!?)]/.test(text.data)) return false;
+  const first = document.createRange();
+  first.setStart(text, 0);
+  first.setEnd(text, 1);
+  return first.getBoundingClientRect().top > formula.getBoundingClientRect().bottom - 2;
+}).length"""
+
+
+def test_on_a_telephone_long_formulas_shrink_and_no_line_begins_with_a_full_stop(visit):
+    page = visit("notebooks/10_attention.html")
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.wait_for_function(f"{FORMULAS}.every((formula) => formula.scrollWidth <= formula.clientWidth + 1)")
+    sizes = page.evaluate(f"{FORMULAS}.map((formula) => parseFloat(getComputedStyle(formula).fontSize))")
+    assert 14 <= min(sizes) < max(sizes)  # pixels; the short ones stay large
+    assert page.evaluate(STRAY_STOPS) == 0
+
+
 def has_figure(name):
     return "application/vnd.jupyter.widget-view+json" in (ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8")
 
