@@ -1,0 +1,218 @@
+"""A learner and an instructor in JupyterLab as `make lab` starts it, in a real browser, from the chapter to the score.
+
+One server serves both, in a folder with one chapter and one assignment. The tests are the stations of one journey, in
+this order; each says what a person at the screen would see.
+"""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import nbformat
+import pytest
+from mathllm_exercises import item, items
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "01_vectors"
+NORM = "01-vectors-norm"
+TOKEN = "a-token-of-this-test"
+PATIENCE = 60_000  # milliseconds that a busy machine may need for what takes one or two seconds
+CHANGED = ".lm-TabBar-tab.jp-mod-dirty"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What the server shows: a chapter, and a course with one assignment."""
+    folder = tmp_path_factory.mktemp("lab")
+    (folder / "notebooks").mkdir()
+    shutil.copy(ROOT / "notebooks" / f"{NAME}.ipynb", folder / "notebooks")
+    (folder / "exercises").mkdir()
+    shutil.copy(ROOT / "exercises" / "nbgrader_config.py", folder / "exercises")
+    shutil.copytree(ROOT / "exercises" / "source" / NAME, folder / "exercises" / "source" / NAME)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(folder, tmp_path_factory):
+    """JupyterLab with the settings of `make lab`, and nothing of this account's own."""
+    home, exchange = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("exchange")
+    exchange.chmod(0o777)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = os.environ | {
+        "HOME": str(home), "IPYTHONDIR": str(home / "ipython"), "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_DATA_DIR": str(home / "data"), "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+        "JUPYTER_CONFIG_PATH": f"{ROOT / 'tools' / 'jupyter'}{os.pathsep}{folder / 'exercises'}",
+        "MATHLLM_EXCHANGE": str(exchange), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}", "--ServerApp.port_retries=0"]
+    command += [f"--ServerApp.root_dir={folder}", f"--IdentityProvider.token={TOKEN}"]
+    log = home / "log"
+    with log.open("w") as out, subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=out) as server:
+        try:
+            yield _answering(f"http://127.0.0.1:{port}", server, log)
+        finally:
+            server.terminate()
+
+
+def _answering(address, server, log):
+    for _ in range(360):
+        assert server.poll() is None, log.read_text()
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/api"):
+            return address
+        time.sleep(0.5)
+    raise AssertionError(f"JupyterLab does not answer: {log.read_text()}")
+
+
+@pytest.fixture(scope="module")
+def page(browser, address):
+    """One window for the whole journey; at its end, no other server was asked and no script has failed."""
+    complaints = []
+
+    def asked(request):
+        if not request.url.startswith((address, address.replace("http", "ws", 1), "data:", "blob:")):
+            complaints.append(f"asked {request.url}")
+
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    context.set_default_timeout(PATIENCE)
+    context.on("request", asked)
+    context.on("weberror", lambda failure: complaints.append(f"error: {failure.error}"))
+    page = context.new_page()
+    page.goto(f"{address}/lab?token={TOKEN}")
+    yield page
+    context.close()
+    assert complaints == []
+
+
+def open_notebook(page, address, path):
+    """Open a notebook alone, and wait until its kernel is ready; that alone must not count as a change."""
+    page.goto(f"{address}/lab/tree/{path}?reset")
+    page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()
+    page.locator(CHANGED).wait_for(state="detached")
+
+
+def cell(page, number):
+    found = page.locator(f".jp-Notebook-cell[data-windowed-list-index='{number}']")
+    found.scroll_into_view_if_needed()
+    return found
+
+
+def run(page, number, source=None):
+    """Write into a cell, if something is to be written, and run it as one does at the keyboard."""
+    found = cell(page, number)
+    found.locator(".cm-content").click()
+    if source:
+        page.keyboard.press("ControlOrMeta+a")
+        page.keyboard.insert_text(source)
+    page.keyboard.press("Control+Enter")
+    return found
+
+
+def numbers(path):
+    """{cell id: position} of a notebook, and its answers {grade id: source}."""
+    cells = nbformat.read(path, 4).cells
+    answers = {c.metadata.nbgrader.grade_id: c.source for c in cells if c.metadata.get("nbgrader", {}).get("solution")}
+    return {c.id: n for n, c in enumerate(cells)}, answers
+
+
+def click_and_read(page, button):
+    """Click on what opens one of formgrader's messages, read it and close it."""
+    button.click()
+    message = page.locator(".modal.in .modal-body")
+    message.get_by_text("Log Output").wait_for()
+    text = message.inner_text()
+    page.locator(".modal.in .modal-footer .close").click()
+    page.locator(".modal.in").wait_for(state="detached")
+    return text
+
+
+def assignments(page, address):
+    """The list of assignments that the menu opens."""
+    page.goto(f"{address}/lab?reset")
+    page.get_by_role("menuitem", name="Nbgrader").click()
+    page.get_by_role("menuitem", name="Assignment List").click()
+    return page.locator("#assignments")
+
+
+def test_a_chapter_opens_unchanged_and_its_figure_moves(page, address, folder):
+    path = f"notebooks/{NAME}.ipynb"
+    where, _ = numbers(folder / path)
+    open_notebook(page, address, path)
+    figure = run(page, where["01-length-widget"]).locator(".mathllm-widget")
+    page.locator(CHANGED).wait_for()
+    slider = figure.locator("input[type=range]").first
+    before = figure.inner_text()
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    assert figure.inner_text() != before
+
+
+def test_a_listing_has_colours(page, folder):
+    where, _ = numbers(folder / "notebooks" / f"{NAME}.ipynb")
+    keyword = cell(page, where["01-source"]).locator(".hljs-keyword", has_text="def").first
+    assert keyword.evaluate("e => getComputedStyle(e).color !== getComputedStyle(e.closest('pre')).color")
+
+
+def test_the_instructor_releases_and_the_learner_fetches(page, address, folder):
+    page.goto(f"{address}/formgrader/manage_assignments")
+    row = page.locator("tbody tr", has_text=NAME)
+    assert "Successfully created" in click_and_read(page, row.locator("td.assign a"))
+    assert "Successfully released" in click_and_read(page, row.locator("td.release a"))
+    listed = assignments(page, address)
+    listed.get_by_text("Fetch", exact=True).click()
+    listed.get_by_text("Submit", exact=True).wait_for()
+    assert (folder / NAME / f"{NAME}.ipynb").exists()
+
+
+def test_check_names_the_mistake_and_then_is_content(page, address, folder):
+    where, _ = numbers(folder / NAME / f"{NAME}.ipynb")
+    _, answers = numbers(folder / "exercises" / "source" / NAME / f"{NAME}.ipynb")
+    open_notebook(page, address, f"{NAME}/{NAME}.ipynb")
+    run(page, 1)
+    run(page, where[f"{NORM}-answer"], "def norm(x):\n    return np.sum(x * x, axis=-1)")
+    report = run(page, where[NORM]).locator(".mathllm-report")
+    report.get_by_text("the square root is missing").wait_for()
+    run(page, where[f"{NORM}-answer"], answers[f"{NORM}-answer"])
+    run(page, where[NORM]).locator(".mathllm-pass").wait_for()
+
+
+def test_validate_says_what_is_missing(page):
+    page.get_by_role("button", name="Validate").click()
+    dialog = page.locator(".jp-Dialog")
+    dialog.get_by_text("Validation Results").wait_for()
+    text = dialog.inner_text()
+    assert "0 of 2 points\n  no answer yet" in text
+    assert '"01.vectors.distance"' in text
+    assert '"01.vectors.norm"' not in text
+    assert "Partial credit" not in text
+    dialog.get_by_role("button", name="Ok").click()
+
+
+def test_what_was_handed_in_is_graded_and_its_formulas_are_shown(page, address):
+    listed = assignments(page, address)
+    listed.get_by_text("Submit", exact=True).click()
+    listed.get_by_text("Fetch Feedback", exact=True).wait_for()
+    page.goto(f"{address}/formgrader/manage_assignments")
+    click_and_read(page, page.locator("tbody tr", has_text=NAME).locator("td.collect a"))
+    page.goto(f"{address}/formgrader/manage_submissions/{NAME}")
+    assert "Successfully autograded" in click_and_read(page, page.locator("tbody td.autograde a"))
+    page.goto(f"{address}/formgrader/gradebook/{NAME}/{NAME}")
+    row = page.locator("tbody tr", has_text="Submission #1")
+    points, of = item("01.vectors.norm").points, sum(entry.points for entry in items("01") if entry.graded)
+    assert f"{points:g} / {of:g}" in row.inner_text()
+    row.locator("a").first.click()
+    score = page.locator(f"[id='{NORM}']")
+    score.wait_for()
+    page.wait_for_function("field => field.value || field.placeholder", arg=score.element_handle())
+    assert float(score.input_value() or score.get_attribute("placeholder")) == points
+    assert page.locator("math").count() > 10
+    assert page.locator("script[src*='mathjax' i]").count() == 0
