@@ -204,7 +204,8 @@ print([helper.answer, learner(), mine.v, sorted(os.listdir())[-1], length, point
 
 @slow
 def test_an_honest_notebook_finds_its_files_its_numbers_and_mathllm(course):
-    result = run(course / "autograded/ada/a1", HONEST, GOOD, graded(), "distance = ml.distance", graded(DISTANCE))
+    borrowed = "import importlib, mathllm.vectors\ndistance = importlib.reload(mathllm.vectors).distance"
+    result = run(course / "autograded/ada/a1", HONEST, GOOD, graded(), borrowed, graded(DISTANCE))
     mine = own_numbers(item("01.vectors.own_length"), "ada")["v"]
     assert ast.literal_eval(result.texts[0]) == [42, "ada", mine, "helper.py", 5.0, 0.0]
     assert result.points == [NORM.points, 0.0]
