@@ -529,7 +529,10 @@ GAE = Item(
 The reward often comes at the end; which steps deserve it? Write `gae(rewards, values, done, discount, decay)`, the
 generalised advantages of $T$ steps, `(T,)`:
 
-$$\\delta_t = R_t + \\gamma\\,v_{t+1} - v_t,\\qquad A_t = \\delta_t + \\gamma\\lambda\\,A_{t+1},\\qquad A_T = 0.$$
+$$\\begin{aligned}
+\\delta_t &= R_t + \\gamma\\,v_{t+1} - v_t,\\\\
+A_t &= \\delta_t + \\gamma\\lambda\\,A_{t+1},\\qquad A_T = 0.
+\\end{aligned}$$
 
 `rewards` has the shape `(T,)`; `values`, `(T + 1,)`, holds the expected rewards $v_0 \\dots v_T$, the last one for the
 state after the last step; `discount` is $\\gamma$, `decay` is $\\lambda$. `done`, `(T,)`, is true where an episode (a
