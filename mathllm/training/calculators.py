@@ -99,7 +99,7 @@ def training_flops(parameters, tokens):
     >>> f"{training_flops(175e9, 300e9):.3g}"
     '3.15e+23'
     """
-    return 6 * np.multiply(parameters, tokens)
+    return 6 * np.multiply(parameters, tokens, dtype=np.float64)  # large runs are beyond any integer of the machine
 
 
 def training_seconds(flops: float, devices: int, peak: float, utilization: float = 0.4) -> float:

@@ -105,7 +105,7 @@ def _hands(workers):
 
     It returns, or raises what one of them raised, when all are done.
     """
-    if workers <= 1:
+    if workers <= 1 or sys.platform == "emscripten":  # Python in a browser has one thread: it works for all
         yield map
         return
     from concurrent.futures import ThreadPoolExecutor, wait  # here and not above: `import mathllm` stays quick
