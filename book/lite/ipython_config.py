@@ -7,4 +7,6 @@ c.InteractiveShellApp.exec_lines = [
     "import logging; logging.getLogger('matplotlib.font_manager').setLevel('ERROR')",
     # The clock that counts a process's own time stands still here; a page has the worker to itself anyway.
     "import time; time.process_time = time.perf_counter",
+    # Nobody, not even their owner, may read new files at first.
+    "import os; os.umask(0o022)",
 ]

@@ -107,13 +107,18 @@ def test_without_a_registry_the_set_up_says_what_is_wrong_and_leaves_nothing_beh
 # --- The edition in a browser
 
 
-def run_cell(page, index, code=None):
-    """Run the code cell with this number, after typing `code` into it; what it put out."""
-    cell = page.locator(".jp-Notebook .jp-CodeCell").nth(index)
+def run_cell(page, text, more=""):
+    """Run the code cell that has this text, after adding `more` to it; what it put out."""
+    cell = page.locator(".jp-Notebook .jp-CodeCell", has_text=text).first
+    page.locator(".jp-Notebook").hover()
+    for _ in range(200):  # cells are drawn when they come into view
+        if cell.locator(".cm-content").is_visible():
+            break
+        page.mouse.wheel(0, 300)
+        page.wait_for_timeout(100)
     cell.locator(".cm-content").click()
-    if code is not None:
-        page.keyboard.press("Control+A")
-        page.keyboard.insert_text(code)
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text(more)
     page.keyboard.press("Shift+Enter")
     cell.locator(".jp-InputPrompt", has_text="[*]").wait_for(state="detached", timeout=START)
     return cell.locator(".jp-OutputArea").first
@@ -125,23 +130,20 @@ def test_the_button_of_a_chapter_opens_its_notebook_where_cells_run_and_a_figure
         page.locator(".btn-run-button").click()
     notebook = opened.value
     notebook.locator(".jp-Notebook h1", has_text="Vectors").wait_for(timeout=START)
-    cells = nbformat.read(ROOT / "notebooks" / "01_vectors.ipynb", 4).cells
-    sources = [cell.source for cell in cells if cell.cell_type == "code"]
-    figure = next(i for i, source in enumerate(sources) if "VectorLength(" in source)
-
-    assert "error" not in run_cell(notebook, 0).inner_text().lower()
-    slider = run_cell(notebook, figure).locator(".mathllm-widget input[type=range]").first
-    slider.focus()
-    notebook.keyboard.press("ArrowRight")
+    assert "error" not in run_cell(notebook, "plots.use_style()").inner_text().lower()
+    slider = run_cell(notebook, "VectorLength(components=[3, 4])").locator(".mathllm-widget input[type=range]").first
+    slider.fill("3.5")
     notebook.locator(".mathllm-widget output", has_text="3.5").first.wait_for()
-    assert "[3.5, 4.0]" in run_cell(notebook, figure + 1, "_.components").inner_text()  # Python has heard of it
+    assert "[3.5, 4.0]" in run_cell(notebook, "import WordMap", "\n_.components").inner_text()  # Python has heard of it
 
 
 def test_an_exercise_is_marked(lite, open_page):
     page = open_page("lite/notebooks/index.html?path=exercises/practice/01_vectors.ipynb")
     page.locator(".jp-Notebook h1", has_text="Practice 01").wait_for(timeout=START)
-    run_cell(page, 0)
-    run_cell(page, 1, "squares_and_length = [49, 8]")
-    assert "✗" in run_cell(page, 2).locator(".mathllm-fail").inner_text()
-    run_cell(page, 1, "squares_and_length = [49, 7]")
-    assert "2 of 2 points" in run_cell(page, 2).locator(".mathllm-pass").inner_text()
+    run_cell(page, "from mathllm_exercises import check")
+    run_cell(page, "squares_and_length =", "\nsquares_and_length = [49, 8]")
+    report = run_cell(page, 'check("01.vectors.length_by_hand"')
+    assert "✗" in report.locator(".mathllm-fail").inner_text()
+    run_cell(page, "squares_and_length =", "\nsquares_and_length = [49, 7]")
+    report = run_cell(page, 'check("01.vectors.length_by_hand"')
+    assert "2 of 2 points" in report.locator(".mathllm-pass").inner_text()
