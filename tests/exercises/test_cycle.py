@@ -267,6 +267,13 @@ def test_feedback_names_the_mistake_and_arrives_at_the_learner(course):
     assert list((home / NAME / "feedback").rglob("*.html"))
 
 
+def test_feedback_shows_its_formulas_and_loads_nothing(course):
+    feedback = (course[0] / "feedback" / ME / NAME / f"{NAME}.html").read_text(encoding="utf-8")
+    assert feedback.count("<math") > 10
+    for loading in ("<script", "<link", "src=", "@import", "url(http"):
+        assert loading not in feedback.replace('src="data:', ""), loading
+
+
 def test_feedback_shows_no_private_input(course):
     text = graded_cells(course, "mistaken")[NORM].outputs[0].text
     public = text.splitlines()
