@@ -258,7 +258,7 @@ class SandboxedKernelManager(AsyncKernelManager):
 
 def _furnish(home, files):
     """What is copied into the home directory: the submission's files, and matplotlib's list of fonts."""
-    fonts = Path(os.environ.get("MPLCONFIGDIR") or Path.home() / ".cache/matplotlib")
+    fonts = Path(os.environ.get("MPLCONFIGDIR") or os.path.expanduser("~/.cache/matplotlib"))
     (home / ".cache/matplotlib").mkdir(parents=True)
     for path in fonts.glob("fontlist-*.json"):  # making it anew takes seconds
         shutil.copy(path, home / ".cache/matplotlib")
