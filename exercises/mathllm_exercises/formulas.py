@@ -5,9 +5,9 @@ page is written, so that feedback is complete in one file, without a script and 
 """
 
 import html
-import importlib
 import re
 
+from docutils.utils.math.latex2mathml import tex2mathml
 from jinja2 import pass_context
 
 from . import inert
@@ -46,7 +46,7 @@ def _formula(match):
 
 
 def mathml(tex, display=False):
-    """TeX as MathML; as it was written, in <code>, if it is no TeX that docutils knows, or docutils is not installed.
+    """TeX as MathML; as it was written, in <code>, if it is no TeX that docutils knows.
 
     >>> "<msup>" in mathml("x^2"), mathml(r"\\nothing")
     (True, '<code>\\\\nothing</code>')
@@ -55,7 +55,6 @@ def mathml(tex, display=False):
     for pattern, spelling in SPELLINGS:
         known = pattern.sub(spelling, known)
     try:
-        convert = importlib.import_module("docutils.utils.math.latex2mathml").tex2mathml
-        return convert(known.strip(), as_block=display)
+        return tex2mathml(known.strip(), as_block=display)
     except Exception:  # a formula is a learner's text: whatever is wrong with it, the page is shown
         return f"<code>{html.escape(tex)}</code>"
