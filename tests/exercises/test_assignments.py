@@ -34,7 +34,7 @@ def generated(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def earned(tmp_path_factory):
+def earned(tmp_path_factory, sandboxed):
     """{grade id: points} of the solutions that the assignments hold, as the kernel gave them."""
     sources = [nbformat.read(EXERCISES / "source" / name / f"{name}.ipynb", 4) for name in NAMES]
     notebook = sources[0]

@@ -18,7 +18,7 @@ import nbformat
 import pytest
 from mathllm_exercises import item, items
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandboxed")]
 
 EXERCISES = Path(__file__).resolve().parents[2] / "exercises"
 NAME = "01_vectors"

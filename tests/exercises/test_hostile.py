@@ -24,7 +24,7 @@ from mathllm_exercises import items
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from nbgrader.server_extensions.formgrader.formgrader import FormgradeExtension
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandboxed")]
 
 EXERCISES = Path(__file__).resolve().parents[2] / "exercises"
 NAME = "01_vectors"

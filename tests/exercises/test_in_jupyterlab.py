@@ -197,6 +197,7 @@ def test_validate_says_what_is_missing(page):
     dialog.get_by_role("button", name="Ok").click()
 
 
+@pytest.mark.usefixtures("sandboxed")
 def test_what_was_handed_in_is_graded_and_its_formulas_are_shown(page, address):
     listed = assignments(page, address)
     listed.get_by_text("Submit", exact=True).click()

@@ -7,7 +7,7 @@ from mathllm_exercises import item
 from mathllm_exercises.grader import TrustedExecute
 from nbformat.v4 import new_code_cell, new_notebook
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandboxed")]
 
 GOOD = """
 import numpy as np

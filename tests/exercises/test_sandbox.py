@@ -36,7 +36,9 @@ def norm(x):
 """
 NAMES = {"student": "ada", "assignment": "a1", "notebook": "nb"}
 
-slow = pytest.mark.slow
+def slow(test):
+    """A test of more than a few seconds, which needs a sandbox that works."""
+    return pytest.mark.slow(pytest.mark.usefixtures("sandboxed")(test))
 
 
 def graded(id="01.vectors.norm"):
