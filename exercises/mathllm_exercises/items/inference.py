@@ -584,7 +584,8 @@ SPECULATION_PROOF = Item(
     source="Leviathan et al. 2023, appendix A.1",
     task="""
 A guess $x$, drawn from $q$, is accepted with probability $\\min(1, p(x)/q(x))$; after a rejection a token is drawn from
-$r(x) = \\max(p(x)-q(x),0)/\\sum_y\\max(p(y)-q(y),0)$.
+
+$$r(x) = \\frac{\\max(p(x)-q(x),0)}{\\sum_y\\max(p(y)-q(y),0)} .$$
 
 1. With which probability is a guess accepted at all? Express it by $p$ and $q$.
 2. Prove that the token that comes out has exactly the distribution $p$.
