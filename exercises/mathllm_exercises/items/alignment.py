@@ -886,7 +886,7 @@ $Z = \\sum_y\\pi_{\\text{ref}}(y)\\,e^{R(y)/\\beta}$, for one prompt $x$ that is
 1. Show for every policy $\\pi$ that $E_\\pi[R] - \\beta\\,\\mathrm{KL}(\\pi\\|\\pi_{\\text{ref}})$ is the same as
    $\\beta\\ln Z - \\beta\\,\\mathrm{KL}(\\pi\\|\\pi^*)$. Why is $\\pi^*$ therefore the only maximum?
 2. Solve the definition of $\\pi^*$ for $R(y)$, put it into the Bradley–Terry model
-   $P(y_w \\text{ preferred}) = \\sigma(R(y_w) - R(y_l))$, and arrive at the loss of DPO. Where does $Z$, which nobody
+   $P(y_w \\text{ preferred})$ $= \\sigma(R(y_w) - R(y_l))$, and arrive at the loss of DPO. Where does $Z$, which nobody
    can compute, go?
 3. One document calls DPO "mathematically equivalent" to a reward model followed by reinforcement learning. Name two
    conditions for this. What does DPO do with a pair in which the same answer is preferred every time?
