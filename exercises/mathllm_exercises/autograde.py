@@ -24,6 +24,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import rmtree
 
 from . import gradebook
+from .sanitise import asked_for
 from .workers import Result
 
 __all__ = ["OPEN", "course", "grade"]
@@ -123,10 +124,8 @@ class Learner(Autograde, _CopiesOnce):
 
     def init_notebooks(self):
         """The notebooks that were handed in; the expected ones if none was, which then are found missing."""
-        course, assignment = self.coursedir, self.coursedir.assignment_id
-        folder = Path(self._format_source(assignment, course.student_id))
-        source = Path(course.format_path(course.source_directory, ".", assignment))
-        found = sorted(folder.glob("*.ipynb")) or [folder / path.name for path in sorted(source.glob("*.ipynb"))]
+        folder = Path(self._format_source(self.coursedir.assignment_id, self.coursedir.student_id))
+        found = sorted(folder.glob("*.ipynb")) or [folder / name for name in asked_for(self.coursedir)]
         self.assignments = {str(folder): list(map(str, found))}
 
     def convert_notebooks(self):

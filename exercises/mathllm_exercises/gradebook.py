@@ -95,10 +95,9 @@ def restore(backup, db_url):
         raise ValueError(f"{backup} is no backup of a gradebook, or is damaged")
     if file.exists() and _is_gradebook(file):
         back_up(db_url, file.parent, kept=KEPT + 1)  # the backup that is being restored may be the oldest
-        _copy(backup, file)
     else:
         file.unlink(missing_ok=True)
-        _copy(backup, file)
+    _copy(backup, file)
 
 
 def _copy(source, target):

@@ -16,7 +16,7 @@ import numpy as np
 
 from . import codec
 
-__all__ = ["MIME", "NOT_DEFINED", "begin", "evaluate", "mask", "observe", "own_numbers"]
+__all__ = ["MIME", "NOT_DEFINED", "begin", "evaluate", "is_ours", "mask", "observe", "own_numbers"]
 
 MIME = "application/vnd.mathllm.observations+json"
 NOT_DEFINED = object()
@@ -68,6 +68,11 @@ def begin(request):
     mask(data["masked"])
 
 
+def is_ours(answer):
+    """Whether an answer says that it comes from mathllm."""
+    return str(getattr(answer, "__module__", "")).split(".")[0] == "mathllm"
+
+
 def mask(names):
     """Replace these functions in all of mathllm by stand-ins that refuse to be the answer to their own exercise.
 
@@ -116,7 +121,7 @@ def evaluate(request):
     data = codec.loads(request)
     cases = None if data["cases"] is None else [tuple(codec.decode(case)) for case in data["cases"]]
     answer = get_ipython().user_ns.get(data["answer"], NOT_DEFINED)
-    if data["masked"] and str(getattr(answer, "__module__", "")).split(".")[0] == "mathllm":
+    if data["masked"] and is_ours(answer):
         answer = _not_to_be_handed_in(data["answer"])
     _asked.update(data["masked"])
     try:

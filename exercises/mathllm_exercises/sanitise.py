@@ -22,7 +22,7 @@ from traitlets.log import get_logger
 from . import gradebook, sandbox
 from .inert import picture, plain
 
-__all__ = ["Reader", "Restore", "prepare_submission", "read_notebook"]
+__all__ = ["Reader", "Restore", "asked_for", "prepare_submission", "read_notebook"]
 
 MAX_BYTES = 20_000_000
 MAX_CELLS = 1_000
@@ -163,13 +163,18 @@ class Reader(NotebookExporter):
         return super().from_notebook_node(notebook, resources=resources, **kwargs)
 
 
+def asked_for(course):
+    """The names of the notebooks that an assignment consists of."""
+    source = Path(course.format_path(course.source_directory, ".", course.assignment_id))
+    return sorted(path.name for path in source.glob("*.ipynb"))
+
+
 def _add_submissions_without_notebook(autograde):
     """nbgrader passes over a submission without any notebook; here it is one whose notebooks are missing."""
     course = autograde.coursedir
     if course.notebook_id != "*":
         return
-    source = course.format_path(course.source_directory, ".", course.assignment_id)
-    asked = sorted(path.name for path in Path(source).glob("*.ipynb"))
+    asked = asked_for(course)
     pattern = course.format_path(course.submitted_directory, course.student_id, course.assignment_id)
     for folder in glob.glob(pattern):
         if folder not in autograde.assignments and asked:
@@ -182,8 +187,8 @@ class Restore(NbGraderPreprocessor):
     def preprocess(self, nb, resources):
         """Rebuild the metadata of every cell from the gradebook; add the graded cells that are missing."""
         names = resources["nbgrader"]
-        with Gradebook(names["db_url"]) as gradebook:
-            source = gradebook.find_notebook(names["notebook"], names["assignment"])
+        with Gradebook(names["db_url"]) as book:
+            source = book.find_notebook(names["notebook"], names["assignment"])
             known = {cell.name: _restored(cell, source) for cell in source.source_cells}
             graded = [cell.name for cell in [*source.grade_cells, *source.task_cells]]
         problem = resources.get("mathllm_problem")
