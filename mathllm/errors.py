@@ -42,6 +42,8 @@ def _require_fitting(what, *shapes, skipped=0):
 
     `what` needs them, as in "a + b" or "attention()"; its last `skipped` axes are checked by somebody else.
     """
+    if shapes[1:] == shapes[:-1]:  # all the same, as they are most of the time
+        return
     for axis in range(1 + skipped, max(map(len, shapes), default=0) + 1):
         sizes = {shape[-axis] for shape in shapes if len(shape) >= axis} - {1}
         if len(sizes) > 1:
