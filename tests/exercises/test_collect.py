@@ -41,6 +41,7 @@ def collect(tmp_path, database):
     return run
 
 
+@pytest.mark.slow
 def test_a_submission_in_anothers_name_is_not_collected(collect):
     folders = {f"ada+a1+{TIME.format(2)}": {"nb.ipynb": "forged"}, f"{ME}+a1+{TIME.format(1)}": {"nb.ipynb": "mine"}}
     assert collect(folders) == {ME: {"nb.ipynb": "mine"}}

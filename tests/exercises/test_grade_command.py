@@ -22,6 +22,8 @@ from mathllm_exercises.autograde import grade
 from mathllm_exercises.run import Run
 from mathllm_exercises.workers import Result, Task
 
+pytestmark = pytest.mark.slow
+
 EXERCISES = Path(__file__).resolve().parents[2] / "exercises"
 NAME, NORM, TEXT = "01_vectors", "01-vectors-norm", "01-vectors-line_or_plane"
 FULL = item("01.vectors.norm").points
@@ -120,7 +122,6 @@ def inside(course, monkeypatch):
 # What nbgrader would do
 
 
-@pytest.mark.slow
 def test_a_class_is_graded_as_nbgrader_grades_it(course):
     for learner, answer in {
         "right": None,
@@ -145,7 +146,6 @@ def test_a_class_is_graded_as_nbgrader_grades_it(course):
         assert backup.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.slow
 def test_only_what_is_new_or_handed_in_again_is_graded(inside):
     hand_in(inside, "early")
     hand_in(inside, "again", SQUARED)
@@ -187,7 +187,6 @@ def kill_some(task):
     return Result(task.learner)
 
 
-@pytest.mark.slow
 def test_a_process_killed_while_it_records_leaves_what_was_there_before(inside):
     hand_in(inside, "unlucky", SQUARED)
     hand_in(inside, "other")
@@ -210,7 +209,6 @@ def kill_recording(task):
     return grade(task)
 
 
-@pytest.mark.slow
 def test_an_interrupt_leaves_whole_grades_and_no_process(course):
     hand_in(course, "a")
     hand_in(course, "b", SLOW)
@@ -347,7 +345,6 @@ def scheduler():
         running.communicate("\n", timeout=60)
 
 
-@pytest.mark.slow
 def test_a_cluster_grades_into_postgresql_what_one_machine_grades_into_sqlite(inside, postgres, scheduler, monkeypatch):
     for learner, answer in {"a": None, "b": SQUARED, "c": b"{", "d": None}.items():
         hand_in(inside, learner, answer)
