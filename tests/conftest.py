@@ -13,6 +13,15 @@ settings.register_profile("book", deadline=None, derandomize=True)  # the same e
 settings.load_profile("book")
 
 
+def pytest_configure(config):
+    """Notebooks run in several processes at once; the kernels of two of them must not want the same port."""
+    if config.getoption("nbval", default=False):
+        import nbval.kernel
+        from mathllm_exercises.kernels import KernelManager
+
+        nbval.kernel.KernelManager = KernelManager
+
+
 def absence(name):
     """Why the data package cannot be used, or None."""
     try:

@@ -19,6 +19,7 @@ from pathlib import Path
 import click
 import nbformat
 from exercise_cells import assignment_cells, chapter_cards, practice_cells
+from mathllm_exercises.kernels import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
@@ -145,6 +146,7 @@ def _execute(text, notebook):
         coalesce_streams=True,
         store_widget_state=True,
         kernel_name="python3",
+        kernel_manager_class=AsyncKernelManager,
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(text.target.parent)}},
     )

@@ -30,13 +30,12 @@ import sysconfig
 import tempfile
 import threading
 import time
-import weakref
 from functools import cache
 from pathlib import Path
 
 import psutil
 import zmq
-from jupyter_client import AsyncKernelClient, AsyncKernelManager
+from jupyter_client import AsyncKernelClient
 from jupyter_client.kernelspec import KernelSpec
 from nbgrader.converters.base import NbGraderException
 from traitlets import Integer, Type
@@ -44,6 +43,8 @@ from traitlets.log import get_logger
 
 import mathllm
 from mathllm import data
+
+from .kernels import AsyncKernelManager
 
 __all__ = ["SandboxedKernelManager", "environment", "kernel_manager_class", "problem", "require", "required"]
 
@@ -77,7 +78,7 @@ def require():
 
 
 def kernel_manager_class():
-    """The class that starts kernels: the sandbox, or Jupyter's own where MATHLLM_UNSANDBOXED=yes."""
+    """The class that starts kernels: the sandbox's, or an ordinary one where MATHLLM_UNSANDBOXED=yes."""
     return SandboxedKernelManager if required() else AsyncKernelManager
 
 
@@ -195,7 +196,7 @@ class _Client(AsyncKernelClient):
 
 
 class SandboxedKernelManager(AsyncKernelManager):
-    """Starts a Python kernel in the sandbox; an AsyncKernelManager in all else."""
+    """Starts a Python kernel in the sandbox, with which it shares its folder; an AsyncKernelManager in all else."""
 
     client_factory = Type(_Client)
     memory = Integer(2048, help="Megabytes for a kernel and its processes together.").tag(config=True)
@@ -204,14 +205,6 @@ class SandboxedKernelManager(AsyncKernelManager):
     )
     processes = Integer(100, help="Processes and threads of a kernel.").tag(config=True)
     cpu_seconds = Integer(300, help="Processor time of a process.").tag(config=True)
-
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self._folder = Path(tempfile.mkdtemp(prefix="mathllm-"))
-        self._remove_folder = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        self.transport = "ipc"
-        self.ip = f"{self._folder}/kernel"
-        self.connection_file = f"{self._folder}/connection.json"
 
     @property
     def kernel_spec(self):
@@ -223,7 +216,7 @@ class SandboxedKernelManager(AsyncKernelManager):
 
     async def _async_launch_kernel(self, kernel_cmd, **kwargs):
         """Start the kernel's command in the sandbox, with a copy of the files in its working directory."""
-        folder = self._folder
+        folder = self.folder
         _furnish(folder / "home", kwargs.pop("cwd", None))
         _hand_over(folder)
         hidden = [Path.cwd(), "/usr/local/share/nbgrader", self.config.get("Exchange", {}).get("root") or "/nowhere"]
@@ -239,7 +232,7 @@ class SandboxedKernelManager(AsyncKernelManager):
                 return process.wait(0.2)
             except subprocess.TimeoutExpired:
                 pass
-            if _memory(process.pid) > self.memory * MEGABYTE or _size(self._folder) > self.disk * MEGABYTE:
+            if _memory(process.pid) > self.memory * MEGABYTE or _size(self.folder) > self.disk * MEGABYTE:
                 self.log.error("A kernel took more than %s MB of memory or wrote too much; it was ended", self.memory)
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
@@ -247,13 +240,6 @@ class SandboxedKernelManager(AsyncKernelManager):
     async def _async_wait(self, pollinterval=0.01):
         """Wait for the kernel's end, which is near when somebody waits for it."""
         await super()._async_wait(pollinterval)
-
-    async def _async_cleanup_resources(self, restart=False):
-        await super()._async_cleanup_resources(restart)
-        if not restart:
-            self._remove_folder()
-
-    cleanup_resources = _async_cleanup_resources
 
 
 def _furnish(home, files):

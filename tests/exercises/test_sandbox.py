@@ -15,9 +15,9 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from jupyter_client import AsyncKernelManager
 from mathllm_exercises import codec, in_sandbox, item, items, kernel_side, sandbox
 from mathllm_exercises.grader import TrustedExecute
+from mathllm_exercises.kernels import AsyncKernelManager
 from mathllm_exercises.own_numbers import own_numbers
 from mathllm_exercises.sanitise import Reader
 from nbformat.v4 import new_code_cell, new_notebook

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from mathllm_exercises.kernels import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
@@ -51,7 +52,7 @@ def test_the_stored_figures_are_those_of_mathllm_today(path):
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_runs_through_where_no_data_is_installed(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)
-    options = {"timeout": 600, "extra_arguments": ["--log-level=ERROR"]}
+    options = {"timeout": 600, "extra_arguments": ["--log-level=ERROR"], "kernel_manager_class": AsyncKernelManager}
     client = NotebookClient(notebook, resources={"metadata": {"path": str(path.parent)}}, **options)
     client.execute(env=os.environ | builder.ENVIRONMENT | {"MATHLLM_DATA": str(tmp_path)})
     outputs = [(cell.id, output) for cell in notebook.cells for output in cell.get("outputs", ())]
