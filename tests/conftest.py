@@ -1,20 +1,35 @@
 """What all tests share: real data and a browser; what is absent says so."""
 
+import os
 import re
 import shutil
+import tempfile
 
+import matplotlib.font_manager  # its import makes the list of fonts, if there is none yet: see pytest_configure
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from mathllm import data
 from mathllm.errors import MissingDataError
 
-settings.register_profile("book", deadline=None, derandomize=True)  # the same examples on every machine, however busy
+# The same examples on every machine, however busy it is.
+settings.register_profile("book", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("book")
 
 
 def pytest_configure(config):
-    """Notebooks run in several processes at once; the kernels of two of them must not want the same port."""
+    """What runs here, in however many processes, depends on no account's settings and waits for nobody's files.
+
+    Jupyter and IPython find no settings. Each process has a history of its own: two that write to one wait for each
+    other. matplotlib has its list of fonts: where making it takes long, it says so, and a notebook would show that.
+    Kernels are reached through files: two of them cannot want the same port.
+    """
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.TemporaryDirectory(prefix="mathllm-")
+        config.add_cleanup(folder.cleanup)
+        os.environ |= {"JUPYTER_CONFIG_DIR": folder.name, "MPLCONFIGDIR": matplotlib.get_cachedir()}
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "ipython")
+    os.environ["IPYTHONDIR"] = os.path.join(os.environ["JUPYTER_CONFIG_DIR"], worker)
     if config.getoption("nbval", default=False):
         import nbval.kernel
         from mathllm_exercises.kernels import KernelManager
