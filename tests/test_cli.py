@@ -170,6 +170,7 @@ def test_training_learns_and_what_it_saves_is_a_checkpoint_of_the_hub(text, tmp_
     assert {path.name for path in out.iterdir()} == names | {"checkpoint.npz"}  # and nothing half-written
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_goes_on_to_the_same_weights(text, tmp_path):
     options = ["train", text, *SMALL, "--tokenizer", "char", "--validate-every", 10, "--save-every", 25]
     run(*options, "--steps", 400, "-o", tmp_path / "whole")
@@ -316,6 +317,7 @@ def test_a_reader_that_stops_early_sees_no_traceback(tiny):
 # chat
 
 
+@pytest.mark.slow
 def test_a_chat_remembers_and_ends_with_the_input(needs):
     needs("smollm2")
     asked = "What is the capital of France?\nAnd of Italy?\n"

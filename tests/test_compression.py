@@ -46,6 +46,7 @@ def trained_on_a_source():
     return model, state.params, text[3000:]
 
 
+@pytest.mark.slow
 def test_a_transformer_compresses_to_its_cross_entropy_and_gives_the_text_back():
     model, params, unseen = trained_on_a_source()
 

@@ -109,6 +109,7 @@ def program(hub, tmp_path):
     return program
 
 
+@pytest.mark.slow
 def test_a_model_is_fetched_verified_and_found_again_without_a_network(hub, program, tmp_path):
     done = program("models", "install", NAME)
     place = tmp_path / "cache" / "models--someone--tiny" / "snapshots" / COMMIT

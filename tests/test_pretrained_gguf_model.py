@@ -84,6 +84,7 @@ def test_model_tokenizer_and_ends_come_from_the_file(write, model, tokenizer):
         loaded.params["blocks"][0]["attention"]["query"][0, 0] = 1
 
 
+@pytest.mark.slow
 def test_the_package_is_the_model_in_its_file(needs):
     path = next(needs("smollm2").glob("*.gguf"))
     ours, package = locate.load(path), locate.load("smollm2")

@@ -150,6 +150,7 @@ def test_a_message_without_content_is_refused():
 # The file
 
 
+@pytest.mark.slow
 def test_loading_needs_less_than_1_gb(needs):
     needs("smollm2")
     program = textwrap.dedent("""
