@@ -29,6 +29,9 @@ numbers in the list `change_and_weight`: by how much one step of gradient descen
         Mistake(lambda: [-0.1, 4.9], "Minus times minus: against a negative slope the weight grows."),
         Mistake(lambda: [2.0, 7.0], "The learning rate is missing: the step is 0.05 times the gradient."),
         Mistake(lambda: [0.1, 4.9], "The change is right; add it to 5.0."),
+        Mistake(lambda: [-0.1, 5.1], "The new weight is right: from 5.0 to 5.1, what is the sign of the change?"),
+        Mistake(lambda: [5.1, 0.1], "Both numbers are right, but exchanged: the change comes first."),
+        Mistake(lambda: 5.1, "The new weight is right. Two numbers were asked for: the change comes first."),
         Mistake(lambda: [1.0, 6.0], "0.05 · 2 is 0.1."),
     ),
     hints=("w ← w − η g", "−0.05 · (−2.0) = +0.1"),
@@ -55,6 +58,12 @@ has, and how many gigabytes ($10^9$ bytes) are needed to keep the gradient *and*
         Mistake(lambda: [7e9, 112], "This includes the weights themselves. Asked for are the gradient, m and v."),
         Mistake(lambda: [7e9, 56], "Gradient, m and v are three arrays, not two."),
         Mistake(lambda: [1, 84], "There is one slope for every parameter."),
+        Mistake(lambda: [21e9, 84], "The gradient has one number for each parameter; m and v are not part of it."),
+        Mistake(lambda: [7, 84], "The numbers were asked for, not the billions: 7 · 10⁹."),
+        Mistake(lambda: [7e9, 84e9], "These are bytes; a gigabyte is 10⁹ of them."),
+        Mistake(lambda: [7e9, 84e9 / 2**30], "These are gibibytes of 2³⁰ bytes; a gigabyte has 10⁹."),
+        Mistake(lambda: [7e9, 168], "float32 takes 4 bytes a number, not 8."),
+        Mistake(lambda: [7e9, 21], "There are 4 bytes to each of these numbers."),
     ),
     hints=("One component for each parameter.", "Three arrays of 7 · 10⁹ numbers of 4 bytes."),
     references=("primer.ch09.q20.len",),
@@ -102,6 +111,26 @@ above which the descent runs away, and the place after **three** steps.
             lambda curvature, w, rate: [2 / curvature, w * (1 - rate * curvature / 2) ** 3],
             "The slope of ½cw² is cw: the ½ is gone.",
         ),
+        Mistake(
+            lambda curvature, w, rate: [4 / curvature, w * (1 - rate * curvature / 2) ** 3],
+            "The slope of ½cw² is cw: the ½ is gone, in both numbers.",
+        ),
+        Mistake(
+            lambda curvature, w, rate: [2 / curvature, w * (1 + rate * curvature) ** 3],
+            "The sign: a step goes against the slope, so the factor is 1 − ηc.",
+        ),
+        Mistake(
+            lambda curvature, w, rate: [2 / curvature, w * (1 - rate * curvature) ** 2],
+            "This is the place after two steps; the start is no step.",
+        ),
+        Mistake(
+            lambda curvature, w, rate: [2 / curvature, w * (1 - rate * curvature) ** 4],
+            "This is the place after four steps: the start is step 0.",
+        ),
+        Mistake(
+            lambda curvature, w, rate: [1 / curvature, w * (1 - rate * curvature)],
+            "1/c arrives in one step, the limit is 2/c; and of three steps you have made one.",
+        ),
     ),
     hints=("The slope of ½cw² is cw, so one step multiplies w by 1 − ηc.", "|1 − ηc| < 1 means ηc < 2."),
 )
@@ -125,6 +154,10 @@ number of warmup steps.
         Mistake(lambda: [500_000, 1_000_000], "2 % of 500,000: multiply by 0.02, not by 2."),
         Mistake(lambda: [500, 10], "A trillion is a million millions: 2 · 10¹² / (4 · 10⁶)."),
         Mistake(lambda: [2e12 / 7e9, 0.02 * 2e12 / 7e9], "Not by the parameters: divide by the tokens of a batch."),
+        Mistake(lambda: [10_000, 500_000], "Both numbers are right, but exchanged: the whole training comes first."),
+        Mistake(lambda: [500_000, 0.02], "The second is the share; the number of steps was asked for."),
+        Mistake(lambda: [500_000, 100_000], "This is 20 %: 2 % are 0.02."),
+        Mistake(lambda: [500_000, 500_000 / 0.02], "2 % *of* the steps: multiply, do not divide."),
         Mistake(lambda: 10_000, "The warmup is right. Two numbers were asked for: all steps come first."),
     ),
     hints=("Every step uses one batch.", "2 · 10¹² tokens, 4 · 10⁶ per step."),
@@ -153,6 +186,12 @@ def _ball_in_place(w, g, v, rate, beta):
     return w - rate * v, v
 
 
+def _ball_moves_weights(w, g, v, rate, beta):
+    v = beta * v + g
+    w -= rate * v
+    return w, v
+
+
 HEAVY_BALL = Item(
     id="09.gradient_descent.heavy_ball",
     kind="function",
@@ -173,7 +212,14 @@ The arrays that come in stay as they are. A β outside $[0, 1)$ is refused with 
 """,
     expected=_careful(_heavy_ball),
     checks=(
-        values(3, _places(3, (2, 4)), public=[(np.array([3.0]), np.array([4.0]), np.array([1.0]), 0.1, 0.5)]),
+        values(
+            3,
+            _places(3, (2, 4)),
+            public=[
+                (np.array([3.0]), np.array([4.0]), np.array([1.0]), 0.1, 0.5),
+                (np.array([3.0]), np.array([4.0]), np.array([1.0]), 0.1, 0.0),
+            ],
+        ),
         leaves_inputs(1, _places(4)),
         refuses(
             1,
@@ -202,6 +248,46 @@ The arrays that come in stay as they are. A β outside $[0, 1)$ is refused with 
             "Your function changes the caller's velocity. Write `v = beta * v + g`, not `v *= beta`.",
             score=4,
         ),
+        Mistake(
+            _careful(_ball_moves_weights),
+            "Your function changes the caller's weights. Write `w - rate * v`, not `w -= rate * v`.",
+            score=4,
+        ),
+        Mistake(
+            _careful(lambda w, g, v, rate, beta: (beta * v + g, w - rate * (beta * v + g))),
+            "Both arrays are right, but exchanged: the weights come first.",
+            score=1,
+        ),
+        Mistake(
+            _careful(lambda w, g, v, rate, beta: w - rate * (beta * v + g)),
+            "The weights are right; the new velocity must be returned with them: `return w, v`.",
+            score=1,
+        ),
+        Mistake(
+            _careful(lambda w, g, v, rate, beta: (w - beta * v - rate * g, beta * v + rate * g)),
+            "The learning rate went into the velocity. Here v holds bare gradients, and η multiplies it in the step.",
+            score=1,
+        ),
+        Mistake(
+            _careful(lambda w, g, v, rate, beta: (w - rate * g, beta * v + g)),
+            "The velocity is right, but the step goes along g alone: step with the new v.",
+            score=1,
+        ),
+        Mistake(
+            _careful(lambda w, g, v, rate, beta: (w - rate * (beta * v - g), beta * v - g)),
+            "Two signs: v adds up gradients, `beta * v + g`; the minus comes in the step.",
+            score=1,
+        ),
+        Mistake(
+            refusing(lambda w, g, v, rate, beta: not 0 < beta < 1)(_heavy_ball),
+            "β = 0 is allowed: it forgets everything, which is plain descent.",
+            score=2,
+        ),
+        Mistake(
+            refusing(lambda w, g, v, rate, beta: not 0 <= beta <= 1)(_heavy_ball),
+            "The bracket of [0, 1) excludes the 1: with β = 1 nothing is ever forgotten.",
+            score=4,
+        ),
         Mistake(_heavy_ball, "Right, but a β of 1 forgets nothing and was not refused.", score=4),
     ),
     hints=("Two lines of arithmetic: velocity first.", "`if not 0 <= beta < 1: raise ValueError(…)`"),
@@ -209,9 +295,10 @@ The arrays that come in stay as they are. A β outside $[0, 1)$ is refused with 
 )
 
 
-def _adam(w, g, m, v, t, rate, b1=0.9, b2=0.999, eps=1e-8):
-    m = b1 * m + (1 - b1) * g
-    v = b2 * v + (1 - b2) * g * g
+def _adam(w, g, m, v, t, rate, b1=0.9, b2=0.999, eps=1e-8, squared=np.square, weights=lambda b: (b, 1 - b)):
+    (old_m, new_m), (old_v, new_v) = weights(b1), weights(b2)
+    m = old_m * m + new_m * g
+    v = old_v * v + new_v * squared(g)
     return w - rate * (m / (1 - b1**t)) / (np.sqrt(v / (1 - b2**t)) + eps), m, v
 
 
@@ -244,6 +331,21 @@ def _adam_with(change):
 def _adam_without_epsilon(w, g, m, v, t, rate):
     with np.errstate(invalid="ignore"):
         return _adam(w, g, m, v, t, rate, eps=0.0)
+
+
+def _adam_uncorrected_input(w, g, m, v, t, rate):
+    before = _adam(w, 0 * g, m / 0.9, v / 0.999, t, rate)[0]  # the step that the old means give
+    return before, *_adam(w, g, m, v, t, rate)[1:]
+
+
+def _adam_in_place(w, g, m, v, t, rate):
+    w, m[:], v[:] = _adam(w, g, m, v, t, rate)
+    return w, m, v
+
+
+def _adam_moves_weights(w, g, m, v, t, rate):
+    w[:], m, v = _adam(w, g, m, v, t, rate)
+    return w, m, v
 
 
 ADAM = Item(
@@ -326,6 +428,96 @@ handed on are those *without* bias correction. All arrays have one shape.
             "Without ε a gradient of 0 gives 0/0.",
             score=6,
         ),
+        Mistake(
+            _adam_with(
+                lambda w, g, m, v, t, rate, b1, b2, eps: (
+                    w - rate * (m / (1 - b1**t)) / np.sqrt(v / (1 - b2**t) + eps),
+                    m,
+                    v,
+                )
+            ),
+            "ε stands outside the root: √v̂ + ε. Under it, small gradients make too short steps.",
+            score=5,
+        ),
+        Mistake(
+            _adam_with(
+                lambda w, g, m, v, t, rate, b1, b2, eps: (
+                    w + rate * (m / (1 - b1**t)) / (np.sqrt(v / (1 - b2**t)) + eps),
+                    m,
+                    v,
+                )
+            ),
+            "The sign: the step goes against the mean of the slopes.",
+            score=1,
+        ),
+        Mistake(
+            _adam_with(
+                lambda w, g, m, v, t, rate, b1, b2, eps: (w - rate * (m / (1 - b1**t)) / (np.sqrt(v) + eps), m, v)
+            ),
+            "Only m was corrected: v begins at 0 as well, and needs its 1/(1 − β₂ᵗ).",
+            score=1,
+        ),
+        Mistake(
+            _adam_with(
+                lambda w, g, m, v, t, rate, b1, b2, eps: (
+                    w - rate * g / (np.sqrt(v / (1 - b2**t)) + eps),
+                    m,
+                    v,
+                )
+            ),
+            "The numerator is m̂, the mean of the slopes, not the last slope alone (they agree in step 1 only).",
+            score=3,
+        ),
+        Mistake(
+            lambda w, g, m, v, t, rate: _adam(w, g, m, v, t, rate, squared=lambda g: np.sum(g * g)),
+            "g² is taken entry by entry: every weight has a mean of squares of its own.",
+            score=1,
+        ),
+        Mistake(
+            _adam_uncorrected_input,
+            "m̂ and v̂ are made of the *new* m and v: update the means first.",
+            score=1,
+        ),
+        Mistake(
+            lambda w, g, m, v, t, rate: _adam(w, g, m, v, t, rate, weights=lambda b: (1 - b, b)),
+            "The weights of old and new are exchanged: 0.9 of the old mean, 0.1 of the new slope.",
+            score=1,
+        ),
+        Mistake(
+            lambda w, g, m, v, t, rate: _adam(w, g, m, v, t, rate, weights=lambda b: (b, 1)),
+            "These are sums, not means: the new slope enters m with the weight 1 − β₁, its square v with 1 − β₂.",
+            score=1,
+        ),
+        Mistake(
+            lambda w, g, m, v, t, rate: _adam(w, g, m, v, t, rate)[0],
+            "The weights are right; m and v must be returned with them, for the next step.",
+        ),
+        Mistake(
+            _adam_with(
+                lambda w, g, m, v, t, rate, b1, b2, eps: (
+                    w - rate * g / np.abs(g + (g == 0)) if t == 1 else np.full(g.shape, np.nan),
+                    m,
+                    v,
+                )
+            ),
+            "βᵗ is a power, `0.9**t`: with `0.9 * t` the correction is negative from step 2 on.",
+            score=3,
+        ),
+        Mistake(
+            lambda w, g, m, v, t, rate: _adam(w, g, m, v, t, rate, squared=lambda g: (g - (0.9 * m + 0.1 * g)) ** 2),
+            "v is the mean of g² itself, not of the square of g − m: no mean is taken off.",
+            score=1,
+        ),
+        Mistake(
+            _adam_in_place,
+            "Your function changes the caller's m and v: `m *= 0.9` writes into them, `m = 0.9 * m + …` does not.",
+            score=6,
+        ),
+        Mistake(
+            _adam_moves_weights,
+            "Your function changes the caller's weights: return `w - …`, not `w -= …`.",
+            score=6,
+        ),
     ),
     hints=(
         "First the two running means, then the two corrections, then the step.",
@@ -343,6 +535,11 @@ def _decay_cases(rng, shape):
 
 def _decoupled(w, m_hat, v_hat, rate, decay):
     return (1 - rate * decay) * w - rate * m_hat / (np.sqrt(v_hat) + 1e-8)
+
+
+def _decays_in_place(w, m_hat, v_hat, rate, decay):
+    w *= 1 - rate * decay
+    return w - rate * m_hat / (np.sqrt(v_hat) + 1e-8)
 
 
 REPAIR_DECAY = Item(
@@ -400,6 +597,35 @@ in stay as they are.
             lambda w, m, v, rate, decay: w - rate * m / (np.sqrt(v) + 1e-8),
             "The decay is gone. It belongs beside Adam's direction: w(1 − ηλ) − η m̂/(√v̂ + ε).",
         ),
+        Mistake(
+            lambda w, m, v, rate, decay: (1 - rate * decay) * (w - rate * m / (np.sqrt(v) + 1e-8)),
+            "Adam's step was shrunk along with the weight: only the old w loses its share, then the step is made.",
+            score=1,
+        ),
+        Mistake(
+            lambda w, m, v, rate, decay: (1 - rate * decay) * w - m / (np.sqrt(v) + 1e-8),
+            "Adam's direction is not multiplied by the learning rate.",
+            score=1,
+        ),
+        Mistake(
+            lambda w, m, v, rate, decay: (1 - rate * decay) * w + rate * m / (np.sqrt(v) + 1e-8),
+            "The sign of Adam's step: it goes against m̂.",
+            score=1,
+        ),
+        Mistake(
+            lambda w, m, v, rate, decay: (1 - rate * decay) * w - rate * m / (v + 1e-8),
+            "The root is gone: the direction is m̂/(√v̂ + ε).",
+            score=1,
+        ),
+        Mistake(
+            lambda w, m, v, rate, decay: rate * decay * w - rate * m / (np.sqrt(v) + 1e-8),
+            "This keeps the share ηλ of the weight, and throws the rest away: keep 1 − ηλ.",
+        ),
+        Mistake(
+            _decays_in_place,
+            "Your function changes the caller's weights: `w = (1 - …) * w` makes a new array, `w *= …` does not.",
+            score=4,
+        ),
     ),
     hints=("Two separate changes of w: Adam's, and −ηλw.", "(1 − ηλ) w − η m̂/(√v̂ + ε)"),
     references=("part2.adamw.sample", "part2.l2.identity"),
@@ -413,6 +639,20 @@ def _rate(t, peak, floor, warmup, total):
 def _as_printed(t, peak, floor, warmup, total):
     wave = floor + 0.5 * (peak - floor) * (1 + np.cos(np.pi * t / total))
     return np.where(t <= warmup, peak * t / warmup, wave)
+
+
+def _wave(shape, rise=lambda t, peak, floor, warmup: peak * t / warmup):
+    """Warmup and then floor + (peak − floor) · shape(share of the way), for mistakes in one of the two parts."""
+
+    def rates(t, peak, floor, warmup, total):
+        share = np.minimum((t - warmup) / (total - warmup), 1)
+        return np.where(t <= warmup, rise(t, peak, floor, warmup), floor + (peak - floor) * shape(share))
+
+    return rates
+
+
+def _half_cosine(share):
+    return 0.5 * (1 + np.cos(np.pi * share))
 
 
 def _training_runs(rng):
@@ -485,6 +725,51 @@ stays there from then on.
             "The floor is missing: the cosine runs between the peak and the floor.",
             score=1,
         ),
+        Mistake(
+            _wave(lambda share: 0.5 * (1 - np.cos(np.pi * share))),
+            "The sign of the cosine: 1 − cos goes from the floor up to the peak.",
+        ),
+        Mistake(
+            _wave(lambda share: 0.5 * np.cos(np.pi * share)),
+            "The 1 + is gone: cos alone runs from 1 to −1, 1 + cos from 2 to 0.",
+        ),
+        Mistake(
+            _wave(lambda share: 1 + np.cos(np.pi * share)),
+            "The ½ is gone: 1 + cos begins at 2, so the wave begins above the peak.",
+            score=1,
+        ),
+        Mistake(
+            _wave(lambda share: 0.5 * (1 + np.cos(2 * np.pi * share))),
+            "A whole wave comes back to the peak: half a wave is cos(π · share).",
+            score=1,
+        ),
+        Mistake(
+            _wave(lambda share: 0.5 * (1 + np.cos(share))),
+            "π is gone: at the end of the way the cosine must be −1, and that is cos π.",
+            score=1,
+        ),
+        Mistake(
+            _wave(lambda share: 1 - share),
+            "This is a straight line down: half a cosine is flat at both ends.",
+            score=1,
+        ),
+        Mistake(
+            _wave(_half_cosine, lambda t, peak, floor, warmup: floor + (peak - floor) * t / warmup),
+            "The warmup was right as printed: it begins at 0, not at the floor.",
+            score=2,
+        ),
+        Mistake(
+            _wave(_half_cosine, lambda t, peak, floor, warmup: peak * (t + 1) / warmup),
+            "The warmup was right as printed: at t = warmup it must be the peak, and t + 1 is above it.",
+            score=1,
+        ),
+        Mistake(
+            lambda t, peak, floor, warmup, total: np.where(
+                t > total, 0.0, _wave(_half_cosine)(t, peak, floor, warmup, total)
+            ),
+            "After `total` the rate stays at the floor; here it falls to 0.",
+            score=4,
+        ),
     ),
     hints=(
         "The share of the way: (t − warmup)/(total − warmup), from 0 to 1.",
@@ -508,6 +793,11 @@ def _tables(rng, n):
     return rng.normal(size=(n, n)), rng.integers(0, 20, size=(n, n)).astype(float) + np.eye(n), float(rng.normal())
 
 
+def _without_row_weights(W, counts, dloss):
+    with np.errstate(invalid="ignore"):
+        return dloss * (ml.softmax(W) - counts / counts.sum(axis=1, keepdims=True))
+
+
 TABLE_PULLBACK = Item(
     id="09.gradient_descent.table_pullback",
     kind="gradient",
@@ -529,8 +819,12 @@ nudges; `ml.softmax` may be used.
     expected=_table_pullback,
     checks=(
         gradient(3, _table_loss, _tables(2, 4)),
-        values(1, public=[(np.zeros((2, 2)), np.array([[3.0, 1.0], [0.0, 4.0]]), 1.0)], name="by hand"),
-        values(1, public=[(np.zeros((3, 3)), np.diag([1.0, 0.0, 1.0]), 2.0)], name="a letter that never occurs"),
+        values(1, public=[(np.zeros((2, 2)), np.array([[3.0, 1.0], [0.0, 2.0]]), 1.0)], name="by hand"),
+        values(
+            1,
+            public=[(np.zeros((3, 3)), np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), 2.0)],
+            name="a letter that never occurs",
+        ),
     ),
     mistakes=(
         Mistake(
@@ -549,6 +843,39 @@ nudges; `ml.softmax` may be used.
             "Every one of the Nᵢ pairs of row i brings its own prediction: Nᵢ p − C.",
         ),
         Mistake(lambda W, C, d: _table_pullback(W, C, 1.0), "The factor dloss that arrives is not used.", score=1),
+        Mistake(
+            lambda W, C, d: d * (C.sum(axis=0)[:, None] * ml.softmax(W) - C) / C.sum(),
+            "Nᵢ counts the pairs that *begin* with letter i: add up along the row, `axis=1`, not down the column.",
+        ),
+        Mistake(
+            lambda W, C, d: d * (C.sum(axis=1) * ml.softmax(W) - C) / C.sum(),
+            "`counts.sum(axis=1)` has the shape (V,) and meets the columns: `keepdims=True` puts it beside the rows.",
+        ),
+        Mistake(
+            lambda W, C, d: d * (C.sum(axis=0) * ml.softmax(W) - C) / C.sum(),
+            "Nᵢ belongs to row i: `counts.sum(axis=1, keepdims=True)`. Here column j got the sum of column j.",
+        ),
+        Mistake(
+            lambda W, C, d: d * (C.sum(axis=1, keepdims=True) * ml.softmax(W, axis=0) - C) / C.sum(),
+            "softmax went down the columns: the logits of one row belong together.",
+            score=2,
+        ),
+        Mistake(
+            lambda W, C, d: d * (C.sum(axis=1, keepdims=True) * ml.softmax(W) - C) / W.size,
+            "Divide by N, the number of pairs in the text, not by the number of entries of W.",
+        ),
+        Mistake(
+            lambda W, C, d: d * (ml.softmax(W) - C / C.sum()),
+            "Only the counts were divided by N: the prediction of row i comes Nᵢ times, so its weight is Nᵢ/N.",
+        ),
+        Mistake(
+            lambda W, C, d: -d * C * (1 - ml.softmax(W)) / C.sum(),
+            "This is the slope of ln p_ij by W_ij alone. Raising W_ij also lowers the other p of its row.",
+        ),
+        Mistake(
+            _without_row_weights,
+            "Prediction minus truth, but row i has the weight Nᵢ/N; and Nᵢ is 0 for a letter that never occurs.",
+        ),
     ),
     hints=(
         "For a single pair (i, j) the slope of row i is softmax(Wᵢ) − one_hot(j), from chapter 7.",
@@ -629,28 +956,48 @@ their mean.
 # Project ------------------------------------------------------------------------------------------------------------
 
 
-def _trained(X, y, steps, peak, decay, clip=1.0, begin=1, coupled=False, summed=False, late=False):
+def _to_length_one(g):
+    return g / max(1.0, np.sqrt(np.sum(g * g)))
+
+
+def _cosine_rate(t, steps, peak, warmup):
+    if t <= warmup:
+        return peak * t / warmup
+    return 0.5 * peak * (1 + math.cos(math.pi * (t - warmup) / (steps - warmup)))
+
+
+def _shrink_then_step(w, step, shrink):
+    return (1 - shrink) * w - step
+
+
+def _trained(
+    X, y, steps, peak, decay, *,
+    factor=2.0, clip=_to_length_one, rates=_cosine_rate, count=lambda t: t, move=_shrink_then_step, coupled=False,
+):  # fmt: skip
     """Linear regression by AdamW with warmup, cosine and clipping; the options make the known mistakes."""
     w = np.zeros(X.shape[1])
     m, v = np.zeros_like(w), np.zeros_like(w)
-    warmup = max(1, steps // 10)
     for t in range(1, steps + 1):
-        g = 2 * X.T @ (X @ w - y) / (1 if summed else len(y))
-        if coupled:
-            g = g + decay * w
-        length = np.sqrt(np.sum(g * g))
-        if clip and length > clip:
-            g = g * clip / length
+        g = clip(factor * X.T @ (X @ w - y) / len(y) + coupled * decay * w)
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
-        at = t + begin - 1
-        if at <= warmup:
-            rate = peak * at / warmup
-        else:
-            rate = 0.5 * peak * (1 + math.cos(math.pi * (at - warmup) / (steps - warmup)))
-        count = t - 1 if late and t > 1 else t
-        direction = (m / (1 - 0.9**count)) / (np.sqrt(v / (1 - 0.999**count)) + 1e-8)
-        w = w * (1 - rate * decay * (not coupled)) - rate * direction
+        rate = rates(t, steps, peak, max(1, steps // 10))
+        n = count(t)
+        direction = (m / (1 - 0.9**n)) / (np.sqrt(v / (1 - 0.999**n)) + 1e-8)
+        w = move(w, rate * direction, rate * decay * (not coupled))
     return w
+
+
+def _with(**options):
+    """A training run with one thing done otherwise."""
+    return lambda X, y, steps, peak, decay: _trained(X, y, steps, peak, decay, **options)
+
+
+def _decay_without_rate(X, y, steps, peak, decay):
+    return _trained(X, y, steps, peak, decay, move=lambda w, step, shrink: (1 - decay) * w - step)
+
+
+def _summed(X, y, steps, peak, decay):
+    return _trained(X, y, steps, peak, decay, factor=2.0 * len(y))
 
 
 @each
@@ -712,28 +1059,85 @@ The package's optimisers, schedules and clipping are out of bounds: use your own
     ),
     mistakes=(
         Mistake(
-            lambda X, y, steps, peak, decay: _trained(X, y, steps, peak, decay, clip=None),
+            _with(clip=lambda g: g),
             "Long gradients are not clipped: their length must be at most 1 before they enter m and v.",
             score=2,
         ),
         Mistake(
-            lambda X, y, steps, peak, decay: _trained(X, y, steps, peak, decay, begin=0),
+            _with(rates=lambda t, *rest: _cosine_rate(t - 1, *rest)),
             "The schedule lags by one step: in the first step t is 1, not 0 (where the rate would be 0).",
         ),
         Mistake(
-            lambda X, y, steps, peak, decay: _trained(X, y, steps, peak, decay, coupled=True),
+            _with(coupled=True),
             "The decay went into the gradient, where Adam divides it away. Shrink the weights beside Adam's step.",
             score=2,
         ),
         Mistake(
-            lambda X, y, steps, peak, decay: _trained(X, y, steps, peak, decay, summed=True),
+            _summed,
             "The loss is the mean over the examples, not the sum: with the sum every gradient is clipped.",
             score=1,
         ),
         Mistake(
-            lambda X, y, steps, peak, decay: _trained(X, y, steps, peak, decay, late=True),
+            _with(count=lambda t: max(1, t - 1)),
             "The bias correction lags by one step: at step t it is 1/(1 − βᵗ).",
             score=1,
+        ),
+        Mistake(
+            _with(count=lambda t: math.inf),
+            "The bias correction is missing: divide m by 1 − 0.9ᵗ and v by 1 − 0.999ᵗ.",
+        ),
+        Mistake(
+            _with(factor=1.0),
+            "The slope of (Xw − y)² is 2 (Xw − y): the 2 is gone (and with it, when a gradient is clipped).",
+            score=1,
+        ),
+        Mistake(
+            _with(clip=lambda g: g / max(np.sqrt(np.sum(g * g)), 1e-12)),
+            "Every gradient was brought to the length 1. Short ones stay as they are: `min(1, 1 / length)`.",
+            score=1,
+        ),
+        Mistake(
+            _with(clip=lambda g: np.clip(g, -1, 1)),
+            "The entries were clipped one by one, which turns the gradient. Shorten it as a whole, by one factor.",
+            score=2,
+        ),
+        Mistake(
+            _with(rates=lambda t, steps, peak, warmup: peak),
+            "The rate is constant: warmup and cosine are missing.",
+            score=1,
+        ),
+        Mistake(
+            _with(rates=lambda t, steps, peak, warmup: peak * min(1, t / warmup)),
+            "The cosine is missing: after the warmup the rate falls to 0 at t = steps.",
+            score=1,
+        ),
+        Mistake(
+            _with(
+                rates=lambda t, steps, peak, warmup: (
+                    peak * t / warmup if t <= warmup else 0.5 * peak * (1 + math.cos(math.pi * t / steps))
+                )
+            ),
+            "The cosine must count from the end of the warmup: (t − T_w)/(steps − T_w).",
+            score=1,
+        ),
+        Mistake(
+            _with(move=lambda w, step, shrink: (1 - shrink) * (w - step)),
+            "Adam's step was shrunk with the weights: the old w loses its share ηλ, then the step is made.",
+            score=2,
+        ),
+        Mistake(
+            _with(move=lambda w, step, shrink: w - step),
+            "The decay is missing: every step also takes the share rate · decay of each weight.",
+            score=2,
+        ),
+        Mistake(
+            _decay_without_rate,
+            "The decay is not multiplied by the learning rate: each step takes the share rate · decay.",
+            score=2,
+        ),
+        Mistake(
+            _with(move=lambda w, step, shrink: _shrink_then_step(w, -step, shrink)),
+            "The sign: the steps go uphill.",
         ),
     ),
     hints=(
