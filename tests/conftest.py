@@ -8,6 +8,8 @@ import tempfile
 import matplotlib.font_manager  # its import makes the list of fonts, if there is none yet: see pytest_configure
 import pytest
 from hypothesis import HealthCheck, settings
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 from mathllm import data
 from mathllm.errors import MissingDataError
@@ -58,6 +60,13 @@ def needs():
     return need
 
 
+@pytest.fixture
+def shell():
+    """IPython, as in a notebook but without a history, and gone afterwards."""
+    yield InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+    InteractiveShell.clear_instance()
+
+
 @pytest.fixture(scope="session")
 def browser():
     """Chromium, or the tests that need it are skipped."""
@@ -68,7 +77,7 @@ def browser():
 
     flags = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run"]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=flags)
+        browser = playwright.chromium.launch(executable_path=chromium, args=flags, timeout=300_000)
         yield browser
         browser.close()
 

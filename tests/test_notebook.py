@@ -4,7 +4,6 @@ import functools
 import inspect
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from mathllm import autodiff, errors
@@ -30,13 +29,6 @@ def double(x):
         return (2 * dy,)
 
     return y, pullback
-
-
-@pytest.fixture
-def shell():
-    """IPython, as in a notebook, and gone afterwards."""
-    yield InteractiveShell.instance()
-    InteractiveShell.clear_instance()
 
 
 @pytest.fixture

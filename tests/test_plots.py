@@ -9,7 +9,6 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from matplotlib.figure import Figure
 from PIL import Image
@@ -32,17 +31,15 @@ def _own_settings():
 
 
 @pytest.fixture
-def published():
+def published(shell):
     """What a notebook would store: run a function inside an IPython shell and return its display outputs."""
-    InteractiveShell.instance()
 
     def run(function, *args, **kwargs):
         with capture_output() as captured:
             function(*args, **kwargs)
         return [(output.data, output.metadata) for output in captured.outputs]
 
-    yield run
-    InteractiveShell.clear_instance()
+    return run
 
 
 def parabola():
