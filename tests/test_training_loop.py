@@ -214,8 +214,8 @@ def test_the_progress_bar_shows_loss_speed_and_time_left():
         time.sleep(0.15)  # it is redrawn ten times a second
         progress(ml.TrainingProgress(50, 100, 2.0, 0.1, None, None, 12345.6, 50.0))
         progress(ml.TrainingProgress(100, 100, 1.5, 0.1, None, 1.75, 12345.6, 0.0))
-    *_, half, last = screen.getvalue().split("\r")
-    assert half.startswith(" 50%|")
+    *drawn, last = screen.getvalue().split("\r")
+    half = next(line for line in drawn if line.startswith(" 50%|"))
     assert "| step 50 of 100, loss 2.0000, 12,346 tokens/s, 0:50 left" in half
     assert last.startswith("100%|")
     assert last.endswith("| step 100 of 100, loss 1.5000, validation 1.7500, 12,346 tokens/s, 0:00 left\n")
@@ -237,7 +237,7 @@ def test_the_progress_bar_appears_by_itself_in_a_terminal():
     ours, theirs = os.openpty()
     termios.tcsetwinsize(theirs, (24, 100))
     with child(source, stderr=theirs) as process:
-        printed, _ = process.communicate(timeout=60)
+        printed, _ = process.communicate(timeout=600)
     os.close(theirs)
     shown = os.read(ours, 100_000).decode()
     os.close(ours)
@@ -431,7 +431,7 @@ CHILD = """
 
     def hang(*args, **options):
         print("writing", flush=True)
-        time.sleep(60)
+        time.sleep(600)
 
     def before_step_10(now):
         if now.step == 10:
@@ -476,17 +476,17 @@ def test_killed_at_any_moment_a_large_checkpoint_is_whole(tmp_path):
         for step in itertools.count(1):
             ml.save_checkpoint(sys.argv[1], {"step": step, "weight": np.full(1_000_000, float(step))})
     """
-    caught = 0
     for size in (0, 2_000_000, 6_000_000):
-        with child(source, path) as process:
-            deadline = time.monotonic() + 60
-            while time.monotonic() < deadline and not caught_writing(partial, size, path):
-                pass
-            process.kill()
-        caught += partial.exists()
-        state = ml.load_checkpoint(path)
-        assert np.all(state["weight"] == state["step"])
-    assert caught  # at least one of them died in the middle
+        for _ in range(100):  # until one of them dies in the middle: as a rule, the first
+            with child(source, path) as process:
+                while not caught_writing(partial, size, path):
+                    assert process.poll() is None
+                process.kill()
+            state = ml.load_checkpoint(path)
+            assert np.all(state["weight"] == state["step"])
+            if partial.exists():
+                break
+        assert partial.exists()
 
 
 def caught_writing(partial, size, path):
@@ -559,7 +559,7 @@ def test_workers_keep_float32(character_model):
 
 
 def test_the_shares_are_computed_at_the_same_time_by_threads_of_their_own():
-    together = threading.Barrier(3, timeout=30)  # passes only if three threads wait at once
+    together = threading.Barrier(3, timeout=600)  # passes only if three threads wait at once
 
     def loss(params, batch):
         together.wait()

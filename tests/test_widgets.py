@@ -38,7 +38,7 @@ def run_js(file, function, args):
     if not (node := shutil.which("node")):
         pytest.skip("node is not installed: the JavaScript of the interactive figures is not compared with mathllm")
     message = json.dumps({"module": module(file), "name": function, "args": args})
-    done = subprocess.run([node, "-e", PROGRAM], input=message, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([node, "-e", PROGRAM], input=message, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -158,7 +158,7 @@ def test_keys_pressed_in_a_figure_stay_there_and_move_no_cells():
     if not (node := shutil.which("node")):
         pytest.skip("node is not installed: the keys of the interactive figures are not tried")
     elements = read("elements.js")
-    done = subprocess.run([node, "-e", FRAME], input=elements, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([node, "-e", FRAME], input=elements, capture_output=True, text=True, timeout=600)
     assert done.stdout.split() == ["true", "true"], done.stderr
     assert "this.root = frame(" in elements
 
