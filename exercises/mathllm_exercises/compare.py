@@ -5,7 +5,7 @@ Everything here works on plain data: numbers, strings, arrays, and tuples, lists
 
 import numpy as np
 
-__all__ = ["agree", "difference", "show"]
+__all__ = ["agree", "difference", "rounded", "show"]
 
 
 def show(value, limit=160):
@@ -78,7 +78,8 @@ def difference(expected, got, rtol=1e-9, atol=1e-12):
     if (wanted.dtype.kind == "b") != (value.dtype.kind == "b"):
         return f"expected {'True or False' if wanted.dtype.kind == 'b' else 'numbers'}, got {show(got)}"
     if value.shape != wanted.shape:
-        return f"expected shape {wanted.shape}, got shape {value.shape}: {show(got)}"
+        one = "" if wanted.shape else " (one number)"
+        return f"expected shape {wanted.shape}{one}, got shape {value.shape}: {show(got)}"
     if wanted.dtype.kind == "b":
         same = value == wanted
     else:
@@ -97,3 +98,16 @@ def agree(expected, got, rtol=1e-9, atol=1e-12):
     (True, True, False, False)
     """
     return difference(expected, got, rtol, atol) is None
+
+
+def rounded(expected, got, atol):
+    """Whether a value is the expected one, rounded to fewer decimals than `atol` asks for (and not away to zero).
+
+    >>> rounded(20.0855, 20.1, 0.005), rounded(20.0855, 20.2, 0.005), rounded([0.04, 1.5], [0.0, 1.5], 0.005)
+    (True, False, False)
+    """
+    wanted, value = numeric(expected), numeric(got)
+    if wanted is None or value is None or value.shape != wanted.shape or np.any((value == 0) & (wanted != 0)):
+        return False
+    decimals = round(-np.log10(2 * atol))
+    return any(np.allclose(value, np.round(wanted, fewer), rtol=0, atol=1e-9) for fewer in range(1, decimals))

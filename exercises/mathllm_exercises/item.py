@@ -290,7 +290,7 @@ def quick(id, title, source, task, expected, mistakes, check=None):
 def _error(observation):
     """The reason to give when the answer raised, or returned nothing."""
     if observation.error:
-        return f"raised {observation.error[0]}: {observation.message}"
+        return f"raised {observation.error[0]}: {observation.message or 'this input should be accepted'}"
     return "returned nothing (None)" if observation.value is None else None
 
 

@@ -6,9 +6,10 @@ through the bank of known mistakes. None of it runs or touches the answer.
 
 import copy
 from dataclasses import dataclass
+from itertools import repeat
 
 from . import codec, kernel_side
-from .compare import agree, show
+from .compare import agree, numeric, rounded, show
 from .item import Check, Failure, Item, Observation
 
 __all__ = [
@@ -119,23 +120,26 @@ def _first_failure(expected, check, cases, observations, numbers):
             continue
         public = case is not None and number < len(check.public)
         if case is None:  # a value is not given away by its check
-            reason = _value_reason(observation, reason)
+            reason = _value_reason(observation, reason, rounded(call(), observation.value, check.atol))
         return Failure(reason, case, public)
     return None
 
 
-def _value_reason(observation, reason):
+def _value_reason(observation, reason, too_few_decimals):
     if observation.error:
         return f"{observation.error[0]}: {observation.message}"
     if _empty(observation.value):
         return "no answer yet"
-    return reason if reason.startswith("expected shape") else f"{show(observation.value)} is not the answer"
+    if reason.startswith("expected shape"):
+        return reason
+    return f"{show(observation.value)} is " + ("right, but has too few decimals" if too_few_decimals else "not the answer")
 
 
 def _named(item, cases, observations, outcomes, numbers):
-    """The sentences of the known mistakes that explain the failures, those that explain most first.
+    """The sentences of the known mistakes that explain the failures, in the order of the checks.
 
-    A mistake explains them if every check it fails has failed too, and on those checks it gives what the answer gave.
+    A mistake can explain them if every check it fails has failed too. It explains those on which it gives what the
+    answer gave: all of them, or at least the first failure, since a second mistake may have its part in the others.
     While the first failure is unexplained, nothing is said of the others: they may be its consequences.
     """
     failed = {i for i, outcome in enumerate(outcomes) if outcome.failure}
@@ -143,15 +147,15 @@ def _named(item, cases, observations, outcomes, numbers):
     for mistake in item.mistakes:
         theirs = _behaviour(mistake, item, cases, numbers)
         wrong = {i for i, outcome in enumerate(_outcomes(item, cases, theirs, numbers)) if outcome.failure}
-        pairs = ((i, a, b) for i in wrong for a, b in zip(observations[i], theirs[i], strict=True))
-        if wrong and wrong <= failed and all(_alike(a, b, item.checks[i]) for i, a, b in pairs):
-            explaining.append((wrong, mistake.sentence))
+        if wrong and wrong <= failed:
+            same = {i for i in wrong if all(map(_alike, observations[i], theirs[i], repeat(item.checks[i])))}
+            explaining.append((same != wrong, same, mistake.sentence))
     explained, sentences = set(), []
-    for wrong, sentence in sorted(explaining, key=lambda pair: -len(pair[0])):
-        if not wrong <= explained:
-            sentences.append(sentence)
-            explained |= wrong
-    return tuple(sentences) if min(failed) in explained else ()
+    for partly, same, sentence in sorted(explaining, key=lambda entry: (entry[0], -len(entry[1]))):
+        if (min(failed) in same - explained) if partly else not same <= explained:
+            sentences.append((min(same), sentence))
+            explained |= same
+    return tuple(sentence for _, sentence in sorted(sentences)) if min(failed) in explained else ()
 
 
 def _behaviour(mistake, item, cases, numbers):
@@ -160,12 +164,12 @@ def _behaviour(mistake, item, cases, numbers):
 
 
 def _alike(a, b, check):
-    """Whether two observations are the same behaviour."""
+    """Whether two observations are the same behaviour. An int may stand for a float; float32 and float64 differ."""
     if a.error or b.error:
         return a.error[:1] == b.error[:1]
     same = agree(b.value, a.value, max(check.rtol, 1e-6), max(check.atol, 1e-9))
-    dtypes = [getattr(o.value, "dtype", None) for o in (a, b)]
-    return same and dtypes[0] == dtypes[1] and agree(list(b.inputs_after), list(a.inputs_after), 1e-6, 1e-9)
+    floats = {str(array.dtype) for o in (a, b) if (array := numeric(o.value)) is not None and array.dtype.kind == "f"}
+    return same and len(floats) < 2 and agree(list(b.inputs_after), list(a.inputs_after), 1e-6, 1e-9)
 
 
 def text(marks, private=False):

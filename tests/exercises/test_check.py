@@ -49,12 +49,16 @@ SLOPE = make(
     "99.test.slope", "gradient", answer="pullback", expected=lambda x, dy: 2 * x * dy,
     checks=(gradient(2, lambda x: x * x, lambda rng: [(rng.normal(size=3), rng.normal(size=3))]),),
 )  # fmt: skip
+COUNT = make(
+    "99.test.count", "value", answer="count", expected=lambda: 2, checks=(values(1),),
+    mistakes=(Mistake(lambda: 3, "You began with one."),),
+)  # fmt: skip
 TEXT = make("99.test.text", "text", answer="", rubric=((2, "says why"), (1, "says how")))
 
 
 @pytest.fixture(autouse=True)
 def small_exercises(monkeypatch):
-    found = {entry.id: entry for entry in (DOUBLE, OWN, SLOPE, TEXT)}
+    found = {entry.id: entry for entry in (DOUBLE, OWN, COUNT, SLOPE, TEXT)}
     monkeypatch.setattr(registry, "_all", lambda: found)
     monkeypatch.setenv("MATHLLM_LEARNER", "ada")
 
@@ -93,6 +97,20 @@ def test_a_known_mistake_is_named_also_next_to_another_one():
     assert "→ You squared" in str(squares)
     assert check("99.test.double", lambda x: x * 2.0).mistakes == ("Nothing to double is an error.",)
     assert check("99.test.double", lambda x: 5 * doubled(x)).mistakes == ()
+    assert check("99.test.double", lambda x: (x * x).astype(float)).mistakes[0] == squares.mistakes[0]
+
+
+def test_a_known_mistake_is_named_whatever_type_its_number_has():
+    for kind in (int, np.int64, float, np.float64):
+        assert check("99.test.count", kind(3)).mistakes == ("You began with one.",)
+
+
+def test_a_right_number_with_too_few_decimals_is_told_apart_from_a_wrong_one():
+    own = numbers("99.test.own")
+    for answer, reason in [(own.a + 0.1, "is right, but has too few decimals"), (own.a + 0.2, "is not the answer")]:
+        report = check("99.test.own", answer)
+        assert report.marks.points == 0
+        assert reason in str(report)
 
 
 @pytest.mark.parametrize(
