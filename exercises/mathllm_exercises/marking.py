@@ -132,7 +132,8 @@ def _value_reason(observation, reason, too_few_decimals):
         return "no answer yet"
     if reason.startswith("expected shape"):
         return reason
-    return f"{show(observation.value)} is " + ("right, but has too few decimals" if too_few_decimals else "not the answer")
+    verdict = "right, but has too few decimals" if too_few_decimals else "not the answer"
+    return f"{show(observation.value)} is {verdict}"
 
 
 def _named(item, cases, observations, outcomes, numbers):
