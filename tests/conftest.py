@@ -17,6 +17,7 @@ from mathllm.errors import MissingDataError
 # The same examples on every machine, however busy it is.
 settings.register_profile("book", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("book")
+PATIENCE = 600  # seconds: a busy machine may need many for what takes one or two
 
 
 def pytest_configure(config):
@@ -37,6 +38,7 @@ def pytest_configure(config):
         from mathllm_exercises.kernels import KernelManager
 
         nbval.kernel.KernelManager = KernelManager
+        config.option.nbval_kernel_startup_timeout = PATIENCE
 
 
 def absence(name):
@@ -77,7 +79,7 @@ def browser():
 
     flags = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run"]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=flags, timeout=300_000)
+        browser = playwright.chromium.launch(executable_path=chromium, args=flags, timeout=1000 * PATIENCE)
         yield browser
         browser.close()
 
@@ -99,6 +101,8 @@ def code(item):
 def pytest_collection_modifyitems(items):
     """A docstring or a notebook that asks `available("glove")` shows something else where GloVe is absent."""
     for item in items:
+        if hasattr(item, "output_timeout"):  # nbval's own, for what a cell puts out last
+            item.output_timeout = PATIENCE
         asked = re.findall(r"""available\(["']([\w-]+)["']\)""", code(item))
         for name in {*asked} & {*data.packages()}:
             if reason := absence(name):
