@@ -88,7 +88,8 @@ class TrustedExecute(Execute):
         self._marks, self._taken = {}, 0
         self._deadline = time.monotonic() + self.notebook_timeout
         self._by_grade_id = {item.grade_id: item for item in items() if item.kind != "text"}
-        unread = nb.metadata.get("mathllm", {}).get("review")
+        found = nb.metadata.get("mathllm", {})
+        unread = found.get("review")
         missing = "no values came back from the notebook"
         self._key = course_key(self.course_key_file)  # without one nobody is graded: no learner is to blame
         try:
@@ -97,6 +98,8 @@ class TrustedExecute(Execute):
         except Exception as error:
             missing = f"the notebook did not run to its end ({type(error).__name__})"
             self.log.error("%s: %s: %r", self._names["student"], missing, str(error)[:500])
+        if found.get("foreign") and not any(marks.points for marks in self._marks.values()):
+            unread = "the notebook holds nothing of this assignment"
         _make_inert(nb, resources)
         review = resources["mathllm_review"] = {}
         for cell in nb.cells:

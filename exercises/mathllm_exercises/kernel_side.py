@@ -16,7 +16,7 @@ import numpy as np
 
 from . import codec
 
-__all__ = ["MIME", "NOT_DEFINED", "begin", "evaluate", "is_ours", "mask", "observe", "own_numbers"]
+__all__ = ["MIME", "NOT_DEFINED", "asking", "begin", "evaluate", "is_ours", "mask", "observe", "own_numbers"]
 
 MIME = "application/vnd.mathllm.observations+json"
 NOT_DEFINED = object()
@@ -78,10 +78,12 @@ def mask(names):
 
     A stand-in works as usual except while the exercise that asks for its name is evaluated. This keeps honest work
     honest; what keeps the score honest is that only values leave this process. mathllm is a book to learn from: who
-    copies a function's source out of it, or loads a module a second time, has an answer like any other.
+    copies a function's source out of it, or loads a module a second time, has an answer like any other. What was
+    replaced is returned: (module, name, original).
     """
     import mathllm
 
+    replaced = []
     for name in names:
         original = getattr(mathllm, name, None)
         if not callable(original) or isinstance(original, type):
@@ -90,6 +92,21 @@ def mask(names):
         for module in [m for n, m in sys.modules.items() if n.split(".")[0] == "mathllm"]:
             if getattr(module, name, None) is original:
                 setattr(module, name, stand_in)
+                replaced.append((module, name, original))
+    return replaced
+
+
+@contextlib.contextmanager
+def asking(names):
+    """While an answer is tried in the learner's own session, mathllm's functions of these names refuse, too."""
+    replaced = mask(names)
+    _asked.update(names)
+    try:
+        yield
+    finally:
+        _asked.clear()
+        for module, name, original in replaced:
+            setattr(module, name, original)
 
 
 def _stand_in(name, original):

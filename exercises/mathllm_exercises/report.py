@@ -99,7 +99,8 @@ def check(id, answer):
     elif entry.calls and kernel_side.is_ours(answer):
         answer = _ours(entry.answer)
     cases = marking.draw(entry, np.random.default_rng())
-    observations = marking.read(marking.observe_all(answer, cases), cases)
+    with kernel_side.asking(entry.masked):
+        observations = marking.read(marking.observe_all(answer, cases), cases)
     return Report(marking.mark(entry, cases, observations, own_numbers(entry, learner())))
 
 

@@ -174,11 +174,18 @@ def table(run, results):
     return "\n".join([*lines, summary + f", {left} not begun or not finished" * bool(left)])
 
 
+def _reasons(review):
+    """Why there is something to review: each reason once, with the exercises where these are few."""
+    for reason in dict.fromkeys(review.values()):
+        names = [name for name in review if review[name] == reason]
+        yield reason if len(names) > 3 else f"{', '.join(names)}: {reason}"
+
+
 def _note(row, result, before):
     if result is None:
         return "graded before" if before else "not graded"
     if result.error:
         return f"FAILED: {result.error}"
     if result.review:
-        return f"for review: {', '.join(result.review)}"
+        return f"for review: {'; '.join(_reasons(result.review))}"
     return "to be read in Formgrader" if row and row["needs_manual_grade"] else ""

@@ -5,6 +5,7 @@ restored from the gradebook: it earns nothing and is marked for review, and the 
 """
 
 import contextlib
+import functools
 import glob
 import json
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 from nbconvert.exporters import NotebookExporter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 from nbgrader.api import Gradebook
+from nbgrader.converters import Autograde
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import parse_utc
 from traitlets.log import get_logger
@@ -107,10 +109,15 @@ def read_notebook(path):
         kept = {name: _flat(metadata.get(name)) for name in ("kernelspec", "mathllm")}
         notebook.metadata.update({name: entries for name, entries in kept.items() if entries})
     except FileNotFoundError:
-        return new_notebook(), "the notebook is missing"
+        return new_notebook(), _missing(Path(path))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError) as error:
         return new_notebook(), f"the notebook cannot be read ({type(error).__name__})"
     return notebook, None
+
+
+def _missing(path):
+    others = sorted(" ".join(plain(other.name, 60).split()) for other in path.parent.glob("*.ipynb"))
+    return "the notebook is missing" + bool(others) * f"; there is {', '.join(others[:3])}"
 
 
 def _cell(data, number):
@@ -147,8 +154,6 @@ class Reader(NotebookExporter):
         super().__init__(**kwargs)
         sandbox.require()
         gradebook.back_up_before(self.parent)
-        if getattr(self.parent, "assignments", None):
-            _add_submissions_without_notebook(self.parent)
 
     def from_filename(self, filename, resources=None, **kwargs):
         """Read and convert one file."""
@@ -169,16 +174,25 @@ def asked_for(course):
     return sorted(path.name for path in source.glob("*.ipynb"))
 
 
-def _add_submissions_without_notebook(autograde):
+def _with_those_that_miss_notebooks(stock):
     """nbgrader passes over a submission without any notebook; here it is one whose notebooks are missing."""
-    course = autograde.coursedir
-    if course.notebook_id != "*":
-        return
-    asked = asked_for(course)
-    pattern = course.format_path(course.submitted_directory, course.student_id, course.assignment_id)
-    for folder in glob.glob(pattern):
-        if folder not in autograde.assignments and asked:
-            autograde.assignments[folder] = [str(Path(folder, name)) for name in asked]
+
+    @functools.wraps(stock)
+    def init_notebooks(autograde):
+        course = autograde.coursedir
+        pattern = course.format_path(course.submitted_directory, course.student_id, course.assignment_id)
+        folders = [folder for folder in map(Path, glob.glob(pattern)) if course.notebook_id == "*"]
+        asked = asked_for(course)
+        bare = {str(f): [str(f / name) for name in asked] for f in folders if asked and not any(f.glob("*.ipynb"))}
+        autograde.assignments, autograde.notebooks = {}, []
+        if not bare or len(bare) < len(folders):
+            stock(autograde)
+        autograde.assignments |= bare
+
+    return init_notebooks
+
+
+Autograde.init_notebooks = _with_those_that_miss_notebooks(Autograde.init_notebooks)  # nbgrader has no setting for it
 
 
 class Restore(NbGraderPreprocessor):
@@ -197,7 +211,8 @@ class Restore(NbGraderPreprocessor):
             nb.cells.append(
                 new_markdown_cell(f"*This submission was not graded automatically: {problem}.*", id="problem")
             )
-        nb.metadata = {"mathllm": {"review": problem}} if problem else {}
+        foreign = not any(_grade_id(cell) in known for cell in nb.cells)
+        nb.metadata = {"mathllm": {"review": problem} if problem else {"foreign": foreign}}
         nb.cells = self._in_order(nb.cells, known)
         for name in graded:
             if name not in {_grade_id(cell) for cell in nb.cells}:

@@ -9,6 +9,8 @@ import pytest
 from mathllm_exercises.sanitise import Restore, prepare_submission, read_notebook
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.api import Gradebook
+from nbgrader.converters import Autograde
+from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import CheckCellMetadata, ComputeChecksums, OverwriteCells, SaveCells
 
 FLAGS = {"schema_version": 3, "grade": False, "locked": False, "solution": False, "task": False}
@@ -155,6 +157,12 @@ def test_what_cannot_be_read_becomes_an_empty_notebook_for_review(tmp_path, reso
     assert notebook.metadata.mathllm["review"] == found
 
 
+def test_a_notebook_of_another_assignment_is_known_as_such(resources):
+    assert not Restore().preprocess(hand_in(), resources)[0].metadata.mathllm["foreign"]
+    other = new_notebook(cells=[labelled(new_code_cell, "x = 1", "another-answer", solution=True)])
+    assert Restore().preprocess(other, resources)[0].metadata.mathllm["foreign"]
+
+
 def test_outputs_and_odd_fields_of_a_submission_are_dropped(tmp_path):
     data = {"nbformat": 4, "metadata": 3, "cells": [CELL | {"outputs": "evil", "id": 5, "source": ["a\n", "b"]}]}
     notebook, problem = read_notebook(written(tmp_path / "nb.ipynb", data))
@@ -204,6 +212,24 @@ def test_links_and_pipes_are_not_followed(tmp_path, monkeypatch):
     assert secret.exists()
     assert notebooks == [str(folder / "nb.ipynb"), str(folder / "second.ipynb")]
     assert [read_notebook(path)[1] for path in notebooks] == ["the notebook is missing"] * 2
+
+
+def test_a_notebook_under_another_name_is_missing_and_the_other_name_is_said(tmp_path):
+    written(tmp_path / "nb (1).ipynb", {"nbformat": 4, "cells": [CELL]})
+    assert read_notebook(tmp_path / "nb.ipynb")[1] == "the notebook is missing; there is nb (1).ipynb"
+
+
+def test_a_submission_without_a_notebook_is_found_by_nbgrader_too(tmp_path):
+    written(tmp_path / "nb.ipynb", {"nbformat": 4, "cells": [CELL]})
+    for folder in ("source/a1", "submitted/ada/a1", "submitted/bob/a1", "submitted/eve/a2"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "nb.ipynb").rename(tmp_path / "source" / "a1" / "nb.ipynb")
+    written(tmp_path / "submitted" / "bob" / "a1" / "nb.ipynb", {"nbformat": 4, "cells": [CELL]})
+    for student, found in {"ada": {"ada"}, "*": {"ada", "bob"}}.items():
+        autograde = Autograde(coursedir=CourseDirectory(root=str(tmp_path), assignment_id="a1", student_id=student))
+        autograde.init_notebooks()
+        folders = [str(tmp_path / "submitted" / name / "a1") for name in found]
+        assert autograde.assignments == {folder: [f"{folder}/nb.ipynb"] for folder in folders}
 
 
 @pytest.mark.parametrize(
