@@ -4,7 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..cases import each, normals
+from ..cases import each, normals, refusing, tells_apart
 from ..item import Item, Mistake, gradient, keeps_dtype, leaves_inputs, quick, refuses, values
 
 Q, K = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
@@ -45,6 +45,17 @@ matrices of all 12 heads hold together.
         Mistake(lambda: [64, 768, 64, 49_152], "49,152 is one head's share. There are twelve."),
         Mistake(lambda: [64, 768, 64, 1_769_472], "This counts W_K and W_V as well. Asked for are the query matrices."),
         Mistake(lambda: [768, 768, 768, 589_824], "The heads share the width: each has 768/12."),
+        Mistake(
+            lambda: [64, 768, 64, 12 * 768 * 768],
+            "This is twelve matrices of full width. One head's has 768 · 64 numbers.",
+        ),
+        Mistake(
+            lambda: [64, 768, 768, 12 * 768 * 768],
+            "One head's W_Q makes a query of width 64 out of 768 components: 768 rows, 64 columns.",
+        ),
+        Mistake(
+            lambda: [64, [768, 64], 589_824], "Right, but rows and columns are two numbers of one flat list of four."
+        ),
     ),
     hints=("768 / 12.", "One matrix takes 768 numbers in and gives 64 out."),
     references=("primer.ch10.q21.dk", "primer.ch10.q21.shape", "primer.ch10.q21.params"),
@@ -77,6 +88,12 @@ many of all heads' scores for 100 tokens are left when a causal mask forbids the
         Mistake(lambda: [10_000, 80_000, 2, 40_400], "Twice the queries and twice the keys: 4 × the entries."),
         Mistake(lambda: [10_000, 80_000, 4, 5_050], "The last number is one head's. There are eight."),
         Mistake(lambda: [100, 800, 4, 40_400], "Every query meets every key: 100 × 100."),
+        Mistake(lambda: [10_000, 80_000, 160_000, 40_400], "The third is the factor, not what is added or reached."),
+        Mistake(lambda: [10_000, 80_000, 320_000, 40_400], "The third is the factor: 320,000 / 80,000."),
+        Mistake(lambda: [10_000, 80_000, 8, 40_400], "The number of heads stays: only 200 × 200 is new."),
+        Mistake(lambda: [5_050, 40_400, 4, 40_400], "The first two count all pairs: the mask comes with the last."),
+        Mistake(lambda: [4_950, 39_600, 4, 39_600], "A query also meets its own key: 100 × 100 pairs, without a mask."),
+        Mistake(lambda: [9_900, 79_200, 4, 40_400], "A query also meets the key of its own token: 100 × 100."),
     ),
     hints=("Every query with every key.", "Under the mask row i keeps i entries: 1 + 2 + … + 100."),
     references=(
@@ -117,10 +134,24 @@ three scores *after* scaling, the three weights, and the two components of the o
             lambda: [*(Q[0] @ K.T / np.sqrt(2)), *ml.attention_weights(Q, K)[0], *ml.attention(Q, K, V)[0]],
             "This is token 1. Token 3 asks with [1, 1].",
         ),
+        Mistake(
+            lambda: [*(Q[2] @ K.T), *ml.attention_weights(Q, K)[2], *ml.attention(Q, K, V)[2]],
+            "Weights and output are right. The first three should be the scores *after* the division by √2.",
+        ),
+        Mistake(
+            lambda: [
+                *(Q[2] @ K.T / np.sqrt(2)), *np.exp(Q[2] @ K.T / np.sqrt(2)), *(np.exp(Q[2] @ K.T / np.sqrt(2)) @ V)
+            ],
+            "These are the exponentials; the weights are their shares: divide by the sum, 8.169.",
+        ),
+        Mistake(
+            lambda: [Q[2] @ K.T / np.sqrt(2), ml.attention_weights(Q, K)[2], ml.attention(Q, K, V)[2]],
+            "Right, but in three lists: give the eight numbers in one, `[*scores, *weights, *output]`.",
+        ),
     ),
     hints=("The dot products are 2, 1, 1.", "e^1.4142 = 4.1133 and e^0.7071 = 2.0281."),
     references=("primer.ch10.ex10.scaled", "primer.ch10.ex10.weights", "primer.ch10.ex10.out_row3"),
-)
+)  # fmt: skip
 
 PILLARS_ROW = Item(
     id="10.attention.three_words",
@@ -143,6 +174,11 @@ source prints the weights 0.386, 0.324, 0.291. Give the right ones in the list `
         Mistake(lambda: _softmax(Q2[0] @ K2.T), "You forgot to divide by √d_k = √2."),
         Mistake(lambda: np.exp(Q2[0] @ K2.T / np.sqrt(2)), "These are the exponentials. Divide each by their sum."),
         Mistake(lambda: _softmax(Q2[0] @ K2.T / 2), "You divided by d_k = 2. The divisor is its root."),
+        Mistake(lambda: Q2[0] @ K2.T / np.sqrt(2), "These are the scaled scores. Softmax makes weights of them."),
+        Mistake(lambda: Q2[0] @ K2.T, "These are the dot products. Scale them, then softmax."),
+        Mistake(
+            lambda: Q2[0] @ K2.T / np.sum(Q2[0] @ K2.T), "Shares of the scores themselves: the exponential is missing."
+        ),
     ),
     hints=("The scores are 1.0, 0.75, 0.6, each divided by 1.414.", "Keep four digits until the end."),
     references=("pillars.attn.weight00", "pillars.attn.weight01", "pillars.attn.weight02", "pillars.attn.row0_total"),
@@ -175,6 +211,9 @@ enter the attention layer as a $3\\times4$ list of rows or array, `x_prime`.
             "You put them side by side, which would make the model wider. They are added.",
         ),
         Mistake(lambda: X_PART2 + P_PART2[::-1], "The position vectors are in the wrong order."),
+        Mistake(lambda: X_PART2 - P_PART2, "Positions are added, not subtracted."),
+        Mistake(lambda: (X_PART2 + P_PART2).T, "Right, but transposed: one row for each token."),
+        Mistake(lambda: (X_PART2 + P_PART2).ravel(), "Right, but flat: give three rows of four numbers."),
     ),
     hints=("Add row by row, component by component.",),
     references=("part2.tf.Xprime",),
@@ -182,11 +221,14 @@ enter the attention layer as a $3\\times4$ list of rows or array, `x_prime`.
 
 
 def _own_row(rng):
-    """One query, three keys of width 4, in halves."""
-    return {
-        "query": (rng.integers(-4, 5, size=4) / 2 + 0.25).tolist(),
-        "keys": (rng.integers(-4, 5, size=(3, 4)) / 2).tolist(),
-    }
+    """One query, three keys of width 4, in halves; drawn again while a slip would go unnoticed."""
+    while True:
+        own = {
+            "query": (rng.integers(-4, 5, size=4) / 2 + 0.25).tolist(),
+            "keys": (rng.integers(-4, 5, size=(3, 4)) / 2).tolist(),
+        }
+        if tells_apart(OWN_ROW, own, 0.004):
+            return own
 
 
 def _row(query, keys, divisor=2.0, mask=(0, 0, 0)):
@@ -227,6 +269,25 @@ to three decimals: the three attention weights, and then the three weights if th
                 *_row(query, keys), *_softmax(np.array(keys) @ np.array(query) / 2 * np.array([1, 1, 0]))
             ],
             "A score of 0 is an ordinary score. The hidden one must be −∞.",
+        ),
+        Mistake(
+            lambda query, keys: [*_row(query, keys, mask=(0, 0, -np.inf)), *_row(query, keys)],
+            "Both rows are right, but exchanged: the one without a mask comes first.",
+        ),
+        Mistake(
+            lambda query, keys: [*_row(query, keys, 3**0.5), *_row(query, keys, 3**0.5, (0, 0, -np.inf))],
+            "You divided by √3, the root of the number of keys. The width of a key counts: √4.",
+        ),
+        Mistake(
+            lambda query, keys: [*(np.array(keys) @ np.array(query) / 2)] * 2,
+            "These are the scores. Softmax makes weights of them.",
+        ),
+        Mistake(
+            lambda query, keys: _row(query, keys), "The first row is right. The three weights under the mask follow it."
+        ),
+        Mistake(
+            lambda query, keys: [*_row(query, keys), *_row(query, keys, mask=(0, 0, -np.inf))[:2]],
+            "The hidden key has a weight, too: 0. Six numbers were asked for.",
         ),
     ),
     hints=("Three dot products, divided by √4.", "Hidden: its exponential is 0, the other two share one."),
@@ -271,6 +332,22 @@ TURN_SLIPS = (
     (
         lambda query, key, m, n, rate: _turned_score(query, key, m, 0, rate),
         "You turned the query alone. The key is turned by its own position.",
+    ),
+    (
+        lambda query, key, m, n, rate: _turned_score(query, key, 0, n, rate),
+        "You turned the key alone, by its own position. Either turn both, or the key by (n − m) · rate.",
+    ),
+    (
+        lambda query, key, m, n, rate: _turned_score(query, key, m, n, np.radians(rate)),
+        "The angles are in radians already: do not convert them from degrees.",
+    ),
+    (
+        lambda query, key, m, n, rate: _turned_score(query, key, m, n, 1.0),
+        "The angle is position times rate; you turned by one radian per position.",
+    ),
+    (
+        lambda query, key, m, n, rate: _turned_score(query, key, m, n, rate) / np.sqrt(2),
+        "The bare dot product was asked for, without the division by √d_k.",
     ),
 )
 
@@ -328,6 +405,18 @@ def _attend_without_softmax_of_rows(query, key, value):
     return e / e.sum() @ value
 
 
+def _attend_with_one_maximum(query, key, value):
+    scores = query @ key.swapaxes(-1, -2) / query.shape[-1] ** 0.5
+    with np.errstate(all="ignore"):
+        e = np.exp(scores - scores.max())
+        return e / e.sum(axis=-1, keepdims=True) @ value
+
+
+def _attend_causally(query, key, value):
+    scores = query @ key.swapaxes(-1, -2) / query.shape[-1] ** 0.5
+    return _softmax(np.where(np.tril(np.ones(scores.shape[-2:], bool)), scores, -np.inf)) @ value
+
+
 LARGE = (np.array([[100.0, 0.0], [50.0, 0.0]]), np.array([[100.0, 0.0], [99.99, 0.0]]), np.array([[0.0], [1.0]]))
 
 ATTENTION = Item(
@@ -344,8 +433,8 @@ Write `attention(query, key, value)`:
 
 $$\\operatorname{softmax}\\!\\left(\\frac{QK^{\\mathsf T}}{\\sqrt{d_k}}\\right)V .$$
 
-- `query` has the shape $(\\dots, T, d_k)$, `key` $(\\dots, S, d_k)$, `value` $(\\dots, S, d_v)$: there may be more
-  keys than queries, wider values than keys, and batch and head axes in front.
+- `query` has the shape $(\\dots, T, d_k)$, `key` $(\\dots, S, d_k)$, `value` $(\\dots, S, d_v)$, where $S$
+  counts the keys: there may be more of them than queries, wider values than keys, and batch and head axes in front.
 - Large scores must not overflow. `float32` stays `float32`.
 """,
     expected=lambda query, key, value: ml.attention(query, key, value),
@@ -384,6 +473,47 @@ $$\\operatorname{softmax}\\!\\left(\\frac{QK^{\\mathsf T}}{\\sqrt{d_k}}\\right)V
             "Right, but float32 became float64 on the way. (`np.sqrt(d_k)` is a float64; `d_k ** 0.5` is not.)",
             score=6,
         ),
+        Mistake(
+            lambda query, key, value: _softmax(query @ key.T / query.shape[-1] ** 0.5) @ value,
+            "`key.T` turns *all* axes round, those of batch and heads as well: `key.swapaxes(-1, -2)`.",
+            score=5,
+        ),
+        Mistake(
+            _attend_with_one_maximum,
+            "The largest score of the whole table was subtracted: rows far below it underflow to 0/0. "
+            "Each row has a maximum of its own.",
+            score=6,
+        ),
+        Mistake(
+            lambda query, key, value: _attend(query, key, value, scale=value.shape[-1] ** -0.5),
+            "You divided by the root of the values' width. The scores are sums over the width of the keys, d_k.",
+            score=1,
+        ),
+        Mistake(
+            lambda query, key, value: _attend(query, key, value, scale=key.shape[-2] ** -0.5),
+            "You divided by the root of the number of keys. The width d_k counts: `query.shape[-1]`.",
+            score=1,
+        ),
+        Mistake(
+            lambda query, key, value: _attend(query, key, value, scale=query.shape[-1] ** 0.5),
+            "You multiplied by √d_k instead of dividing.",
+        ),
+        Mistake(
+            lambda query, key, value: _attend(query, key, value, scale=1) / query.shape[-1] ** 0.5,
+            "√d_k divides the scores, before the softmax, not what comes after it.",
+        ),
+        Mistake(
+            lambda query, key, value: _softmax(query @ key.swapaxes(-1, -2) / query.shape[-1] ** 0.5),
+            "These are the weights: the product with the values is missing.",
+        ),
+        Mistake(
+            lambda query, key, value: query @ key.swapaxes(-1, -2) / query.shape[-1] ** 0.5 @ value,
+            "The softmax is missing: scores may be negative, and do not add up to one.",
+        ),
+        Mistake(
+            _attend_causally,
+            "You put in a causal mask. This exercise has none: every query sees every key.",
+        ),
     ),
     hints=(
         "`key.swapaxes(-1, -2)` transposes the last two axes and leaves those in front alone.",
@@ -415,6 +545,28 @@ def _masked_diagonal(scores):
     keep = np.tril(np.ones(scores.shape, bool), k=-1)
     keep[0, 0] = True
     return _softmax(np.where(keep, scores, -np.inf))
+
+
+def _renormalised(scores):
+    weights = _masked_after(scores)
+    with np.errstate(invalid="ignore"):
+        return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def _masked_without_shift(scores):
+    with np.errstate(all="ignore"):
+        e = np.exp(np.where(np.tril(np.ones(scores.shape, bool)), scores, -np.inf))
+        return e / e.sum(axis=-1, keepdims=True)
+
+
+def _diagonal_gone(scores):
+    with np.errstate(invalid="ignore"):
+        return _softmax(np.where(np.tril(np.ones(scores.shape, bool), k=-1), scores, -np.inf))
+
+
+def _masked_in_place(scores):
+    scores[np.triu_indices(len(scores), 1)] = -np.inf
+    return _softmax(scores)
 
 
 REPAIR_MASK = Item(
@@ -455,7 +607,43 @@ def causal_weights(scores):
         ),
         Mistake(_masked_with_zeros, "A score of 0 is an ordinary score, e⁰ = 1. Forbidden scores must be −∞."),
         Mistake(_masked_diagonal, "You hid the diagonal as well. A token may see itself: j ≤ i."),
-        Mistake(lambda scores: _causal_weights(scores.T).T, "You masked the other triangle.", score=0),
+        Mistake(
+            lambda scores: _softmax(np.where(np.triu(np.ones(scores.shape, bool)), scores, -np.inf)),
+            "You kept the other triangle: token i sees what comes *after* it. Allowed is j ≤ i, `np.tril`.",
+        ),
+        Mistake(
+            lambda scores: _softmax(np.where(np.tril(np.ones(scores.shape, bool)), scores, -np.inf), axis=0),
+            "The mask is right, but the softmax ran down the columns. Each row adds up to one: axis=-1.",
+            score=1,
+        ),
+        Mistake(
+            lambda scores: np.where(np.tril(np.ones(scores.shape, bool)), scores, -np.inf),
+            "These are the masked scores; the softmax is missing.",
+        ),
+        Mistake(
+            lambda scores: _softmax(np.where(np.tril(np.ones(scores.shape, bool)), scores, -100.0)),
+            "−100 is a score like any other, and may even be the largest of a row. Forbidden is −∞.",
+            score=4,
+        ),
+        Mistake(
+            _renormalised,
+            "Masked after the softmax and divided again: where the forbidden score was far larger, this is 0/0.",
+            score=4,
+        ),
+        Mistake(
+            _masked_without_shift,
+            "The row's maximum is no longer subtracted: large scores overflow.",
+            score=4,
+        ),
+        Mistake(
+            _diagonal_gone,
+            "Row 0 sees nobody, and becomes NaN: a token may see itself, j ≤ i.",
+        ),
+        Mistake(
+            _masked_in_place,
+            "Your function writes −∞ into the caller's scores. `np.where` makes a new array.",
+            score=4,
+        ),
     ),
     hints=("What is 0 * -np.inf?", "`np.where(np.tril(np.ones((T, T), bool)), scores, -np.inf)`."),
     references=("part2.sa.mask", "part2.tf.mask", "primer.ch10.ex10.causal_weights"),
@@ -480,6 +668,31 @@ def _layers(rng, size):
 
 def _cut_tokens(x, heads):
     return x.reshape(*x.shape[:-2], heads, x.shape[-2], x.shape[-1] // heads)
+
+
+def _deal_columns(x, heads):
+    return np.moveaxis(x.reshape(*x.shape[:-1], x.shape[-1] // heads, heads), -1, -3)
+
+
+_undivided = refusing(lambda x, w_q, w_k, w_v, w_o, heads: x.shape[-1] % heads)
+
+
+@_undivided
+def _causal_heads(x, w_q, w_k, w_v, w_o, heads):
+    layer = {"query": w_q, "key": w_k, "value": w_v, "output": w_o}
+    return ml.multi_head_attention(x, layer, heads=heads, mask=ml.causal_mask(x.shape[-2]))
+
+
+@_undivided
+def _heads_without_batch(x, w_q, w_k, w_v, w_o, heads):
+    if x.ndim > 2:
+        raise ValueError("too many values to unpack (expected 2)")
+    return _multi_head(x, w_q, w_k, w_v, w_o, heads)
+
+
+def _heads_of_the_first_columns(x, w_q, w_k, w_v, w_o, heads):
+    used = heads * (x.shape[-1] // heads)
+    return _multi_head(x, w_q[:, :used], w_k[:, :used], w_v[:, :used], w_o[:used], heads)
 
 
 def _merge_wrongly(x, w_q, w_k, w_v, w_o, heads):
@@ -539,6 +752,47 @@ Y &= [\\operatorname{head}_1\\cdots\\operatorname{head}_H]\\,W_O .
             "At the end the axes of heads and tokens must be swapped back before they are merged.",
             score=3,
         ),
+        Mistake(
+            lambda x, w_q, w_k, w_v, w_o, heads: _multi_head(x, w_q, w_k, w_v, w_o, heads, split=_deal_columns),
+            "You dealt the columns out in turn, like cards. The *first* D/H of them belong to the first head: "
+            "reshape to (T, H, d_k).",
+            score=3,
+        ),
+        Mistake(
+            _undivided(lambda x, w_q, w_k, w_v, w_o, heads: _multi_head(x, w_q, w_k, w_v, w_o, 1)),
+            "This is one wide head: the queries, keys and values are not cut.",
+            score=3,
+        ),
+        Mistake(
+            _undivided(lambda x, w_q, w_k, w_v, w_o, heads: _multi_head(x, w_q.T, w_k.T, w_v.T, w_o.T, heads)),
+            "In this book tokens are rows: x @ w, not x @ w.T.",
+            score=1,
+        ),
+        Mistake(
+            _undivided(lambda x, w_q, w_k, w_v, w_o, heads: _multi_head(x, w_q, w_k, w_v, w_o, heads, scale=1)),
+            "The scores are not divided by √d_k, where d_k = D/H.",
+            score=1,
+        ),
+        Mistake(
+            _causal_heads,
+            "You put in a causal mask. This exercise has none: every token sees every token.",
+            score=1,
+        ),
+        Mistake(
+            _heads_without_batch,
+            "x may have axes in front of (T, D): take `x.shape[-2]` and `x.shape[-1]`, and swap the axes −2 and −3.",
+            score=6,
+        ),
+        Mistake(
+            _heads_of_the_first_columns,
+            "Where the heads do not divide D, columns are left over: refuse with ValueError.",
+            score=6,
+        ),
+        Mistake(
+            _undivided(lambda x, w_q, w_k, w_v, w_o, heads: x + _multi_head(x, w_q, w_k, w_v, w_o, heads)),
+            "You added x to the result. That residual connection belongs to the next chapters, not to (10.7).",
+            score=1,
+        ),
     ),
     hints=(
         "`(x @ w_q).reshape(*x.shape[:-1], heads, -1)` is (…, T, H, d_k). Which axes does attention need last?",
@@ -557,6 +811,19 @@ def _turn(x, positions, base=10000.0, sign=1, half=False, table=None):
     a, b = np.split(x, 2, axis=-1) if half else (x[..., 0::2], x[..., 1::2])
     turned = a * c - b * s, a * s + b * c
     return np.concatenate(turned, axis=-1) if half else np.stack(turned, axis=-1).reshape(x.shape)
+
+
+def _turn_over_itself(x, positions):
+    first = _turn(x, positions)[..., 0::2]
+    mixed = x.copy()
+    mixed[..., 0::2] = first
+    mixed[..., 1::2] = _turn(mixed, positions)[..., 1::2]
+    return mixed
+
+
+def _turn_in_place(x, positions):
+    x[:] = _turn(x, positions)
+    return x
 
 
 @each
@@ -606,6 +873,44 @@ $$(x_1, x_2) \\to (x_1\\cos\\theta - x_2\\sin\\theta,\\; x_1\\sin\\theta + x_2\\
             "All pairs turn at one speed. Pair i turns by t · 10000^(−2i/d).",
             score=1,
         ),
+        Mistake(
+            lambda x, positions: _turn(x, positions, base=1e-4),
+            "The sign of the exponent: later pairs turn ever more slowly.",
+            score=1,
+        ),
+        Mistake(
+            lambda x, positions: _turn(x, positions, base=10000.0**2),
+            "The 2 came twice: if i already counts 0, 2, 4, … the exponent is −i/d.",
+            score=1,
+        ),
+        Mistake(
+            lambda x, positions: _turn(x, np.arange(x.shape[-2])),
+            "You counted the rows. The tokens stand at the `positions` that are handed in.",
+        ),
+        Mistake(
+            lambda x, positions: np.concatenate(
+                [part for part in np.moveaxis(_turn(x, positions).reshape(*x.shape[:-1], -1, 2), -1, 0)], axis=-1
+            ),
+            "The turned components are right but stand in another order: put them back at 2i and 2i + 1.",
+            score=1,
+        ),
+        Mistake(
+            lambda x, positions: _turn(x, np.radians(positions)),
+            "The angles are in radians already: do not convert them from degrees.",
+        ),
+        Mistake(
+            lambda x, positions: _turn(x, np.asarray(positions) + 1),
+            "Positions are taken as they are: at position 0 nothing turns.",
+        ),
+        Mistake(
+            _turn_over_itself,
+            "The second component was made from the first one *after* its turn. Keep the old values until both are made.",
+        ),
+        Mistake(
+            _turn_in_place,
+            "Your function writes into the caller's x. Fill a new array: `np.empty_like(x)`.",
+            score=5,
+        ),
     ),
     hints=(
         "`x[..., 0::2]` and `x[..., 1::2]` are the first and second components of all pairs.",
@@ -618,16 +923,15 @@ $$(x_1, x_2) \\to (x_1\\cos\\theta - x_2\\sin\\theta,\\; x_1\\sin\\theta + x_2\\
 # Derivation and proof -----------------------------------------------------------------------------------------------
 
 
-def _pullback(query, key, value, dy, softmax=True, scale=True, swapped=False):
-    root = np.sqrt(query.shape[-1])
-    weights = _softmax(query @ key.T / root)
-    dweights = dy @ value.T
-    dscores = (
-        weights * (dweights - np.sum(dweights * weights, axis=-1, keepdims=True)) if softmax else weights * dweights
-    )
-    dscores = dscores / root if scale else dscores
-    dquery, dkey = dscores @ key, dscores.T @ query
-    return dquery, dkey, (weights @ dy if swapped else weights.T @ dy)
+def _softmax_back(weights, dweights):
+    return weights * (dweights - np.sum(dweights * weights, axis=-1, keepdims=True))
+
+
+def _pullback(query, key, value, dy, softmax_back=_softmax_back, divisor=np.sqrt, swapped=False, turned=False):
+    weights = _softmax(query @ key.T / np.sqrt(query.shape[-1]))
+    dscores = softmax_back(weights, dy @ value.T) / divisor(query.shape[-1])
+    dkey = (dscores if turned else dscores.T) @ query
+    return dscores @ key, dkey, (weights @ dy if swapped else weights.T @ dy)
 
 
 @each
@@ -665,12 +969,46 @@ axes. Derive it on paper first.
     ),
     mistakes=(
         Mistake(
-            lambda query, key, value, dy: _pullback(query, key, value, dy, softmax=False),
+            lambda query, key, value, dy: _pullback(query, key, value, dy, lambda A, dA: A * dA),
             "Softmax's pullback is A ∘ (dA − the row sums of dA ∘ A). The subtraction is missing.",
         ),
         Mistake(
-            lambda query, key, value, dy: _pullback(query, key, value, dy, scale=False),
+            lambda query, key, value, dy: _pullback(query, key, value, dy, lambda A, dA: dA),
+            "The way through the softmax is missing: dS = A ∘ (dA − the row sums of dA ∘ A).",
+        ),
+        Mistake(
+            lambda query, key, value, dy: _pullback(query, key, value, dy, lambda A, dA: A * (1 - A) * dA),
+            "A(1 − A) is the diagonal of softmax's Jacobian alone: a score also moves the other weights of its row.",
+        ),
+        Mistake(
+            lambda query, key, value, dy: _pullback(
+                query, key, value, dy, lambda A, dA: A * (dA - np.sum(dA * A, axis=0, keepdims=True))
+            ),
+            "The sums of dA ∘ A go along each row, over the keys: axis=-1.",
+        ),
+        Mistake(
+            lambda query, key, value, dy: _pullback(
+                query, key, value, dy, lambda A, dA: A * (dA - np.sum(dA * A, axis=-1))
+            ),
+            "Without `keepdims=True` the row sums are laid along the columns.",
+        ),
+        Mistake(
+            lambda query, key, value, dy: _pullback(
+                query, key, value, dy, lambda A, dA: A * (dA - np.sum(dA, axis=-1, keepdims=True))
+            ),
+            "In the bracket the row sums are of dA ∘ A, not of dA.",
+        ),
+        Mistake(
+            lambda query, key, value, dy: _pullback(query, key, value, dy, divisor=lambda width: 1.0),
             "The factor 1/√d_k stands in the scores, and so in the slopes of query and key.",
+        ),
+        Mistake(
+            lambda query, key, value, dy: _pullback(query, key, value, dy, divisor=float),
+            "The slopes of the scores are divided by √d_k, not by d_k.",
+        ),
+        Mistake(
+            lambda query, key, value, dy: _pullback(query, key, value, dy, turned=True),
+            "dK = dSᵀ Q: key j collects from all queries i. You used dS.",
         ),
         Mistake(
             lambda query, key, value, dy: _pullback(query, key, value, dy, swapped=True),
@@ -727,16 +1065,22 @@ def _whole(query, key_tiles, value_tiles):
     return ml.attention(query[None], np.concatenate(key_tiles), np.concatenate(value_tiles))[0]
 
 
-def _stream(query, key_tiles, value_tiles, rescale=True, shift=True, largest=-np.inf):
+def _stream(query, key_tiles, value_tiles, rescale=(True, True), highest=max, largest=-np.inf, inverse=False):
     total, blend = 0.0, np.zeros(value_tiles[0].shape[-1])
     with np.errstate(all="ignore"):
         for key, value in zip(key_tiles, value_tiles, strict=True):
             scores = key @ query / np.sqrt(query.size)
-            new = max(largest, scores.max()) if shift else 0.0
-            factor = np.exp(largest - new) if rescale and shift else 1.0
+            new = highest(largest, scores.max())
+            factor = np.exp(new - largest if inverse and largest > -np.inf else largest - new)
+            sums, blends = (factor if wanted else 1.0 for wanted in rescale)
             e = np.exp(scores - new)
-            total, blend, largest = factor * total + e.sum(), factor * blend + e @ value, new
+            total, blend, largest = sums * total + e.sum(), blends * blend + e @ value, new
         return blend / total
+
+
+def _undivided_blend(query, key_tiles, value_tiles):
+    scores = np.concatenate(key_tiles) @ query / np.sqrt(query.size)
+    return np.exp(scores - scores.max()) @ np.concatenate(value_tiles)
 
 
 def _mean_of_tiles(query, key_tiles, value_tiles):
@@ -777,20 +1121,58 @@ $m$, the sum $\\ell$, and the blend $o$, and rescale the last two when the maxim
         values(
             2,
             _tiles((4, 2, (3, 5, 2)), scale=1000.0),
-            public=[_stairs(1.0, 1900.0, 1901.0), _stairs(-2001.0, -2000.0)],
+            public=[_stairs(1.0, 1900.0, 1901.0), _stairs(-2001.0, -2000.0), _stairs(2000.0, 1.0, 2001.0)],
             name="large scores",
         ),
     ),
     mistakes=(
         Mistake(
-            lambda query, key_tiles, value_tiles: _stream(query, key_tiles, value_tiles, rescale=False),
+            lambda query, key_tiles, value_tiles: _stream(query, key_tiles, value_tiles, rescale=(False, False)),
             "When the maximum rises, the old sum and the old blend must be multiplied by e^(m − m').",
             score=2,
         ),
         Mistake(
-            lambda query, key_tiles, value_tiles: _stream(query, key_tiles, value_tiles, shift=False),
+            lambda query, key_tiles, value_tiles: _stream(query, key_tiles, value_tiles, rescale=(True, False)),
+            "The sum is rescaled when the maximum rises; the blend needs the same factor e^(m − m').",
+            score=2,
+        ),
+        Mistake(
+            lambda query, key_tiles, value_tiles: _stream(query, key_tiles, value_tiles, rescale=(False, True)),
+            "The blend is rescaled when the maximum rises; the sum needs the same factor e^(m − m').",
+            score=2,
+        ),
+        Mistake(
+            lambda query, key_tiles, value_tiles: _stream(
+                query, key_tiles, value_tiles, highest=lambda old, new: 0.0, largest=0.0
+            ),
             "Without the running maximum large scores overflow.",
             score=5,
+        ),
+        Mistake(
+            lambda query, key_tiles, value_tiles: _stream(
+                query, key_tiles, value_tiles, highest=lambda old, new: new
+            ),
+            "m is the largest score of *all* tiles so far: m' = max(m, …). After a drop e^(m − m') overflows.",
+            score=5,
+        ),
+        Mistake(
+            lambda query, key_tiles, value_tiles: _stream(query, key_tiles, value_tiles, inverse=True),
+            "The factor is e^(m − m'), old minus new: when the maximum rises it is below 1.",
+            score=2,
+        ),
+        Mistake(
+            lambda query, key_tiles, value_tiles: ml.attention(query[None], key_tiles[-1], value_tiles[-1])[0],
+            "Only the last tile counts: is m set to m' after each tile, and are ℓ and o added to, not replaced?",
+            score=2,
+        ),
+        Mistake(
+            lambda query, key_tiles, value_tiles: ml.attention(query[None], key_tiles[0], value_tiles[0])[0],
+            "Only the first tile was read: is the `return` inside the loop?",
+            score=2,
+        ),
+        Mistake(
+            _undivided_blend,
+            "At the end the blend must be divided by the sum: o/ℓ.",
         ),
         Mistake(
             _mean_of_tiles,
