@@ -70,11 +70,12 @@ def round_to(x, *, format: FloatFormat = BFLOAT16):
 def _rounded(x, format):
     with np.errstate(invalid="ignore"):  # a signalling NaN
         wide = x.astype(np.float64)
-    exponent = np.frexp(wide)[1] - 1  # ⌊log₂|x|⌋
+    finite = np.isfinite(wide)
+    number = np.where(finite, wide, 0)
+    exponent = np.frexp(number)[1] - 1  # ⌊log₂|x|⌋
     lowest = 2 - 2 ** (format.exponent_bits - 1)  # of the normal numbers
     quantum = np.maximum(exponent, lowest) - format.mantissa_bits
-    finite = np.isfinite(wide)
-    y = np.ldexp(np.rint(np.ldexp(np.where(finite, wide, 0), -quantum)), quantum)
+    y = np.ldexp(np.rint(np.ldexp(number, -quantum)), quantum)
     y = np.where(np.abs(y) > format.largest, np.copysign(np.inf, y), y)
     with np.errstate(over="ignore"):  # a bfloat16 of 1e30 held in an array of float16
         return np.where(finite, y, wide).astype(x.dtype)
