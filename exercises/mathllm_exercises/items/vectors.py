@@ -36,6 +36,7 @@ squared components, then the length $\\lVert v\\rVert$.
     expected=lambda: [np.sum(np.square([6, 2, 3])), ml.norm([6, 2, 3])],
     checks=(values(2),),
     mistakes=(
+        Mistake(lambda: [7, 49], "Both are right, in the other order: first the sum of the squares, then the length."),
         Mistake(lambda: [49, 49], "The second number is still the sum of the squares: take its square root."),
         Mistake(lambda: 7, "The length is right. Two numbers were asked for: write [sum of the squares, length]."),
         Mistake(lambda: [11, np.sqrt(11)], "You added the components themselves. Square each one first, then add."),
@@ -77,6 +78,7 @@ to three decimals. By hand or by NumPy, as you like.
     checks=(values(2, decimals=3),),
     mistakes=(
         Mistake(lambda v: np.sum(np.square(v)), "This is the squared length: the square root is missing."),
+        Mistake(lambda v: np.sum(v), "You added the components themselves. Square each one first, then add."),
         Mistake(lambda v: np.sum(np.abs(v)), "You added the sizes of the components. Square them before you add."),
         Mistake(
             lambda v: np.sqrt(np.abs(np.sum(v * np.abs(v)))),
@@ -121,7 +123,8 @@ row per token, in the order of the text.
             lambda ids: TABLE[ids].T, "The numbers are right but the array lies on its side: one row per token, please."
         ),
         Mistake(lambda ids: TABLE[ids].sum(axis=0), "You added the rows up. Every token keeps a vector of its own."),
-        Mistake(lambda ids: TABLE[ids[::-1]], "The right rows from back to front: keep the order of the text."),
+        Mistake(lambda ids: TABLE[ids[::-1]], "The right rows in another order: keep that of the text."),
+        Mistake(lambda ids: TABLE[ids[0]], "That is the first token only. The other two follow, one row for each."),
         Mistake(
             lambda ids: np.eye(5)[ids],
             "These are the one-hot vectors. Multiply them by the table, or look the rows up.",
@@ -141,6 +144,15 @@ row per token, in the order of the text.
 def _norm_in_place(x):
     x *= x
     return np.sqrt(np.sum(x, axis=-1))
+
+
+def _norm_scaled(x, zero=1, back=None):
+    """The length by way of x/m, with a slip: where m is zero, or on the way back."""
+    largest = np.abs(x).max(axis=-1, keepdims=True)
+    scale = np.where(largest > 0, largest, zero).astype(x.dtype)
+    with np.errstate(invalid="ignore"):
+        length = np.sqrt(np.sum((x / scale) ** 2, axis=-1))
+    return length * (scale[..., 0] if back is None else back)
 
 
 NORM = Item(
@@ -205,6 +217,23 @@ Build it from squares, sums and roots: `np.linalg.norm` would do the job, and yo
             lambda x: np.sqrt(np.sum(x * x, axis=0)),
             "You summed along the first axis. The components lie along the last: `axis=-1`.",
             score=4,
+        ),
+        Mistake(
+            lambda x: np.sqrt(np.sum(x * x, axis=1)),
+            "`axis=1` is the second axis, which a single vector has not got. The last one is `axis=-1`, however many.",
+        ),
+        Mistake(
+            lambda x: np.sqrt(np.sum(x * x, axis=-1, keepdims=True)),
+            "The summed axis is still there, with size one. Leave `keepdims=True` out, or drop the axis at the end.",
+        ),
+        Mistake(
+            lambda x: _norm_scaled(x, back=1),
+            "You divided by the largest component and did not multiply by it again: ‖x‖ = m · ‖x/m‖.",
+        ),
+        Mistake(
+            lambda x: _norm_scaled(x, zero=0),
+            "The zero vector became 0/0. Where the largest component is zero, divide by 1.",
+            score=7,
         ),
         Mistake(
             _norm_in_place,
@@ -303,9 +332,42 @@ $\\lVert a - b\\rVert$ between two vectors:
             score=2,
         ),
         Mistake(
+            _of_one_length(lambda a, b: np.sqrt(np.sum((a + b) ** 2, axis=-1))),
+            "A sign: the arrow from one point to the other is the difference a − b.",
+            score=1,
+        ),
+        Mistake(
+            _of_one_length(lambda a, b: np.sqrt(np.mean((a - b) ** 2, axis=-1))),
+            "You took the mean of the squares; the distance wants their sum.",
+            score=2,
+        ),
+        Mistake(
+            _of_one_length(lambda a, b: np.sum(a - b, axis=-1)),
+            "You added the differences as they are, so that they cancel. Square them, add, and take the root.",
+            score=2,
+        ),
+        Mistake(
+            _of_one_length(lambda a, b: a - b), "This is the arrow from b to a. The distance is its length.", score=1
+        ),
+        Mistake(
             _of_one_length(lambda a, b: np.sqrt(np.sum((a - b) ** 2))),
             "All vectors went into one sum. Sum along the last axis only: `axis=-1`.",
             score=5,
+        ),
+        Mistake(
+            _of_one_length(lambda a, b: np.sqrt(np.sum((a - b) ** 2, axis=0))),
+            "You summed along the first axis, or looped over it. The components lie along the last: `axis=-1`.",
+            score=5,
+        ),
+        Mistake(
+            refusing(lambda a, b: a.shape != b.shape)(ml.distance),
+            "You compared whole shapes, and refuse one vector held against a stack. Compare the last axes only.",
+            score=6,
+        ),
+        Mistake(
+            refusing(lambda a, b: len(a) != len(b) or a.shape[-1] != b.shape[-1])(ml.distance),
+            "`len` is the size of the first axis. The components lie along the last: compare `a.shape[-1]`.",
+            score=6,
         ),
         Mistake(
             lambda a, b: np.sqrt(np.sum((a - b) ** 2, axis=-1)),
@@ -371,6 +433,15 @@ was.
             "Only the diagonal entries went in. The trace is that of WᵀW, not of W.",
         ),
         Mistake(lambda W: np.sqrt(np.sum(W * W, axis=-1)), "One norm per row: sum over both axes."),
+        Mistake(lambda W: np.sqrt(np.sum(W * W, axis=0)), "One norm per column: sum over both axes, without `axis`."),
+        Mistake(
+            lambda W: np.sqrt(np.sum(W.T @ W)),
+            "You added all entries of WᵀW. The trace adds those on its diagonal, where a column meets itself.",
+        ),
+        Mistake(lambda W: np.sqrt(np.mean(W * W)), "You took the mean of the squares; the norm wants their sum."),
+        Mistake(
+            lambda W: np.sum(W), "You added the entries as they are. Square before you add, and take the root after."
+        ),
         Mistake(
             lambda W: np.sum(np.abs(W)),
             "You added the sizes of the entries. Square before you add, and take the root after.",
@@ -384,6 +455,13 @@ _checked = refusing(lambda table, ids: np.any(np.asarray(ids) < 0) or np.any(np.
 
 
 def _unchecked(table, ids):
+    return table[ids]
+
+
+def _checked_in_a_loop(table, ids):
+    for id in ids:
+        if id < 0 or id >= len(table):
+            raise ValueError("refused")
     return table[ids]
 
 
@@ -443,6 +521,31 @@ every id stands its row.
             score=2,
         ),
         Mistake(
+            _checked(lambda table, ids: table[:, ids]),
+            "You looked up columns. An id is the number of a row: `table[ids]`, without a colon.",
+            score=2,
+        ),
+        Mistake(
+            _checked_in_a_loop,
+            "`for id in ids` meets whole rows when `ids` is a batch. `np.any(ids < 0)` looks at all of them at once.",
+            score=5,
+        ),
+        Mistake(
+            refusing(lambda table, ids: np.any(ids < 0) or np.any(ids > len(table)))(_unchecked),
+            "One id too many: rows are numbered 0 to V − 1, so V itself has to be refused, too.",
+            score=7,
+        ),
+        Mistake(
+            refusing(lambda table, ids: np.all(ids < 0) or np.all(ids >= len(table)))(_unchecked),
+            "You refuse when *all* ids are wrong. A single one is enough: `np.any`.",
+            score=6,
+        ),
+        Mistake(
+            refusing(lambda table, ids: np.any(ids < 0) or np.any(ids >= table.shape[1]))(_unchecked),
+            "You compared the ids with the number of columns. There are as many ids as rows: `len(table)`.",
+            score=2,
+        ),
+        Mistake(
             _unchecked,
             "No id is checked: −1 gets the last row, and V an IndexError. Compare the ids with 0 and V first.",
             score=6,
@@ -472,6 +575,9 @@ def _unit_rows(table, power=1.0, epsilon=0.0, refuse=True):
         raise ValueError("a zero row")
     with np.errstate(invalid="ignore", divide="ignore"):
         return table / (lengths + epsilon)
+
+
+_directed = refusing(lambda table: np.any(ml.norm(table) == 0))
 
 
 def _broken_unit_rows(table):
@@ -532,6 +638,21 @@ refused with `ValueError`. `float32` stays `float32`, and the table itself is le
             "Still as printed: one length for the whole table. Each row needs its own: `axis=1, keepdims=True`.",
         ),
         Mistake(_unit_columns, "You gave length one to the columns. Rows: sum along `axis=1`."),
+        Mistake(
+            _directed(lambda table: table / ml.norm(table)),
+            "The lengths have shape (n,) and meet the columns. `keepdims=True` makes them (n, 1), one for each row.",
+            score=1,
+        ),
+        Mistake(
+            _directed(lambda table: table / np.sqrt(np.mean(table * table, axis=1, keepdims=True))),
+            "You divided by the root of the *mean* square. The length takes the sum.",
+            score=1,
+        ),
+        Mistake(
+            refusing(lambda table: np.any(table == 0))(ml.normalize),
+            "[0, 5] has a direction. Refuse a row only if *all* of it is zero, that is, if its length is.",
+            score=4,
+        ),
         Mistake(
             lambda table: _unit_rows(table, power=2),
             "You divided by the squared lengths: the root is missing.",
@@ -611,6 +732,21 @@ No row is zero, and the inputs are left as they were.
         Mistake(
             lambda x, dy: dy[:, None] * x / np.sum(x * x, axis=1, keepdims=True),
             "You divided by the squared length; the chain rule leaves one power, x/‖x‖.",
+        ),
+        Mistake(
+            lambda x, dy: dy[:, None] * x / (2 * ml.norm(x)[:, None]),
+            "Half of it: the 2 of 1/(2√s) cancels against the 2 of 2xᵢ.",
+        ),
+        Mistake(lambda x, dy: -dy[:, None] * x / ml.norm(x)[:, None], "The sign: pulling along x makes it longer."),
+        Mistake(
+            lambda x, dy: dy * x / ml.norm(x)[:, None],
+            "`dy` has shape (n,) and meets the columns. As a column, `dy[:, None]`, it meets the rows.",
+            score=2,
+        ),
+        Mistake(
+            lambda x, dy: dy[:, None] * x / ml.norm(x),
+            "The lengths have shape (n,) and meet the columns. As a column, with `[:, None]`, they meet the rows.",
+            score=2,
         ),
         Mistake(lambda x, dy: x / ml.norm(x)[:, None], "The slope itself is right, but it must be multiplied by `dy`."),
         Mistake(
@@ -706,6 +842,24 @@ matrix. No vector is zero, and the inputs are left as they were.
             "The projection needs unit vectors: u (u·dy), not x (x·dy).",
         ),
         Mistake(
+            lambda x, dy: (dy - ml.normalize(x) * _part_along(x, dy)) / ml.norm(x)[..., None],
+            "Both factors are unit vectors: u (u·dy), not u (x·dy).",
+        ),
+        Mistake(
+            lambda x, dy: -_normalize_slope(x, dy),
+            "All signs are turned: dy comes first, and its part along u is taken away from it.",
+            score=1,
+        ),
+        Mistake(
+            lambda x, dy: dy - ml.normalize(x) * _part_along(ml.normalize(x), dy) / ml.norm(x)[..., None],
+            "Only the second term was divided by ‖x‖: put brackets round the difference.",
+        ),
+        Mistake(
+            lambda x, dy: (dy - ml.normalize(x) * ml.dot(ml.normalize(x), dy)) / ml.norm(x)[..., None],
+            "One u·dy for each vector has shape (...): `keepdims=True` lets it multiply whole vectors.",
+            score=2,
+        ),
+        Mistake(
             lambda x, dy: (dy + ml.normalize(x) * _part_along(ml.normalize(x), dy)) / ml.norm(x)[..., None],
             "A sign: the part along u is taken away, not added.",
         ),
@@ -784,8 +938,8 @@ def _search(rng, size):
 
 def _with_twins(rng):
     """A table in which every row occurs three times: ties everywhere."""
-    rows = rng.integers(-3, 4, size=(4, 2)).astype(float)
-    return [(np.concatenate([rows, rows[::-1], rows]), np.zeros(2), 12)]
+    rows = rng.integers(-3, 4, size=(20, 2)).astype(float)
+    return [(np.concatenate([rows, rows[::-1], rows]), np.zeros(2), 60)]
 
 
 # Seen from [1, 1], two of these words are at distance 2 and three at distance 5, each in another direction.
@@ -866,6 +1020,31 @@ When it works, try it on real words: `words = glove.load()` (from `mathllm.pretr
             _in_range(lambda table, query, k: np.argsort(np.abs(ml.norm(table) - ml.norm(query)), kind="stable")[:k]),
             "You compared lengths. Two words of equal length can be far apart: subtract first.",
             score=1,
+        ),
+        Mistake(
+            _in_range(lambda table, query, k: _largest(ml.dot(table, query) / ml.norm(table), k)),
+            "You ranked by direction (the cosine). This exercise asks for the distance, which sees lengths, too.",
+            score=1,
+        ),
+        Mistake(
+            _in_range(lambda table, query, k: np.argsort(ml.distance(table, query), kind="stable")[1 : k + 1]),
+            "You left the nearest one out. A query that is itself a row is found like any other.",
+            score=1,
+        ),
+        Mistake(
+            _in_range(lambda table, query, k: table[_nearest(table, query, k)]),
+            "These are the vectors. Wanted are their row numbers.",
+            score=1,
+        ),
+        Mistake(
+            _in_range(lambda table, query, k: _nearest(table, query, k) + 1),
+            "You counted the rows from one. The first row has the index 0.",
+            score=1,
+        ),
+        Mistake(
+            _in_range(lambda table, query, k: np.argsort(ml.distance(table, query))[:k]),
+            'Without `kind="stable"`, `argsort` shuffles words at the same distance.',
+            score=6,
         ),
         Mistake(
             _any_k,
