@@ -84,8 +84,11 @@ def with_alternative_text(render_image):
 
 
 def name_files_outside(app, docname, source):
-    """A link to a file of the project that is not a page (an assignment) becomes the file's name, a number stays."""
+    """A link to a practice notebook opens it in the browser, or becomes its name where the site cannot."""
     if docname.startswith("notebooks/"):
+        if app.tags.has("lite"):  # single quotes, since these lines stand in a file of JSON
+            link = r"<a href='../lite/notebooks/index.html?path=\2'>\1</a>"
+            source[0] = re.sub(r"\[([^\]\[]*)\]\(\.\./(exercises/practice/[^)\s]+)\)", link, source[0])
         source[0] = re.sub(r"\[(\d+)\]\(\.\./[^)\s]+\)", r"\1", source[0])
         source[0] = re.sub(r"\[([^\]\[]*)\]\(\.\./([^)\s]+)\)", r"\1 (`\2`)", source[0])
 
@@ -97,13 +100,22 @@ def keep_formulas_together(app, pagename, templatename, context, doctree):
         context["body"] = re.sub(formula, r'<span class="book-together">\g<0></span>', context["body"])
 
 
+def name_things_as_they_read(app, pagename, templatename, context, doctree):
+    """A folded cell is called what is written on it, and the entries of the bibliography are items of their list."""
+    for unfit, fit in ((' aria-label="Toggle hidden content"', ""), (' role="doc-biblioentry"', ' role="listitem"')):
+        context["body"] = context.get("body", "").replace(unfit, fit)
+
+
 def list_chapters(app, docname, source):
-    """Put the notebooks that there are into the table of contents, in order."""
+    """Put the notebooks that there are into the table of contents, in order, and say how to run them."""
     if docname == "index":
         names = sorted(path.stem for path in (Path(app.srcdir) / "notebooks").glob("[0-9][0-9]_*.ipynb"))
         for mark, wanted in (("{{start}}", True), ("{{chapters}}", False)):
             chosen = [f"notebooks/{name}" for name in names if name.startswith("00_") is wanted]
             source[0] = source[0].replace(mark, "\n".join(chosen))
+        here = "*Run* at the top of a chapter opens it in this browser, with nothing to install."
+        there = "`make lab` opens them all in JupyterLab, with real word vectors and texts."
+        source[0] = source[0].replace("{{run}}", here if app.tags.has("lite") else there)
 
 
 def list_values(app, docname, source):
@@ -116,7 +128,7 @@ def list_values(app, docname, source):
 
 def values_table(notebook):
     lines = [f"## [Chapter {notebook[:2]}](notebooks/{notebook}.ipynb)", ""]
-    lines += ["| what | printed | computed | |", "|---|---|---|---|"]
+    lines += ["| what | printed | computed | verdict |", "|---|---|---|---|"]
     for row in reference.rows(notebook[:2]):
         printed, computed = reference.shown(row, row.expected), reference.shown(row, row.computed)
         verdict = "✓" if row.agrees else f"✗ {row.note}" + f" (erratum {row.erratum})" * bool(row.erratum)
@@ -160,4 +172,5 @@ def setup(app):
     app.connect("source-read", list_gradients)
     app.connect("source-read", name_files_outside)
     app.connect("html-page-context", keep_formulas_together)
+    app.connect("html-page-context", name_things_as_they_read)
     app.connect("html-page-context", offer_to_run, priority=502)  # when the theme has made its own buttons

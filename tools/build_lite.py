@@ -207,13 +207,16 @@ def run_jupyterlite(work, output):
 
 
 def dress(output):
-    """Give the pages the book's sign and the colours that listings have in JupyterLab."""
-    shutil.copy(ROOT / "book" / "_static" / "vector.svg", output)
-    shutil.copy(ROOT / "tools" / "jupyter" / "custom" / "custom.css", output)
+    """Give the pages the book's sign, JupyterLab's colours for listings, and a line that says how far Python is."""
+    for path in (ROOT / "book/_static/vector.svg", ROOT / "tools/jupyter/custom/custom.css", *LITE.glob("page.*")):
+        shutil.copy(path, output)
     links = '<link rel="icon" href="../vector.svg" />\n    <link rel="stylesheet" href="../custom.css" />'
+    status = '\n    <link rel="stylesheet" href="../page.css" />\n    <script defer src="../page.js"></script>'
     for page in output.glob("*/index.html"):
-        text = page.read_text(encoding="utf-8")
-        page.write_text(text.replace("</title>", f"</title>\n    {links}", 1), encoding="utf-8")
+        head = f"</title>\n    {links}{status if page.parent.name == 'notebooks' else ''}"
+        page.write_text(page.read_text(encoding="utf-8").replace("</title>", head, 1), encoding="utf-8")
+    for path in output.rglob("*"):  # of files that seem to be years old, browsers keep their copy for months
+        os.utime(path)
 
 
 def run(command, cwd):

@@ -38,6 +38,19 @@ def test_every_page_of_a_notebook_has_the_button_and_no_other(site, lite):
             assert (link in path.read_text(encoding="utf-8")) == (Path(page).name in NOTEBOOKS), page
 
 
+def test_a_chapter_links_to_its_practice_notebook_here_and_the_first_page_to_no_installation(site, lite):
+    for name in NOTEBOOKS[1:]:
+        link = f"href='../lite/notebooks/index.html?path=exercises/practice/{name}.ipynb'"
+        assert link in (site / "notebooks" / f"{name}.html").read_text(encoding="utf-8"), name
+        assert link in (site / "notebooks" / "00_start.html").read_text(encoding="utf-8"), name
+    assert "make lab" not in (site / "index.html").read_text(encoding="utf-8")
+
+
+def test_no_file_seems_older_than_the_pages_so_that_browsers_ask_for_what_is_new(site, lite):
+    oldest = min(path.stat().st_mtime for path in lite.rglob("*") if path.is_file())
+    assert oldest >= (site / "index.html").stat().st_mtime
+
+
 def test_each_package_is_the_file_of_pyodides_list_or_lies_beside_it_with_its_checksum(lite):
     folder = lite / "static" / "pyodide"
     listed = json.loads((folder / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
@@ -147,3 +160,19 @@ def test_an_exercise_is_marked(lite, open_page):
     run_cell(page, "squares_and_length =", "\nsquares_and_length = [49, 7]")
     report = run_cell(page, 'check("01.vectors.length_by_hand"')
     assert "2 of 2 points" in report.locator(".mathllm-pass").inner_text()
+
+
+def test_changes_outlive_a_reload_until_the_reader_wants_the_original_back(lite, open_page):
+    page = open_page("lite/notebooks/index.html?path=exercises/practice/01_vectors.ipynb")
+    page.locator("#book-status", has_text="Python is being loaded").wait_for()
+    cell = page.locator(".jp-CodeCell .cm-content").first
+    cell.click()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("\n# mine")
+    page.wait_for_function("!jupyterapp.shell.currentWidget.context.model.dirty", timeout=START)  # saved by itself
+    page.reload()
+    cell.get_by_text("# mine").wait_for()
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Bring back the original").click(timeout=START)  # Python is ready
+    cell.get_by_text("# mine").wait_for(state="detached")
+    assert "learner()" in cell.inner_text()
