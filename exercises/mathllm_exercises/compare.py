@@ -109,5 +109,5 @@ def rounded(expected, got, atol):
     wanted, value = numeric(expected), numeric(got)
     if wanted is None or value is None or value.shape != wanted.shape or np.any((value == 0) & (wanted != 0)):
         return False
-    decimals = round(-np.log10(2 * atol))
+    decimals = round(-np.log10(2 * max(atol, 1e-15)))
     return any(np.allclose(value, np.round(wanted, fewer), rtol=0, atol=1e-9) for fewer in range(1, decimals))
