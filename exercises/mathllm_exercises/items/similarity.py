@@ -32,6 +32,7 @@ components that stand in the same place, then the dot product $a\\cdot b$.
         Mistake(
             lambda: [2, 3, 20, 25], "3 · 0 is 0, not 3: where one vector has a zero, the other one does not count."
         ),
+        Mistake(lambda: [2, 0, 20], "These are the products. A fourth number was asked for: their sum."),
         Mistake(lambda: 22, "The dot product is right. Four numbers were asked for: the three products come first."),
         Mistake(
             lambda: [3, 3, 9, 15],
@@ -65,8 +66,11 @@ the two lengths $\\lVert a\\rVert$ and $\\lVert b\\rVert$, and the cosine of the
         Mistake(lambda: [24, 5, 5, 4.8], "You divided by one length only. Both have to go: 24 / (5 · 5)."),
         Mistake(lambda: [24, 5, 5, 2.4], "You divided by the sum of the lengths. Divide by their product."),
         Mistake(lambda: [24, 25, 25, 24 / 625], "25 is the squared length: take the root, 5, before you divide."),
+        Mistake(lambda: [24, 7, 7, 24 / 49], "7 is 3 + 4. The length is the root of 9 + 16."),
+        Mistake(lambda: [24, 5, 5, 0.04], "This is 1 minus the cosine, a distance. The cosine itself was asked for."),
         Mistake(lambda: [25, 5, 5, 1.0], "The dot product pairs 3 with 4 and 4 with 3: 12 + 12."),
         Mistake(lambda: [24, 5, 5, np.arccos(0.96)], "The last number is the angle. The cosine itself was asked for."),
+        Mistake(lambda: [24, 5, 5, 16.26], "The last number is the angle in degrees. The cosine itself was asked for."),
     ),
     hints=(
         "Both lengths are whole numbers; you know the triangle.",
@@ -111,6 +115,10 @@ third component makes the two vectors perpendicular? Put it into `missing`, righ
         Mistake(
             lambda a, b: -np.dot(a[:2], b) * a[2],
             "You multiplied by the third component of a; solving for the other factor divides by it.",
+        ),
+        Mistake(
+            lambda a, b: [*b, -np.dot(a[:2], b) / a[2]],
+            "That is all of b, and right. Only its third component was asked for.",
         ),
     ),
     hints=("Perpendicular means: the dot product is zero.", "a₁b₁ + a₂b₂ + a₃b₃ = 0 has one unknown."),
@@ -173,6 +181,8 @@ the label, letter for letter as in the table, into `king_queen_band`.
         Mistake(
             lambda: round(float(ml.cosine_similarity(KING, QUEEN)), 3), "The cosine is right. Which label does it get?"
         ),
+        Mistake(lambda: ml.cosine_similarity(KING, QUEEN), "This is the cosine, and right. Which label does it get?"),
+        Mistake(lambda: "0.90 to 1.00", "The band is right. Its label stands beside it."),
         Mistake(lambda: "Some relationship", "There is a slip in the cosine. Its numerator is 3·4 + 7·6.5."),
     ),
     hints=(
@@ -193,6 +203,9 @@ def _stretched(rng):
 
 
 _careful = refusing(lambda a, b: a.shape[-1] != b.shape[-1] or np.any(ml.norm(a) == 0) or np.any(ml.norm(b) == 0))
+
+
+_of_one_length = refusing(lambda a, b: a.shape[-1] != b.shape[-1])
 
 
 def _dot(a, b):
@@ -297,6 +310,48 @@ $$\\cos\\theta = \\frac{a\\cdot b}{\\lVert a\\rVert\\,\\lVert b\\rVert} .$$
             score=2,
         ),
         Mistake(
+            _careful(lambda a, b: _dot(a, b) / ml.norm(a) * ml.norm(b)),
+            "`x / y * z` divides by y only. Put brackets round the product of the two lengths.",
+            score=2,
+        ),
+        Mistake(
+            _careful(lambda a, b: 1 - _dot(a, b) / (ml.norm(a) * ml.norm(b))),
+            "This is one minus the cosine, a distance. The cosine itself was asked for.",
+            score=2,
+        ),
+        Mistake(
+            _careful(lambda a, b: np.dot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b))),
+            "`np.dot` and `np.linalg.norm` answer for two single vectors. For stacks, sum along `axis=-1`.",
+            score=6,
+        ),
+        Mistake(
+            _careful(lambda a, b: a @ b / (ml.norm(a) * ml.norm(b))),
+            "`a @ b` is the matrix product as soon as there are stacks. Multiply by `*` and sum along `axis=-1`.",
+            score=6,
+        ),
+        Mistake(
+            _careful(lambda a, b: np.sum(a * b) / np.sqrt(np.sum(a * a) * np.sum(b * b))),
+            "Everything went into one sum. Sum along the last axis only: `axis=-1`.",
+            score=6,
+        ),
+        Mistake(
+            _of_one_length(lambda a, b: _dot(a, b) / (ml.norm(a) * ml.norm(b) + 1e-8)),
+            "A small number in the denominator changes every cosine a little. Refuse a zero vector in its place.",
+            score=2,
+        ),
+        Mistake(
+            _of_one_length(
+                lambda a, b: ml.cosine_similarity(a, b) if np.all(ml.norm(a)) and np.all(ml.norm(b)) else 0.0
+            ),
+            "A zero vector is answered with 0, which says: at a right angle. It has no direction; refuse it.",
+            score=8,
+        ),
+        Mistake(
+            refusing(lambda a, b: a.shape != b.shape)(ml.cosine_similarity),
+            "You compared whole shapes, and refuse one vector against a stack. Compare the last axes only.",
+            score=7,
+        ),
+        Mistake(
             _careful(lambda a, b: _dot(a, b) / np.sqrt(np.sum(a * a) * np.sum(b * b))),
             "The lengths were summed over the whole stack. Sum along the last axis: `axis=-1`.",
             score=6,
@@ -390,6 +445,21 @@ with `ValueError`.
             score=1,
         ),
         Mistake(
+            _proper(lambda c: "Weak or no relation" if c >= 0 else "Opposing (rare)"),
+            "Every cosine from 0 on stopped at the first question. Ask for the highest band first.",
+            score=1,
+        ),
+        Mistake(
+            refusing(lambda c: not -1 < c < 1)(ml.interpret_cosine),
+            "1 and −1 are cosines, too: of a vector with itself, and with its opposite.",
+            score=3,
+        ),
+        Mistake(
+            refusing(lambda c: c < -1 or c > 1)(lambda c: "Opposing (rare)" if c != c else ml.interpret_cosine(c)),
+            "NaN slips through: it is neither below −1 nor above 1. Ask the other way round, `not -1 <= c <= 1`.",
+            score=4,
+        ),
+        Mistake(
             lambda c: ml.interpret_cosine(c) if abs(c) <= 1 else ("Near-identical" if c > 1 else "Opposing (rare)"),
             "1.5 is no cosine, and NaN is not even a number: refuse them with `ValueError`.",
             score=4,
@@ -420,16 +490,13 @@ def _sentences(rng, size, dtype=float):
     return rng.normal(size=(B, T, d)).astype(dtype), (np.arange(T) < real[:, None]).astype(int)
 
 
-def _broken_mean_pool(x, mask):
-    return (x * mask[..., None]).sum(axis=1) / x.shape[1]
-
-
-def _pooled(x, mask, by=None):
-    """The right answer, or the sum of the real tokens divided by something else; float32 kept, padding refused."""
+def _pooled(x, mask, by=None, total=None):
+    """The right answer, or another total divided by something else; float32 kept, padding refused."""
     mask = mask.astype(x.dtype)
     if np.any(mask.sum(axis=1) == 0):
         raise ValueError("a sentence without a token")
-    return (x * mask[..., None]).sum(axis=1) / (mask.sum(axis=1, keepdims=True) if by is None else by)
+    total = (x * mask[..., None]).sum(axis=1) if total is None else total
+    return total / (mask.sum(axis=1, keepdims=True) if by is None else by)
 
 
 def _nan_for_no_tokens(x, mask):
@@ -490,9 +557,19 @@ Mend it. `x` has shape `(B, T, d)`, `mask` is an integer array of shape `(B, T)`
     ),
     mistakes=(
         Mistake(
-            _broken_mean_pool,
+            lambda x, mask: _pooled(x, mask, by=x.shape[1]),
             "Still as printed: it divides by T, padding included. Divide by the real tokens of each sentence.",
-            score=1,
+            score=2,
+        ),
+        Mistake(
+            lambda x, mask: _pooled(x, mask, by=mask.sum(axis=1).astype(x.dtype)),
+            "The counts have shape (B,) and meet the components. `keepdims=True` makes them (B, 1).",
+            score=2,
+        ),
+        Mistake(
+            lambda x, mask: _pooled(x, mask, total=x.sum(axis=1)),
+            "The count leaves the padding out, the sum does not: multiply x by the mask.",
+            score=2,
         ),
         Mistake(
             lambda x, mask: x.mean(axis=1), "The mask is not used: padding goes into the mean like any token.", score=1
@@ -552,10 +629,15 @@ def _contrast(rng):
             return own
 
 
-def _info_nce(scores, log=np.log, total=np.mean):
-    """The loss for given scores: the right one, or with another logarithm or another total."""
+def _scores(queries, keys, temperature):
+    return ml.cosine_similarity_matrix(queries, keys) / temperature
+
+
+def _info_nce(scores, log=np.log, total=np.mean, over=1, own=True):
+    """The loss for given scores: the right one, or with another logarithm, another total or another sum below."""
     weights = np.exp(scores)
-    return -total(log(np.diag(weights) / weights.sum(axis=1)))
+    below = weights.sum(axis=over) - (0 if own else np.diag(weights))
+    return -total(log(np.diag(weights) / below))
 
 
 OWN_INFO_NCE = Item(
@@ -603,6 +685,20 @@ are.)
         Mistake(
             lambda queries, keys, temperature: ml.info_nce(keys, queries, temperature=temperature),
             "Queries and keys changed places: the sum in the denominator runs over the keys of one query.",
+        ),
+        Mistake(
+            lambda queries, keys, temperature: _info_nce(_scores(queries, keys, temperature), over=None),
+            "You divided by the sum over the whole table. Each query has its own sum, over its row.",
+        ),
+        Mistake(
+            lambda queries, keys, temperature: _info_nce(_scores(queries, keys, temperature), own=False),
+            "You left the right key out of the sum. It runs over all three keys, i included.",
+        ),
+        Mistake(
+            lambda queries, keys, temperature: _info_nce(
+                _scores(queries, keys, temperature), log=lambda x: x, total=lambda x: np.log(np.mean(x))
+            ),
+            "You took the logarithm of the mean share. First the logarithms, then their mean.",
         ),
         Mistake(
             lambda queries, keys, temperature: -ml.info_nce(queries, keys, temperature=temperature),
@@ -701,6 +797,28 @@ they were.
         ),
         Mistake(lambda a, b, dy: _cosine_slopes(a, b, dy)[::-1], "da and db have changed places."),
         Mistake(
+            _both_ways(lambda x, other, u, v, cosine: (cosine * u - v) / ml.norm(x)),
+            "All signs are turned: towards b comes first, and the part along a is taken away.",
+            score=1,
+        ),
+        Mistake(
+            _both_ways(lambda x, other, u, v, cosine: (v - cosine * u) / ml.norm(other)),
+            "da is divided by the length of a, not of b: the longer a is, the harder *it* is to turn.",
+            score=1,
+        ),
+        Mistake(
+            _both_ways(lambda x, other, u, v, cosine: v / ml.norm(x) - cosine * u),
+            "Only the first term was divided by the vector's own length: put brackets round the difference.",
+        ),
+        Mistake(
+            _both_ways(lambda x, other, u, v, cosine: (v - u) / ml.norm(x)),
+            "The cosine is missing before the second term: only the part of b's direction along a is taken away.",
+        ),
+        Mistake(
+            lambda a, b, dy: (_cosine_slopes(a, b, dy)[0],) * 2,
+            "da is right. For db the two vectors exchange their parts: it is not the same array.",
+        ),
+        Mistake(
             lambda a, b, dy: _cosine_slopes(a, b, 1.0),
             "The slopes are right, but they must be multiplied by `dy`.",
             score=1,
@@ -774,6 +892,13 @@ def _by_distance(table, a, b, c):
     return _largest(-ml.distance(table, _target(table, a, b, c)), a, b, c)
 
 
+def _by_directions(table, a, b, c):
+    return _analogy(ml.normalize(table), a, b, c)
+
+
+MISLED = (_by_dot, _by_distance, _by_directions)  # by lengths that differ
+
+
 def _by_the_relation(table, a, b, c):
     return _largest(ml.cosine_similarity(table, table[b] - table[a]), a, b, c)
 
@@ -810,9 +935,9 @@ def _plain(rng):
 
 
 def _unequal(rng):
-    """Words of unequal length: dot product and distance are both misled."""
+    """Words of unequal length: dot product, distance and a sum of directions are all misled."""
     return _worlds(
-        rng, lambda *case: _fair(*case) and _analogy(*case) not in (_by_dot(*case), _by_distance(*case)), (0.1, 1, 10)
+        rng, lambda *case: _fair(*case) and _analogy(*case) not in [rule(*case) for rule in MISLED], (0.1, 1, 10)
     )
 
 
@@ -864,6 +989,23 @@ brother as woman is to what? Predict, then look.
             "You ranked by distance. Wanted is the largest cosine; the two agree for unit vectors only.",
             score=4,
         ),
+        Mistake(
+            _by_directions,
+            "You scaled all words to length one before adding. Add them as they are; the cosine comes after.",
+            score=4,
+        ),
+        Mistake(
+            lambda table, a, b, c: _largest(ml.cosine_similarity(table, _target(table, a, b, c)), c),
+            "You left out one word of the question. All three have to go: a and b, too.",
+            score=6,
+        ),
+        Mistake(
+            lambda table, a, b, c: int(
+                np.argmax(np.delete(ml.cosine_similarity(table, _target(table, a, b, c)), [a, b, c]))
+            ),
+            "Deleting three entries moves all later ones up, so that the indices no longer fit. Set them to −∞.",
+        ),
+        Mistake(lambda table, a, b, c: _analogy(table, a, b, c) + 1, "You counted the rows from one. They begin at 0."),
         Mistake(_analogy_reversed, "You computed a − b + c. From a to b is b − a; add that to c."),
         Mistake(
             lambda table, a, b, c: _largest(-ml.cosine_similarity(table, _target(table, a, b, c)), a, b, c),
