@@ -904,7 +904,7 @@ $$(x_1, x_2) \\to (x_1\\cos\\theta - x_2\\sin\\theta,\\; x_1\\sin\\theta + x_2\\
         ),
         Mistake(
             _turn_over_itself,
-            "The second component was made from the first one *after* its turn. Keep the old values until both are made.",
+            "The second component was made from the first one *after* its turn. Both need the old values.",
         ),
         Mistake(
             _turn_in_place,
