@@ -36,6 +36,11 @@ the second sum, `True` or `False`.
             lambda: [1.0, False, 1.05, False],
             "The first list keeps both rules: nothing is negative, and 0.4 + 0.35 + 0.2 + 0.05 is 1.",
         ),
+        Mistake(
+            lambda: [1.0, 1.05, True, False],
+            "All four are right, in another order: each sum is followed by its own verdict.",
+        ),
+        Mistake(lambda: [True, False], "Both verdicts are right. Before each of them comes the sum."),
     ),
     hints=("Nothing negative, and a sum of exactly one.",),
     references=(
@@ -67,6 +72,11 @@ natural logarithm.
         Mistake(lambda: [0.135, np.log10(0.135)], "The logarithm is to base 10. Wanted is ln, `np.log`."),
         Mistake(lambda: [0.135, -np.log(0.135)], "The sign: a number below one has a negative logarithm."),
         Mistake(lambda: [0.135, np.log(0.135) / 3], "This is the mean per token. The sum was asked for."),
+        Mistake(lambda: [np.log(0.135), 0.135], "The two have changed places: the probability comes first."),
+        Mistake(
+            lambda: [1.7 / 3, np.log(1.7 / 3)],
+            "You averaged the three probabilities. The probability of the sequence is their product.",
+        ),
     ),
     hints=("0.3 · 0.5 · 0.9", "ln 0.3 + ln 0.5 + ln 0.9"),
     references=("primer.ch05.q12.product", "primer.ch05.q12.logs", "primer.ch05.q12.logsum"),
@@ -146,9 +156,13 @@ def _shares(rng, size):
 _proper = refusing(lambda p: not np.all((p >= 0) & (p <= 1)))
 
 
+def _logs(p):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(p)
+
+
 def _log_sum(p):
-    with np.errstate(divide="ignore"):
-        return float(np.sum(np.log(p)))
+    return float(np.sum(_logs(p)))
 
 
 LOG_PROBABILITY = Item(
@@ -199,6 +213,25 @@ probabilities `p`, shape `(T,)`. "The cat sat." with 0.05, 0.12, 0.08 and 0.70 h
             score=6,
         ),
         Mistake(_log_sum, "1.2 is no probability, and its logarithm looks harmless: refuse it.", score=6),
+        Mistake(_proper(_logs), "These are the logarithms of the single tokens. Add them up.", score=1),
+        Mistake(
+            _proper(lambda p: _log_sum(p) / np.log(10)), "The logarithm is to base 10. Wanted is ln, `np.log`.", score=2
+        ),
+        Mistake(
+            _proper(lambda p: _log_sum(p + 1e-12)),
+            "The small number added to p hides the impossible token: ln 0 = −∞ is the right answer there.",
+            score=6,
+        ),
+        Mistake(
+            refusing(lambda p: not np.all((p > 0) & (p <= 1)))(_log_sum),
+            "0 is a probability, that of an impossible token: answer −∞, and refuse only what is below 0.",
+            score=6,
+        ),
+        Mistake(
+            refusing(lambda p: np.any(p < 0) or np.any(p > 1))(_log_sum),
+            "NaN slips through: `p < 0` and `p > 1` are both false for it. Ask for `(p >= 0) & (p <= 1)`.",
+            score=6,
+        ),
     ),
     hints=(
         "The logarithm of a product is the sum of the logarithms.",
@@ -220,6 +253,13 @@ def _counted(ids, size):
     return table
 
 
+def _counted_once(ids, size):
+    """Each pair counts once, however often it occurs."""
+    table = np.zeros((size, size))
+    table[ids[:-1], ids[1:]] += 1
+    return table
+
+
 def _bigrams(ids, size, k):
     """The right answer."""
     return _share_of(_counted(ids, size) + k, axis=1)
@@ -235,6 +275,11 @@ def _share_of(counts, axis):
 def _or_zeros(counts):
     total = counts.sum(axis=1, keepdims=True)
     return counts / np.where(total > 0, total, 1)
+
+
+def _or_nan(counts, total):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return counts / total
 
 
 @each
@@ -311,6 +356,35 @@ $$P(b \\mid a) = \\frac{c(ab) + k}{\\sum_{b'} c(ab') + kV}.$$
             "A row without counts is answered with NaN or zeros, which is no distribution. Refuse it.",
             score=5,
         ),
+        Mistake(
+            lambda ids, size, k: _or_nan(_counted(ids, size) + k, (_counted(ids, size) + k).sum(axis=1, keepdims=True)),
+            "A row without counts is answered with NaN, which is no distribution. Refuse it.",
+            score=5,
+        ),
+        Mistake(
+            lambda ids, size, k: _share_of(_counted_once(ids, size) + k, axis=1),
+            "`table[a, b] += 1` with arrays of ids counts a pair once, however often it occurs. Use `np.add.at`.",
+            score=1,
+        ),
+        Mistake(
+            lambda ids, size, k: (
+                (_counted(ids, size) + k) / (_counted(ids, size) + k).sum(axis=1)
+                if np.any(_bigrams(ids, size, k))
+                else None
+            ),
+            "The sums lost their axis: NumPy divides column b by the sum of row b. Keep it with `keepdims=True`.",
+            score=1,
+        ),
+        Mistake(
+            lambda ids, size, k: _or_nan(_counted(ids, size) + k, np.bincount(ids, minlength=size)[:, None] + k * size),
+            "You divided by all occurrences of a. Nothing follows the last token of the text: divide by the row's sum.",
+        ),
+        Mistake(
+            lambda ids, size, k: _bigrams(ids, int(ids.max()) + 1, k),
+            "The table needs a row for each id from 0 to `size` − 1, also for those that do not occur.",
+            score=3,
+        ),
+        Mistake(lambda ids, size, k: _counted(ids, size) + k, "These are the counts. Divide each row by its sum."),
     ),
     hints=(
         "`np.add.at(table, (ids[:-1], ids[1:]), 1)` counts all pairs, also those that occur twice.",
@@ -334,8 +408,17 @@ HALVES = np.array([0.25, 0.25, 0.5])
 FOUR = np.array([0.4, 0.35, 0.2, 0.05])  # 003, chapter V, exercise 11
 
 
+_checked = refusing(lambda p, u: np.any(p < 0) or abs(p.sum() - 1) > 1e-9)
+
+
 def _checked_draw(rule):
-    return refusing(lambda p, u: np.any(p < 0) or abs(p.sum() - 1) > 1e-9)(lambda p, u: int(rule(p, u)))
+    return _checked(lambda p, u: int(rule(p, u)))
+
+
+def _first_beyond(p, u):
+    """The first piece that ends beyond the dart, if there is one."""
+    beyond = np.flatnonzero(u < np.cumsum(p))
+    return int(beyond[0]) if beyond.size else None
 
 
 def _hit(p, u):
@@ -408,6 +491,19 @@ its right end.
             "A list that sums to 1.05, or has a negative entry, is drawn from. Refuse it with `ValueError`.",
             score=7,
         ),
+        Mistake(
+            _checked(_first_beyond),
+            "A dart between the rounded sum and 1 hits no piece of yours. It belongs to the last one.",
+            score=7,
+        ),
+        Mistake(
+            _checked_draw(lambda p, u: _hit(p, u) + 1), "You count the outcomes from 1. The first one is 0.", score=1
+        ),
+        Mistake(
+            _checked_draw(lambda p, u: _hit(np.sort(p)[::-1], u)),
+            "You sorted the pieces first, so that their numbers belong to other outcomes. Leave them in their order.",
+            score=2,
+        ),
     ),
     hints=(
         "`np.cumsum(p)` says where each piece ends.",
@@ -438,6 +534,23 @@ def _by_multiplying(prior, likelihoods):
     joint = prior * likelihoods.prod(axis=0)
     with np.errstate(invalid="ignore"):
         return joint / joint.sum()
+
+
+def _believed_or_nan(prior, likelihoods):
+    try:
+        return _belief(prior, likelihoods)
+    except ValueError:
+        return np.full_like(prior, np.nan)
+
+
+def _by_mean(prior, likelihoods):
+    with np.errstate(divide="ignore"):
+        return _belief(prior, np.exp(np.log(likelihoods).mean(axis=0))[None])
+
+
+def _belief_in_place(prior, likelihoods):
+    prior[:] = _belief(prior, likelihoods)
+    return prior
 
 
 _or_refuse = refusing(lambda prior, likelihoods: np.all((likelihoods == 0).any(axis=0) | (prior == 0)))
@@ -479,6 +592,7 @@ With ten observations it works. With a thousand it returns NaN, although the dat
         values(
             3,
             lambda rng: [(rng.dirichlet(np.ones(3)), 0.001 * rng.uniform(0.999, 1.001, size=(400, 3)))],
+            public=[(np.array([0.2, 0.8]), np.repeat([[0.9, 0.3], [0.1, 0.7]], [639, 361], axis=0))],
             name="hundreds of observations",
             rtol=1e-6,
         ),
@@ -513,6 +627,25 @@ With ten observations it works. With a thousand it returns NaN, although the dat
             "A tiny number added to the likelihoods lets a hypothesis live that was ruled out.",
             score=7,
         ),
+        Mistake(
+            _or_refuse(
+                lambda prior, likelihoods: _by_multiplying(prior, likelihoods / likelihoods.max()),
+            ),
+            "Dividing all likelihoods by one number only delays the underflow. Add logarithms.",
+            score=5,
+        ),
+        Mistake(
+            lambda prior, likelihoods: _belief(prior, likelihoods.T),
+            "The observations stand along axis 0, one in each row: sum over them, and keep the hypotheses.",
+            score=1,
+        ),
+        Mistake(_by_mean, "You averaged the logarithms. Each observation counts in full: add them up.", score=2),
+        Mistake(
+            _believed_or_nan,
+            "Where every hypothesis is ruled out you answer NaN. Look at the largest logarithm, and refuse −∞.",
+            score=7,
+        ),
+        Mistake(_belief_in_place, "Your function changes the caller's prior. Work on a copy.", score=7),
     ),
     hints=(
         "Where exactly does it fail? Print `joint` for a thousand observations.",
@@ -657,6 +790,16 @@ refused with `ValueError`. For $X = [[1],[2]]$, $y = [1, 2]$, $\\sigma = \\tau =
             "A standard deviation of 0, or a negative one, is accepted. Refuse it.",
             score=6,
         ),
+        Mistake(
+            _positive(lambda X, y, noise, prior: np.linalg.solve(X.T @ X + (noise / prior) ** 2, X.T @ y)),
+            "You added λ to every entry of XᵀX. λI has it on the diagonal only: `np.eye(d)`.",
+            score=1,
+        ),
+        Mistake(
+            _positive(lambda X, y, noise, prior: _ridge(X, y, noise**2)),
+            "The prior is missing: λ = σ²/τ² depends on both.",
+            score=1,
+        ),
     ),
     hints=(
         "ln P(w | D) has two sums of squares, one divided by 2σ², one by 2τ².",
@@ -729,6 +872,20 @@ the name of weight decay.
         Mistake(_slope(data=2.0, belief=2.0), "A factor of two: each square is halved, which cancels its slope's 2."),
         Mistake(_slope(noise_power=1, prior_power=1), "You divided by σ and τ. Their squares stand in the formula."),
         Mistake(_slope(whole=1.0000000001), "The slopes are right, but they must be multiplied by `dy`."),
+        Mistake(
+            _slope(data=-1.0, belief=-1.0),
+            "Both signs are turned: these are the slopes of −ln P. Asked for are those of ln P.",
+        ),
+        Mistake(_slope(data=0.0), "The data are missing: the first sum has slopes, too, Xᵀ(y − Xw)/σ²."),
+        Mistake(_slope(belief=2.0), "The square of w is halved in the formula: its slope is −w/τ², without a 2."),
+        Mistake(
+            lambda w, X, y, noise, prior, dy: _slope(data=1 / len(y))(w, X, y, noise, prior, dy),
+            "You took the mean over the data. The log-posterior has their sum.",
+        ),
+        Mistake(
+            lambda w, X, y, noise, prior, dy: _slope()(w, X, y, prior, noise, dy),
+            "σ and τ have changed places: the noise belongs to the data, the prior to the weights.",
+        ),
     ),
     hints=(
         "Nudge w_j by h: the residual r_i = y_i − x_i·w changes by −x_ij h, and r_i²/2 by −r_i x_ij h.",
@@ -777,7 +934,7 @@ def _windows(ids, n):
     return [tuple(int(i) for i in ids[t - n + 1 : t + 1]) for t in range(n - 1, len(ids))]
 
 
-def _score(train, text, n, size, k, *, last_counts=False, kv=True, log=np.log, total=np.mean, twice=False):
+def _score(train, text, n, size, k, *, last_counts=False, kv=True, log=np.log, total=np.mean, twice=False, whole=False):
     """The right answer, or with a known mistake."""
     if len(text) < n:
         raise ValueError("nothing to score")
@@ -790,7 +947,8 @@ def _score(train, text, n, size, k, *, last_counts=False, kv=True, log=np.log, t
         histories[end] = histories.get(end, 0) + 1
     extra = k * size if kv else k
     asked = _windows(train if twice else text, n)
-    p = [(grams.get(w, 0) + k) / (histories.get(w[:-1], 0) + extra) for w in asked]
+    followed = [sum(grams.values()) if whole else histories.get(w[:-1], 0) for w in asked]
+    p = [(grams.get(w, 0) + k) / (count + extra) for w, count in zip(asked, followed, strict=True)]
     return float(total(log(p)))
 
 
@@ -865,6 +1023,21 @@ texts through `characters.encode`. Which $n$ and which $k$ are best on the held-
             "You scored the training text. Score the other one: a model looks good on what it has read.",
             score=1,
         ),
+        Mistake(
+            lambda *case: _score(*case, log=np.asarray, total=lambda p: np.log(np.mean(p))),
+            "This is the logarithm of the mean. Take the logarithm of each probability first, then the mean.",
+            score=3,
+        ),
+        Mistake(
+            lambda train, text, n, size, k: _score(train, text[:-1] if len(text) > n else text, n, size, k),
+            "The last token is not scored: a text has len(text) − n + 1 windows of n tokens.",
+            score=3,
+        ),
+        Mistake(
+            lambda train, text, n, size, k: _score(train, text, n, size, k, whole=True),
+            "You divided by all windows, which gives P(h and w). Divide by how often h was followed by something.",
+            score=1,
+        ),
     ),
     hints=(
         "Two dictionaries, one for windows of n tokens, one for their first n − 1; tuples can be keys.",
@@ -892,6 +1065,7 @@ QUICK = [
         mistakes=(
             Mistake(lambda: 4.0, "No probability is above one: divide the pair by the condition."),
             Mistake(lambda: 0.2, "10/50: “of the” is among the 40, not beside them."),
+            Mistake(lambda: 0.75, "This is the share of what else follows “of”: 1 − P(the | of)."),
         ),
     ),
     Item(
@@ -964,6 +1138,7 @@ QUICK = [
         mistakes=(
             Mistake(lambda: 0.75, "This is its peak. The mean of Beta(4, 2) is a/(a + b)."),
             Mistake(lambda: 3.5 / 5, "One head and one tail are added, not half of each."),
+            Mistake(lambda: 0.5, "This is the mean before the throws. Add them to the prior: Beta(1 + 3, 1 + 1)."),
         ),
     ),
 ]

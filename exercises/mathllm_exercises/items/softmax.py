@@ -36,6 +36,7 @@ exponentials, then the three probabilities, right to three decimals.
         Mistake(
             lambda: [1, 1 / 3, 1 / 3, 1 / 3], "The first number is the sum of the exponentials, not of the shares: 3."
         ),
+        Mistake(lambda: [1 / 3, 1 / 3, 1 / 3, 3], "All four are right, but the sum of the exponentials comes first."),
     ),
     hints=("e⁰ = 1.", "Three equal shares of one."),
     references=("primer.ch06.q13.sum", "primer.ch06.q13.softmax"),
@@ -181,6 +182,14 @@ share divided by the third must be at $T=1$, and what it is as printed; then the
             lambda: [np.e, 0.51 / 0.19, np.exp(0.5), 0.39 / 0.24],
             "You compared the first share with the second. Asked for are the second and the third.",
         ),
+        Mistake(
+            lambda: [np.exp(0.5), np.exp(0.25), 0.19 / 0.15, 0.24 / 0.18],
+            "All four are right, in another order: for each temperature what must be, then what is printed.",
+        ),
+        Mistake(
+            lambda: [np.exp(-0.5), 0.15 / 0.19, np.exp(-0.25), 0.18 / 0.24],
+            "You divided the third share by the second. Asked for is the second divided by the third.",
+        ),
     ),
     hints=("Divide one share by another: the sum drops out.", "e to the power of (1 − 0.5)/T."),
     references=("part2.temp.ratio_test",),
@@ -196,6 +205,17 @@ def _naive(z):
 def _shifted(z, axis=-1, exp=np.exp):
     e = exp(z - z.max(axis=axis, keepdims=True))
     return e / e.sum(axis=axis, keepdims=True)
+
+
+def _one_maximum(z):
+    e = np.exp(z - z.max())
+    with np.errstate(invalid="ignore"):
+        return e / e.sum(axis=-1, keepdims=True)
+
+
+def _lost_axis(z):
+    e = np.exp(z - z.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1)
 
 
 def _softmax_in_place(z):
@@ -228,7 +248,11 @@ $$p_i = \\frac{e^{z_i}}{\\sum_j e^{z_j}} .$$
         values(
             2,
             normals(4, (2, 3), scale=1e4),
-            public=[(np.array([1000.0, 1000.0]),), (np.array([1.0, 0.0, -np.inf]),)],
+            public=[
+                (np.array([1000.0, 1000.0]),),
+                (np.array([1.0, 0.0, -np.inf]),),
+                (np.array([[0.0, 1.0], [2000.0, 2001.0]]),),
+            ],
             name="extreme scores",
         ),
         keeps_dtype(1, normals(5, (2, 3), dtype=np.float32)),
@@ -263,6 +287,21 @@ $$p_i = \\frac{e^{z_i}}{\\sum_j e^{z_j}} .$$
             score=7,
         ),
         Mistake(_softmax_in_place, "Your function shifts the caller's scores. Write `z - z.max(…)`.", score=7),
+        Mistake(
+            _one_maximum,
+            "One maximum for the whole stack: a row far below it underflows, and 0/0 is NaN. Each row has its own.",
+            score=6,
+        ),
+        Mistake(
+            _lost_axis,
+            "The sum lost its axis, and no longer fits its own row: `e.sum(axis=-1, keepdims=True)`.",
+            score=2,
+        ),
+        Mistake(
+            lambda z: np.divide(z, z.sum(axis=-1, keepdims=True), where=z.sum(axis=-1, keepdims=True) != 0, out=z * 0),
+            "You divided the scores themselves by their sum. First the exponentials, then the shares.",
+        ),
+        Mistake(lambda z: _shifted(-z), "The order is upside down: the exponent is z, not −z."),
     ),
     hints=(
         "`z.max(axis=-1, keepdims=True)` keeps the axis, so that it can be subtracted from every row.",
@@ -309,7 +348,12 @@ Write `softmax_with_temperature(z, T)` for one row of logits `z`: the probabilit
             public=[(EXAMPLE, 0.5), (EXAMPLE, 1.0), (EXAMPLE, 2.0)],
             name="ordinary temperatures",
         ),
-        values(2, _with_temperatures(0.001, 0.01), public=[(EXAMPLE, 0.001)], name="cold"),
+        values(
+            2,
+            _with_temperatures(0.001, 0.01),
+            public=[(EXAMPLE, 0.001), (np.array([2.0, 2.001, 2.002]), 0.001)],
+            name="cold",
+        ),
         values(1, _with_temperatures(1e4, 1e6), public=[(EXAMPLE, 1e6)], name="hot"),
         refuses(1, public=[(EXAMPLE, 0.0), (EXAMPLE, -1.0)], name="refuses T ≤ 0"),
     ),
@@ -335,6 +379,21 @@ Write `softmax_with_temperature(z, T)` for one row of logits `z`: the probabilit
             score=1,
         ),
         Mistake(_nan_at_zero, "At T = 0 your function divides by zero, and answers a T below 0. Refuse both.", score=5),
+        Mistake(
+            _careful(lambda z, T: _shifted(z)),
+            "The temperature has no effect. It divides the logits, before the exponential; after it, it cancels.",
+            score=1,
+        ),
+        Mistake(
+            _careful(lambda z, T: np.exp((z - np.log(np.exp(z).sum())) / T)),
+            "Shares to the power of 1/T no longer add up to one: divide by their sum.",
+            score=1,
+        ),
+        Mistake(
+            refusing(lambda z, T: T < 0)(lambda z, T: _shifted(z / T) if T else np.eye(z.size)[z.argmax()]),
+            "At T = 0 you answer with the limit. It is to be refused: nobody divided by 0 to get there.",
+            score=5,
+        ),
     ),
     hints=("Divide by T first, then everything as before.", "`if not T > 0: raise ValueError(…)` catches NaN as well."),
     references=("part2.temp.T05", "primer.ch06.text.t_to_0", "primer.ch06.text.t_to_inf"),
@@ -344,6 +403,16 @@ Write `softmax_with_temperature(z, T)` for one row of logits `z`: the probabilit
 def _diagonal_only(z):
     p = ml.softmax(z)
     return np.diag(p * (1 - p))
+
+
+def _by_nudges(z, h=1e-6):
+    nudges = h * np.eye(z.size)
+    return ((ml.softmax(z + nudges) - ml.softmax(z - nudges)) / (2 * h)).T
+
+
+def _naive_jacobian(z):
+    p = _naive(z)
+    return np.diag(p) - np.outer(p, p)
 
 
 def _outer_only(z):
@@ -383,6 +452,24 @@ $$J_{ij} = \\frac{\\partial p_i}{\\partial z_j} = p_i\\,(\\delta_{ij} - p_j) .$$
             lambda z: np.diag(ml.softmax(z)) + np.outer(ml.softmax(z), ml.softmax(z)),
             "A sign: pᵢδᵢⱼ − pᵢpⱼ. The rows must add up to zero.",
         ),
+        Mistake(
+            _naive_jacobian,
+            "The exponential overflows for large scores. Subtract the largest first, or take `ml.softmax`.",
+            score=4,
+        ),
+        Mistake(
+            lambda z: np.outer(ml.softmax(z), 1 - ml.softmax(z)),
+            "You wrote 1 for δᵢⱼ everywhere. It is 1 on the diagonal only, and 0 elsewhere.",
+        ),
+        Mistake(
+            lambda z: np.eye(z.size) - np.outer(ml.softmax(z), ml.softmax(z)),
+            "The pᵢ in front multiplies δᵢⱼ, too: the diagonal is pᵢ − pᵢ², not 1 − pᵢ².",
+        ),
+        Mistake(
+            lambda z: ml.softmax(z) * (np.eye(z.size) - ml.softmax(z)),
+            "The p in front multiplied the columns. Row i is multiplied by pᵢ: `p[:, None]`.",
+        ),
+        Mistake(_by_nudges, "Measured by nudges, the slopes are right to a few digits only. The formula has no error."),
     ),
     hints=("`np.outer(p, p)` has the entries pᵢpⱼ.", "`np.diag(p)` is the table with p on its diagonal: pᵢδᵢⱼ."),
     references=("pillars.softmaxjac.values", "pillars.softmaxjac.identity", "pillars.softmaxjac.rowsum"),
@@ -411,6 +498,19 @@ def _broken_shares(scores, allowed):
 
 def _masked_afterwards(scores, allowed):
     return ml.softmax(scores) * allowed
+
+
+def _maximum_of_all(scores, allowed):
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True)) * allowed
+    with np.errstate(invalid="ignore"):
+        return e / e.sum(axis=-1, keepdims=True)
+
+
+def _turned_mask(scores, allowed):
+    masked = np.where(allowed, -np.inf, scores)
+    with np.errstate(invalid="ignore"):
+        e = np.exp(masked - masked.max(axis=-1, keepdims=True))
+        return e / e.sum(axis=-1, keepdims=True)
 
 
 def _masked_by_zero(scores, allowed):
@@ -450,7 +550,10 @@ Mend it. Forbidden keys get exactly 0, the others share 1 per row. Every row has
         values(2, _scores, name="some keys forbidden"),
         values(
             1,
-            public=[(np.array([[0.0, 1.0, 10_000.0]]), np.array([[True, True, False]]))],
+            public=[
+                (np.array([[0.0, 1.0, 10_000.0]]), np.array([[True, True, False]])),
+                (np.array([[-10_000.0, -9_999.0, 0.0]]), np.array([[True, True, False]])),
+            ],
             name="the largest score forbidden",
         ),
     ),
@@ -478,12 +581,38 @@ Mend it. Forbidden keys get exactly 0, the others share 1 per row. Every row has
             "All queries share one unit here. Each row has its own: `axis=-1, keepdims=True`.",
             score=1,
         ),
+        Mistake(
+            _maximum_of_all,
+            "Where the largest score is forbidden, all others underflow. Forbid before the maximum is taken.",
+            score=5,
+        ),
+        Mistake(
+            lambda scores, allowed: ml.softmax(np.where(allowed, scores, -100.0)),
+            "−100 forbids nothing where the allowed scores are lower still. Use −∞.",
+            score=5,
+        ),
+        Mistake(
+            lambda scores, allowed: ml.softmax(scores),
+            "Forbidden keys still get a share: `allowed` is not used.",
+            score=3,
+        ),
+        Mistake(_turned_mask, "The mask is turned round: `allowed` is True where a key may be seen."),
     ),
     hints=(
         "`np.where(allowed, scores, -np.inf)` forbids before anything is computed.",
         "Maximum and sum run along `axis=-1`; `keepdims=True` lets them broadcast.",
     ),
 )
+
+
+def _naive_log_softmax(z):
+    with np.errstate(over="ignore", divide="ignore"):
+        return z - np.log(np.exp(z).sum(axis=-1, keepdims=True))
+
+
+def _log_shares(z, m=0.0, axis=-1):
+    shifted = z - z.max(axis=-1, keepdims=True)
+    return shifted + m - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
 
 
 def _broken_log_softmax(z):
@@ -542,6 +671,26 @@ it: exact for logits of any size, along the last axis.
             "The exponential inside overflows for large scores (or was clipped). Subtract the maximum first.",
             score=2,
         ),
+        Mistake(
+            _naive_log_softmax,
+            "The exponential under the logarithm overflows, or all of them vanish. Subtract the maximum first.",
+            score=2,
+        ),
+        Mistake(
+            lambda z: np.log(ml.softmax(z) + 1e-300),
+            "A smaller number hides smaller shares, but it hides them. Do not form the share at all.",
+            score=2,
+        ),
+        Mistake(
+            lambda z: _log_shares(z, m=z.max(axis=-1, keepdims=True)),
+            "The maximum was subtracted under the logarithm, but not from z itself.",
+        ),
+        Mistake(
+            lambda z: _log_shares(z, axis=None),
+            "The sum ran over the whole stack. Each row has its own: `axis=-1, keepdims=True`.",
+            score=1,
+        ),
+        Mistake(lambda z: ml.log_softmax(z) / np.log(2), "The logarithms are to base 2. Wanted is ln, `np.log`."),
     ),
     hints=(
         "ln (a/b) = ln a − ln b, and ln e^z = z.",
@@ -619,6 +768,24 @@ and bring it into a form that needs no $n\\times n$ table. Then write `softmax_p
         Mistake(
             _rowwise(lambda p, dp: p * (dp + np.sum(p * dp, axis=-1, keepdims=True))),
             "A sign: the average is subtracted.",
+        ),
+        Mistake(
+            _rowwise(lambda p, dp: dp - np.sum(p * dp, axis=-1, keepdims=True)),
+            "The factor pⱼ in front is missing: a share that is nearly 0 hardly moves.",
+        ),
+        Mistake(
+            _rowwise(lambda p, dp: p * (dp - dp.mean(axis=-1, keepdims=True))),
+            "You subtracted the plain mean. The average is weighted: Σ pᵢ dpᵢ.",
+        ),
+        Mistake(
+            _rowwise(lambda p, dp: -p * (dp - np.sum(p * dp, axis=-1, keepdims=True))),
+            "The sign of the whole is turned: raising a score raises its own share.",
+            score=1,
+        ),
+        Mistake(
+            _rowwise(lambda p, dp: dp - p * dp.sum(axis=-1, keepdims=True)),
+            "This is the pullback of the logarithm of softmax, whose slopes are δᵢⱼ − pⱼ, without the pᵢ in front.",
+            score=1,
         ),
     ),
     hints=(
