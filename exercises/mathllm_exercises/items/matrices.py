@@ -27,6 +27,8 @@ numbers, into `product`.
         Mistake(lambda: [8, 10], "You went down the columns. Each row of the matrix meets the vector."),
         Mistake(lambda: [[8, 2], [0, 6]], "These are the products of the entries. Add them up along each row."),
         Mistake(lambda: [8, 6], "Only the diagonal was used. In the first row the 1 meets the 2 and adds 2."),
+        Mistake(lambda: [6, 10], "The rows have changed places: the first row makes the first number."),
+        Mistake(lambda: [[10], [6]], "The numbers are right. Write them as a plain list, without inner brackets."),
         Mistake(lambda: 16, "Two numbers were asked for, one for each row; do not add them."),
     ),
     hints=("First row: 2·4 + 1·2.", "Second row: 0·4 + 3·2."),
@@ -74,6 +76,10 @@ the columns of $AB$, then 1 if $BA$ is defined too, and 0 if it is not.
     mistakes=(
         Mistake(lambda: [3, 2, 1], "For BA, the 2 columns of B would have to meet the 3 rows of A. They do not match."),
         Mistake(lambda: [4, 4, 0], "These are the inner sizes, which must match and vanish. The outer ones remain."),
+        Mistake(
+            lambda: [2, 3, 1],
+            "Rows come from the first factor, columns from the second. And in BA, the 2 would meet the 3.",
+        ),
         Mistake(lambda: [2, 3, 0], "Rows come from the first factor, columns from the second."),
         Mistake(lambda: [3, 2], "The shape is right. A third number was asked for: is BA defined?"),
     ),
@@ -121,6 +127,14 @@ each example, shape (2, 2).
         Mistake(
             lambda W, b, examples: np.transpose(ml.linear(examples, ml.transpose(W), b)),
             "Your table is transposed: the outputs of one example belong into one row.",
+        ),
+        Mistake(
+            lambda W, b, examples: np.dot(W, np.transpose(examples)) + np.array(b),
+            "Here the outputs of one example stand in a column, and b was added to rows. Turn the table, then add b.",
+        ),
+        Mistake(
+            lambda W, b, examples: np.dot(W, examples[0]) + np.array(b),
+            "This is the output for the first example. Put the second one below it.",
         ),
         Mistake(
             lambda W, b, examples: np.dot(examples, np.transpose(W)) + np.array(b)[:, None],
@@ -182,6 +196,18 @@ does the cheaper way cost? Put the number into `cheapest`.
             "This is the price of the first product only. The second one costs, too.",
         ),
         Mistake(
+            lambda sizes: _prices(sizes)[0] + _prices(sizes)[1],
+            "You added the prices of both ways. Only one of them is taken: the cheaper.",
+        ),
+        Mistake(
+            lambda sizes: list(_prices(sizes)),
+            "These are the prices of both ways. Put only the smaller one into `cheapest`.",
+        ),
+        Mistake(
+            lambda sizes: sizes[1] * sizes[2] * (sizes[0] + sizes[3]),
+            "You added the prices of AB and BC. After AB, which has shape (m × p), comes (AB)C: m·p·q.",
+        ),
+        Mistake(
             lambda sizes: 2 * min(_prices(sizes)),
             "You counted additions as well. Asked for are the multiplications.",
         ),
@@ -192,6 +218,17 @@ does the cheaper way cost? Put the number into `cheapest`.
 
 
 _fitting = refusing(lambda A, B: A.shape[1] != B.shape[0])
+
+
+def _by_loop(A, B, first=0, add=True, column=lambda A, k: A[:, k, None], C=None):
+    """The loop over k, with a slip at one of its places."""
+    C = np.zeros((A.shape[0], B.shape[1]), A.dtype) if C is None else C
+    for k in range(first, A.shape[1]):
+        if add:
+            C += column(A, k) * B[k]
+        else:
+            C = column(A, k) * B[k]
+    return C
 
 
 def _silent_cut(A, B):
@@ -242,15 +279,40 @@ adding tables of the shape of the result.
     ),
     mistakes=(
         Mistake(
-            _fitting(lambda A, B: A * B if A.shape == B.shape else A @ B),
-            "Square matrices are multiplied entry by entry: `*` is not the matrix product.",
-            score=2,
+            _fitting(lambda A, B: A * B),
+            "You multiplied entry by entry: `*` is not the matrix product.",
+            score=1,
         ),
         Mistake(_fitting(lambda A, B: B.T @ A.T), "Your result is transposed: (AB)ᵀ = BᵀAᵀ.", score=1),
         Mistake(
-            _fitting(lambda A, B: B @ A if A.shape == B.shape else A @ B),
-            "For square matrices you compute BA. The order matters.",
-            score=2,
+            _fitting(lambda A, B: B @ A),
+            "This is BA. The order matters.",
+            score=1,
+        ),
+        Mistake(
+            _fitting(lambda A, B: _by_loop(A, B, first=1)),
+            "The first term of each sum is missing: k runs over all columns of A, from 0 on.",
+            score=1,
+        ),
+        Mistake(
+            _fitting(lambda A, B: _by_loop(A, B, add=False)),
+            "Only the last term is left: each k *adds* its table, `C += …`.",
+            score=1,
+        ),
+        Mistake(
+            _fitting(lambda A, B: _by_loop(A, B, column=lambda A, k: A[:, k])),
+            "`A[:, k] * B[k]` has one axis. As a column, `A[:, k, None]`, it meets the row and makes a table.",
+            score=1,
+        ),
+        Mistake(
+            _fitting(lambda A, B: _by_loop(A, B, C=np.zeros_like(A))),
+            "The result has the rows of A and the *columns of B*. `np.zeros_like(A)` has the columns of A.",
+            score=3,
+        ),
+        Mistake(
+            _fitting(lambda A, B: np.array([[np.sum(row * other) for other in B] for row in A], A.dtype)),
+            "Rows of A met rows of B. Each row of A meets the *columns* of B.",
+            score=1,
         ),
         Mistake(_silent_cut, "Sizes that do not match are cut to fit, in silence. Refuse them.", score=6),
         Mistake(
@@ -334,9 +396,20 @@ shape `(n, m)`, one column per output, `b` has shape `(m,)`, and the result has 
         ),
         Mistake(_checked(lambda x, W, b: x @ W), "The bias is missing.", score=2),
         Mistake(
-            _checked(lambda x, W, b: x @ W + b if x.ndim == 2 else np.zeros((*x.shape[:-1], W.shape[1]))),
-            "It works for a table of examples only. `x @ W` takes any leading axes.",
+            _checked(lambda x, W, b: np.array([W.T @ row + b for row in x])),
+            "It works for a table of examples only. `x @ W` takes any leading axes, and none.",
             score=5,
+        ),
+        Mistake(
+            _checked(lambda x, W, b: W @ x + b),
+            "Wx is for columns. Here examples are rows: x stands in front, `x @ W`.",
+            score=2,
+        ),
+        Mistake(_checked(lambda x, W, b: x @ W - b), "A sign: the bias is added.", score=2),
+        Mistake(
+            _checked(lambda x, W, b: x @ W + b[:, None]),
+            "The bias went down the rows. Output j gets b_j in every row: add b as it is.",
+            score=2,
         ),
         Mistake(
             _checked(lambda x, W, b: x @ (W.T if W.shape[0] == W.shape[1] else W) + b),
@@ -371,6 +444,7 @@ has, and how many times more that is.
     checks=(values(2),),
     mistakes=(
         Mistake(lambda: [32768, 4096**2, 512], "There are two thin matrices, 4096 × 8 and 8 × 4096: 2dr entries."),
+        Mistake(lambda: [8192, 4096**2, 2048], "The rank is missing: each thin matrix has 8 columns, or 8 rows."),
         Mistake(lambda: [65536, 4096, 0.0625], "A square matrix has d² entries, not d."),
         Mistake(lambda: [65536, 4096**2, 1 / 256], "The ratio is upside down: full over thin."),
         Mistake(lambda: [2 * 4096 * 64, 4096**2, 32], "You squared the rank. A thin matrix has d·r entries: 4096 · 8."),
@@ -416,8 +490,9 @@ STATIONARY = Item(
 Write `stationary(A)`. `A` has shape `(n, n)`, and its rows are shares: not negative, with sum 1. Return the
 distribution $\\pi$, shape `(n,)`, with $\\pi A = \\pi$: the one in which the walk settles, wherever it starts.
 
-Start with equal shares and take steps of the walk until nothing changes, or solve for the left eigenvector; either
-way to nine digits. Every matrix in the checks settles in fewer than 2,000 steps.
+Start with equal shares and take steps of the walk until nothing changes, or solve for the left eigenvector (NumPy may
+hand it over in complex numbers: take `.real`). Either way to nine digits. Every matrix in the checks settles in fewer
+than 2,000 steps.
 
 - Rows that are no shares are refused with `ValueError`.
 - `A` is left as it was.
@@ -450,6 +525,25 @@ way to nine digits. Every matrix in the checks settles in fewer than 2,000 steps
             _judged(lambda A: ml.normalize(ml.stationary_distribution(A))),
             "The direction is right. Divide by the sum, not by the length: shares add up to one.",
             score=2,
+        ),
+        Mistake(
+            _judged(lambda A: np.linalg.matrix_power(A, 5000)),
+            "This is the matrix after many steps. All its rows have become π: return one of them.",
+            score=1,
+        ),
+        Mistake(
+            _judged(lambda A: np.linalg.matrix_power(A, 5000)[:, 0]),
+            "You took a column of the matrix after many steps. Its *rows* have become π.",
+            score=1,
+        ),
+        Mistake(
+            refusing(lambda A: np.any(A <= 0) or np.any(np.abs(A.sum(axis=1) - 1) > 1e-6))(ml.stationary_distribution),
+            "A share of zero is a share: a causal mask is full of them. Refuse only what is negative.",
+            score=5,
+        ),
+        Mistake(
+            refusing(lambda A: np.any(A < 0) or np.any(np.abs(A.sum(axis=0) - 1) > 1e-6))(ml.stationary_distribution),
+            "You summed the columns, and refuse good input. The shares of a token stand in its row.",
         ),
         Mistake(
             lambda A: ml.stationary_distribution(np.abs(A) / np.abs(A).sum(axis=1, keepdims=True)),
@@ -502,37 +596,65 @@ inputs are left as they were.
 """,
     expected=_pullback,
     checks=(
-        gradient(
-            4,
-            ml.linear,
-            _pulls((3, 2, 4), (1, 3, 2)),
-            public=[(np.array([[3.0, 1, 4]]), WIDE.T, np.zeros(2), np.array([[1.0, -2]]))],
-            wrt=(0, 1, 2),
+        *(
+            gradient(
+                points,
+                ml.linear,
+                _pulls((3, 2, 4), (1, 3, 2), (2, 2, 2), (3, 3, 3)),
+                public=[(np.array([[3.0, 1, 4]]), WIDE.T, np.zeros(2), np.array([[1.0, -2]]))],
+                wrt=(0, 1, 2),
+                only=entry,
+                name=f"{name} agrees with finite differences",
+            )
+            for entry, (name, points) in enumerate([("dx", 2), ("dW", 2), ("db", 1)])
         ),
-        gradient(1, ml.linear, _pulls((2, 2, 2), (3, 3, 3)), wrt=(0, 1, 2), name="square matrices"),
         leaves_inputs(1, _pulls((2, 3, 2))),
     ),
     mistakes=(
         Mistake(
             lambda x, W, b, dy: (dy @ W if W.shape[0] == W.shape[1] else dy @ W.T, x.T @ dy, dy.sum(axis=0)),
             "dx goes back through the same numbers, but transposed: dy Wᵀ. A square W hides the mistake.",
-            score=5,
+            score=4,
+        ),
+        Mistake(
+            lambda x, W, b, dy: (W @ dy.T, x.T @ dy, dy.sum(axis=0)),
+            "dx lies on its side: W dyᵀ is for columns. With rows it is dy Wᵀ, in the shape of x.",
+            score=3,
         ),
         Mistake(
             lambda x, W, b, dy: (dy @ W.T, dy.T @ x, dy.sum(axis=0)),
             "dW is transposed: it has one row per input, xᵀ dy.",
-        ),
-        Mistake(
-            lambda x, W, b, dy: (dy @ W.T, x.T @ dy, dy.mean(axis=0)),
-            "db: the bias moves the outputs of *every* example. The pulls are added, not averaged.",
-        ),
-        Mistake(
-            lambda x, W, b, dy: (dy @ W.T, x.T @ dy, dy),
-            "db must have the shape of b: add up the pulls of all examples.",
+            score=3,
         ),
         Mistake(
             lambda x, W, b, dy: (dy @ W.T, x.T @ dy / len(x), dy.sum(axis=0)),
             "dW is divided by the number of examples. Nothing in y = xW + b takes a mean.",
+            score=3,
+        ),
+        Mistake(
+            lambda x, W, b, dy: (dy @ W.T, x.T @ dy, dy.mean(axis=0)),
+            "db: the bias moves the outputs of *every* example. The pulls are added, not averaged.",
+            score=4,
+        ),
+        Mistake(
+            lambda x, W, b, dy: (dy @ W.T, x.T @ dy, dy),
+            "db must have the shape of b: add up the pulls of all examples.",
+            score=4,
+        ),
+        Mistake(
+            lambda x, W, b, dy: (dy @ W.T, x.T @ dy, dy.sum(axis=1)),
+            "You added the pulls of one example. b_j collects from all examples: sum over the rows, `axis=0`.",
+            score=4,
+        ),
+        Mistake(
+            lambda x, W, b, dy: (dy @ W.T, x.T @ dy, dy.sum(axis=0, keepdims=True)),
+            "db has an axis too many: leave `keepdims=True` out, for b has shape (m,).",
+            score=4,
+        ),
+        Mistake(
+            lambda x, W, b, dy: (x.T @ dy, dy @ W.T, dy.sum(axis=0)),
+            "dx and dW have changed places: the order is dx, dW, db.",
+            score=1,
         ),
     ),
     hints=(
@@ -669,6 +791,30 @@ blocks or in late ones?
         Mistake(
             _positive(lambda W, tolerance: int(np.argmax(_tails(W) ** 2 <= tolerance))),
             "You compared squares with the tolerance itself. Take the root first.",
+            score=1,
+        ),
+        Mistake(
+            _positive(lambda W, tolerance: max(_rank_for(W, tolerance) - 1, 0)),
+            "One too few: rank k keeps σ_1 to σ_k, so the sum of what is missed begins with σ_{k+1}.",
+            score=1,
+        ),
+        Mistake(
+            _positive(lambda W, tolerance: max(_rank_for(W, tolerance), 1)),
+            "Rank 0, the table of zeros, counts as well: it misses all of W, which a tolerance of 1 allows.",
+            score=5,
+        ),
+        Mistake(
+            _positive(lambda W, tolerance: int(np.argmax(_tails(W) * ml.frobenius_norm(W) <= tolerance))),
+            "You compared the error with the tolerance itself. It is a share of ‖W‖: divide by that first.",
+            score=1,
+        ),
+        Mistake(
+            _positive(
+                lambda W, tolerance: int(
+                    np.argmax(_tails(W) * ml.frobenius_norm(W) <= tolerance * np.linalg.norm(W, 2))
+                )
+            ),
+            "You compared with the largest singular value. The size of W is its Frobenius norm here.",
             score=1,
         ),
         Mistake(_rank_for, "A negative tolerance can never be met. Refuse it with `ValueError`.", score=5),
