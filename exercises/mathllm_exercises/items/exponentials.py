@@ -27,6 +27,7 @@ largest**, into the list `three_powers`.
     mistakes=(
         Mistake(lambda: [1.0, 2.718, 0.368], "The values are right. Sort them: the smallest first."),
         Mistake(lambda: [-2.718, 1.0, 2.718], "e⁻¹ is not −e but 1/e: the exponential is never negative."),
+        Mistake(lambda: [-0.368, 1.0, 2.718], "e⁻¹ is 1/e: the exponential is never negative."),
         Mistake(lambda: [0.0, 0.368, 2.718], "e⁰ is 1, not 0."),
         Mistake(lambda: [2.718, 1.0, 0.368], "The other way round: the smallest first."),
     ),
@@ -51,6 +52,7 @@ Solve $\\ln(x) = 3$, and put $x$, right to two decimals, into `x`.
         Mistake(lambda: np.log(3), "This is ln 3. The equation asks which x has the logarithm 3."),
         Mistake(lambda: 1000, "That is 10³: the base is e, not 10."),
         Mistake(lambda: 8, "That is 2³: the base is e, not 2."),
+        Mistake(lambda: "e**3", "Without quotes Python works it out: `np.exp(3)`."),
         Mistake(lambda: 3 * np.e, "You multiplied e by 3. Wanted is its third power."),
     ),
     hints=("What undoes ln?", "e ≈ 2.718, three times as a factor."),
@@ -74,6 +76,8 @@ Find $\\ln(e^5\\cdot e^3)$ without a calculator, by the rule for products. Give 
     mistakes=(
         Mistake(lambda: 8, "The sum is right. Three numbers were asked for: its two parts come first."),
         Mistake(lambda: [5, 3, 15], "The logarithms are added, not multiplied."),
+        Mistake(lambda: [5, 3, np.exp(8)], "That is the product itself, e⁸. Its logarithm is asked for: 5 + 3."),
+        Mistake(lambda: [5, 3], "These are the parts. A third number was asked for: their sum."),
         Mistake(
             lambda: [np.e**5, np.e**3, np.e**8],
             "These are the exponentials. The logarithm undoes them: ln(e⁵) = 5.",
@@ -113,6 +117,13 @@ A model gives three tokens in a row the probabilities 0.8, 0.6 and 0.9. Give fiv
         Mistake(
             lambda: [0.432, *-np.log([0.8, 0.6, 0.9]), -np.log(0.432)],
             "The sign: the logarithm of a number below one is negative.",
+        ),
+        Mistake(
+            lambda: [0.432, *np.log([0.8, 0.6, 0.9]), np.prod(np.log([0.8, 0.6, 0.9]))],
+            "You multiplied the logarithms. They are added: that is their use.",
+        ),
+        Mistake(
+            lambda: [0.432, np.log(0.432)], "Product and sum are right. Between them the three logarithms are wanted."
         ),
         Mistake(
             lambda: [2.3, *np.log([0.8, 0.6, 0.9]), np.log(0.432)],
@@ -158,6 +169,22 @@ three decimals.
         Mistake(
             lambda first, second: float(first),
             "The larger alone is nearly right. What the other adds is ln(1 + e^(second − first)).",
+        ),
+        Mistake(
+            lambda first, second: first + np.exp(second - first),
+            "Nearly: the other one adds ln(1 + u) with u = e^(second − first), not u itself.",
+        ),
+        Mistake(
+            lambda first, second: second + np.log1p(np.exp(second - first)),
+            "You pulled the smaller one out, but left the difference as it was. Pull out the larger.",
+        ),
+        Mistake(
+            lambda first, second: first + np.log1p(np.exp(first - second)),
+            "The difference in the exponent is turned round: second − first, which is below zero.",
+        ),
+        Mistake(
+            lambda first, second: np.log1p(np.exp(second - first)),
+            "Something is still missing: what you pulled out has to be added again.",
         ),
         Mistake(
             lambda first, second: first + np.log(2),
@@ -207,6 +234,14 @@ that? Put it into `tokens`. (Solve it with logarithms. A loop in float32 rounds 
             "One more, and the product is below the limit: round down.",
         ),
         Mistake(
+            lambda probability, bits: -150 * np.log(2) / np.log(probability),
+            "That is where the limit lies. The largest *whole* number below it is asked for.",
+        ),
+        Mistake(
+            lambda probability, bits: -_last_positive(probability),
+            "A sign: both logarithms are negative, so their quotient is positive.",
+        ),
+        Mistake(
             lambda probability, bits: _last_positive(probability, 64),
             "This is the limit of float64, 2⁻¹⁰⁷⁵. Asked for is float32.",
         ),
@@ -224,10 +259,10 @@ that? Put it into `tokens`. (Solve it with logarithms. A loop in float32 rounds 
 )
 
 
-def _lse(x, shift):
-    """log-sum-exp with a given shift of shape (..., 1)."""
+def _lse(x, shift, axis=-1):
+    """log-sum-exp with a given shift, of shape (..., 1) for the last axis."""
     with np.errstate(all="ignore"):
-        return np.log(np.exp(x - shift).sum(axis=-1)) + shift[..., 0]
+        return np.log(np.exp(x - shift).sum(axis=axis)) + (shift[..., 0] if axis == -1 else shift)
 
 
 def _in_place(x):
@@ -235,8 +270,6 @@ def _in_place(x):
     x -= x.max(axis=-1, keepdims=True)
     return y
 
-
-MASKED = np.array([[-np.inf, 0.0, np.log(2)], [-np.inf, -np.inf, -5.0]])
 
 LOG_SUM_EXP = Item(
     id="04.exponentials.log_sum_exp",
@@ -260,29 +293,35 @@ so that it survives any finite numbers: shape `(..., n)` goes to `(...)`.
 """,
     expected=ml.log_sum_exp,
     checks=(
-        values(2, normals(3, 8, (4, 5), (2, 3, 4)), public=[(np.array([0.0, 0.0]),), (np.log([0.2, 0.3]),)]),
+        values(1, normals(3, 8), public=[(np.array([0.0, 0.0]),), (np.log([0.2, 0.3]),)], name="one list"),
         values(
             2,
-            normals(6, (3, 4), scale=10.0, centre=3000.0),
+            normals(6, scale=10.0, centre=3000.0),
             public=[(np.array([1000.0, 1000.0]),), (np.array([5000.0, -5000.0]),)],
             name="does not overflow",
         ),
         values(
             2,
-            normals(6, (3, 4), scale=10.0, centre=-3000.0),
-            public=[(np.array([-1000.0, -1001.0]),), (np.array([[-1000.0, -1001.0], [1000.0, 999.0]]),)],
+            normals(6, scale=10.0, centre=-3000.0),
+            public=[(np.array([-1000.0, -1001.0]),)],
             name="does not underflow",
         ),
-        values(1, public=[(MASKED,)], name="empty summands"),
+        values(
+            1,
+            normals((4, 5), (3, 3), (2, 3, 4)),
+            public=[(np.array([[-1000.0, -1001.0], [1000.0, 999.0]]),)],
+            name="batch axes",
+        ),
+        values(1, public=[(np.array([-np.inf, 0.0, np.log(2)]),)], name="empty summands"),
         values(1, public=[(np.full(3, -np.inf),)], name="nothing but empty summands"),
-        keeps_dtype(1, normals((2, 6), dtype=np.float32)),
-        leaves_inputs(1, normals(4, (2, 3))),
+        keeps_dtype(1, normals(6, dtype=np.float32)),
+        leaves_inputs(1, normals(4)),
     ),
     mistakes=(
         Mistake(
             lambda x: _lse(x, np.zeros((*x.shape[:-1], 1), x.dtype)),
             "This is the formula as it stands: e to 3000 is inf. Pull the largest out of the sum first.",
-            score=6,
+            score=5,
         ),
         Mistake(
             lambda x: _lse(x, x.max(axis=-1, keepdims=True)),
@@ -296,7 +335,35 @@ so that it survives any finite numbers: shape `(..., n)` goes to `(...)`.
         Mistake(
             lambda x: _lse(x, np.where(np.isfinite(x.max()), x.max(), 0) * np.ones((*x.shape[:-1], 1), x.dtype)),
             "The largest of the whole array was pulled out. Each row has its own: `max(axis=-1, keepdims=True)`.",
+            score=9,
+        ),
+        Mistake(
+            lambda x: _lse(x, x.max(), axis=None),
+            "Everything went into one sum. Sum along the last axis only: `axis=-1`.",
             score=8,
+        ),
+        Mistake(
+            lambda x: _lse(x, x.max(axis=0), axis=0),
+            "You worked along the first axis. The terms of a sum lie along the last: `axis=-1`.",
+            score=8,
+        ),
+        Mistake(
+            lambda x: _lse(x, x.mean(axis=-1, keepdims=True)),
+            "You pulled out the mean: the terms above it can still overflow. Only the largest makes all of them safe.",
+            score=6,
+        ),
+        Mistake(
+            lambda x: _lse(x, x.max(axis=-1, keepdims=True)) - np.log(x.shape[-1]),
+            "This is the logarithm of the *mean* of the exponentials. Take their sum.",
+        ),
+        Mistake(
+            lambda x: ml.log_sum_exp(x) / np.log(2),
+            "You took the logarithm to base 2. Wanted is ln, `np.log`.",
+            score=1,
+        ),
+        Mistake(
+            lambda x: ml.log_sum_exp(x)[..., None],
+            "The summed axis is still there, with size one. Keep it for the subtraction, drop it in the result.",
         ),
         Mistake(
             lambda x: x.max(axis=-1),
@@ -321,6 +388,11 @@ so that it survives any finite numbers: shape `(..., n)` goes to `(...)`.
 def _broken_softplus(x):
     with np.errstate(over="ignore"):
         return np.log(1 + np.exp(x))
+
+
+def _log1p_only(x):
+    with np.errstate(over="ignore"):
+        return np.log1p(np.exp(x))
 
 
 REPAIR_SOFTPLUS = Item(
@@ -365,6 +437,25 @@ $e^x$: small, but not 0, and its logarithm is needed. Mend both, for arrays of a
             score=4,
         ),
         Mistake(
+            _log1p_only,
+            "The lower end is mended. Above 709 the exponential is still infinite: there the result is x.",
+            score=4,
+        ),
+        Mistake(
+            lambda x: np.where(x > 0, x, _log1p_only(np.minimum(x, 0))).astype(x.dtype),
+            "The cut at 0 is too early: at 1, softplus is 1.313. ln(1 + eˣ) is x, to nine digits, only above 21.",
+            score=4,
+        ),
+        Mistake(
+            lambda x: _log1p_only(x) if x < 30 else x,
+            "`if` asks one question of a whole array. Let every entry decide for itself: `np.where` or `np.maximum`.",
+        ),
+        Mistake(
+            lambda x: np.logaddexp(0.0, x.astype(float)),
+            "Right, but float32 became float64 on the way.",
+            score=5,
+        ),
+        Mistake(
             lambda x: np.log1p(np.exp(np.minimum(x, 700))).astype(x.dtype),
             "The exponent is cut off at 700, and so is the ramp. Above, the result is x.",
             score=4,
@@ -383,7 +474,7 @@ $e^x$: small, but not 0, and its logarithm is needed. Mend both, for arrays of a
 def _with_pull(rng, shape, scale=1.0, centre=0.0):
     return (
         centre + scale * rng.normal(size=shape),
-        rng.normal(size=shape[:-1]) if len(shape) > 1 else float(rng.normal()),
+        np.float64(rng.normal(size=shape[:-1])),
     )
 
 
@@ -431,14 +522,15 @@ Then write `log_sum_exp_pullback(x, dy)`: `x` has shape `(..., n)`, `dy` the sha
 """,
     expected=_slopes,
     checks=(
-        gradient(3, ml.log_sum_exp, _with_pull((4,), (2, 3)), public=[(np.log([0.2, 0.3, 0.5]), 1.0)]),
+        gradient(2, ml.log_sum_exp, _with_pull((4,)), public=[(np.log([0.2, 0.3, 0.5]), np.float64(1))]),
+        gradient(1, ml.log_sum_exp, _with_pull((2, 3), (3, 3), (2, 3, 2)), name="batch axes"),
         values(
             2,
-            _with_pull((4,), (2, 3), scale=2.0, centre=3000.0),
-            public=[(np.array([-1000.0, -1001.0]), 1.0)],
+            _with_pull((4,), scale=2.0, centre=3000.0),
+            public=[(np.array([-1000.0, -1001.0]), np.float64(1))],
             name="does not overflow",
         ),
-        Check("slopes of a row add up", 1, _with_pull((5,), (3, 2)), _rows_add_up),
+        Check("slopes add up", 1, _with_pull((5,), (2,)), _rows_add_up),
         leaves_inputs(1, _with_pull((3,))),
     ),
     mistakes=(
@@ -446,6 +538,28 @@ Then write `log_sum_exp_pullback(x, dy)`: `x` has shape `(..., n)`, `dy` the sha
             _plain_slopes,
             "The shares are right, but e to 3000 is inf. Subtract the largest first; it cancels.",
             score=5,
+        ),
+        Mistake(
+            lambda x, dy: dy * _shares(x),
+            "One dy for each row has shape (...) and meets the components. `dy[..., None]` meets the rows.",
+            score=6,
+        ),
+        Mistake(
+            lambda x, dy: np.asarray(dy)[..., None] * np.exp(x - x.max()) / np.exp(x - x.max()).sum(),
+            "The sum ran over the whole array. Each row has its own: `axis=-1, keepdims=True`.",
+            score=6,
+        ),
+        Mistake(
+            lambda x, dy: np.asarray(dy)[..., None] * _shares(x) * (1 - _shares(x)),
+            "p(1 − p) is the slope of a *share*. Asked for is the slope of the log-sum-exp, which is the share.",
+        ),
+        Mistake(
+            lambda x, dy: -_slopes(x, dy),
+            "A sign: a larger term makes the sum larger, and its logarithm, too.",
+        ),
+        Mistake(
+            lambda x, dy: np.asarray(dy)[..., None] * np.exp(np.minimum(x, 700)),
+            "The division by the sum is missing: the slope of ln s is 1/s.",
         ),
         Mistake(
             lambda x, dy: _shares(x),
@@ -546,6 +660,12 @@ def _best_only(weights, p):
         return np.max(np.log(weights) + np.log(p).sum(axis=1))
 
 
+def _log_of_shares(weights, p):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.log(weights) + np.log(p).sum(axis=1)
+        return np.log(np.exp(terms - terms.max()).sum())
+
+
 IMPOSSIBLE = np.array([[0.5, 0.5, 0.25], [0.9, 0.0, 0.9]])  # the second model rules its second token out
 
 LOG_MIXTURE = Item(
@@ -602,6 +722,27 @@ $$\\ln \\sum_{j=1}^{k} w_j \\prod_{t=1}^{n} p_{jt} .$$
         Mistake(
             _mean_of_logs,
             "This is the mean of the logarithms. The models' probabilities are averaged, not their logarithms.",
+        ),
+        Mistake(
+            _log_of_shares,
+            "You pulled the largest term out and did not add it again at the end.",
+        ),
+        Mistake(
+            lambda weights, p: _best_only(weights, p) + _log_of_shares(weights, p),
+            "If no model allows the text, all terms are −∞, and −∞ − (−∞) is NaN. Answer −∞ there.",
+            score=6,
+        ),
+        Mistake(
+            lambda weights, p: np.exp(_log_mixture(weights, p)),
+            "This is the probability itself, which is 0 for a long text. Its logarithm was asked for.",
+        ),
+        Mistake(
+            lambda weights, p: -_log_mixture(weights, p),
+            "The sign: the logarithm of a probability is never positive. (Its negative is a loss; see chapter 7.)",
+        ),
+        Mistake(
+            lambda weights, p: _log_mixture(weights, p) / p.shape[1],
+            "This is the mean per token. The logarithm of the whole text was asked for.",
         ),
         Mistake(_unweighted, "The weights are missing: add ln w_j to each model's sum."),
         Mistake(
