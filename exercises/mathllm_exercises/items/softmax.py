@@ -405,11 +405,6 @@ def _diagonal_only(z):
     return np.diag(p * (1 - p))
 
 
-def _by_nudges(z, h=1e-6):
-    nudges = h * np.eye(z.size)
-    return ((ml.softmax(z + nudges) - ml.softmax(z - nudges)) / (2 * h)).T
-
-
 def _naive_jacobian(z):
     p = _naive(z)
     return np.diag(p) - np.outer(p, p)
@@ -444,7 +439,7 @@ $$J_{ij} = \\frac{\\partial p_i}{\\partial z_j} = p_i\\,(\\delta_{ij} - p_j) .$$
         Mistake(_diagonal_only, "Off the diagonal stands −pᵢpⱼ: a raised score takes from all other shares.", score=0),
         Mistake(_outer_only, "The diagonal lacks its pᵢ: Jᵢᵢ = pᵢ(1 − pᵢ) = pᵢ − pᵢ².", score=0),
         Mistake(
-            lambda z: -ml.softmax_jacobian(z),
+            lambda z: np.outer(ml.softmax(z), ml.softmax(z)) - np.diag(ml.softmax(z)),
             "The sign: raising a score raises its own share, so the diagonal is positive.",
             score=0,
         ),
@@ -469,7 +464,6 @@ $$J_{ij} = \\frac{\\partial p_i}{\\partial z_j} = p_i\\,(\\delta_{ij} - p_j) .$$
             lambda z: ml.softmax(z) * (np.eye(z.size) - ml.softmax(z)),
             "The p in front multiplied the columns. Row i is multiplied by pᵢ: `p[:, None]`.",
         ),
-        Mistake(_by_nudges, "Measured by nudges, the slopes are right to a few digits only. The formula has no error."),
     ),
     hints=("`np.outer(p, p)` has the entries pᵢpⱼ.", "`np.diag(p)` is the table with p on its diagonal: pᵢδᵢⱼ."),
     references=("pillars.softmaxjac.values", "pillars.softmaxjac.identity", "pillars.softmaxjac.rowsum"),
@@ -690,7 +684,7 @@ it: exact for logits of any size, along the last axis.
             "The sum ran over the whole stack. Each row has its own: `axis=-1, keepdims=True`.",
             score=1,
         ),
-        Mistake(lambda z: ml.log_softmax(z) / np.log(2), "The logarithms are to base 2. Wanted is ln, `np.log`."),
+        Mistake(lambda z: _log_shares(z) / np.log(2), "The logarithms are to base 2. Wanted is ln, `np.log`."),
     ),
     hints=(
         "ln (a/b) = ln a − ln b, and ln e^z = z.",
