@@ -5,12 +5,13 @@ They take the road a submission takes — inputs drawn, values encoded, decoded,
 
 import copy
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
-from mathllm_exercises import check, item, items, marking
+from mathllm_exercises import check, item, items, kernel_side, marking
 from mathllm_exercises.kernel_side import NOT_DEFINED
 from mathllm_exercises.own_numbers import own_numbers
 
@@ -79,6 +80,7 @@ def test_the_expected_answer_scores_full(id):
 @pytest.mark.parametrize("id", CODE_ITEMS)
 def test_every_known_mistake_scores_what_its_card_says_and_is_named(id, monkeypatch):
     entry = item(id)
+    monkeypatch.setattr(kernel_side, "asking", lambda names: nullcontext())  # the bank may use what no answer may
     for mistake in entry.mistakes:
         for seed, learner in enumerate(LEARNERS):
             answer = mistake.make if entry.calls else mistake.make(**own_numbers(entry, learner))
