@@ -7,7 +7,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..cases import each
+from ..cases import each, tells_apart
 from ..item import Item, Mistake, gradient, leaves_inputs, quick, values
 
 STEP = ml.trace_network()  # the network of document 004
@@ -24,6 +24,14 @@ Two inputs $x = (1,\\ 0.5)$, hidden ReLU units A and B, one sigmoid output, the 
 
 
 # Warm-up: the trace, step by step ------------------------------------------------------------------------------------
+
+
+def _forward(x2=0.5, b=0.35):
+    """The six numbers of the forward pass, with another input or hidden bias."""
+    a_A, a_B = 0.15 + 0.20 * x2 + b, 0.25 + 0.30 * x2 + b
+    z = 0.40 * a_A + 0.45 * a_B + 0.60
+    return [a_A, a_B, z, math.exp(-z), 1 / (1 + math.exp(-z)), math.log1p(math.exp(-z))]
+
 
 FORWARD = Item(
     id="11.backpropagation.trace_forward",
@@ -55,6 +63,18 @@ loss, right to four decimals. (Three of the document's own numbers are not.)
         Mistake(
             lambda: [*STEP.a1, STEP.z2, STEP.exp_neg_z2, STEP.prediction, -math.log(1 - STEP.prediction)],
             "This is the loss if the truth were 0. For y = 1 it is −ln ŷ.",
+        ),
+        Mistake(lambda: _forward(b=0.0), "The hidden units have a bias, too: add 0.35 to each sum."),
+        Mistake(lambda: _forward(x2=1.0), "x₂ is 0.5: A's sum is 0.15 · 1 + 0.20 · 0.5 + 0.35."),
+        Mistake(
+            lambda: [*_forward()[:5], -math.log2(STEP.prediction)], "The logarithm of the loss is the natural one."
+        ),
+        Mistake(
+            lambda: [*_forward()[:5], 1 - STEP.prediction],
+            "The last number is 1 − ŷ. The loss is the surprise, −ln ŷ.",
+        ),
+        Mistake(
+            lambda: [*_forward()[:5], math.log(STEP.prediction)], "The loss is −ln ŷ: a surprise is never negative."
         ),
     ),
     hints=("Each unit: weights times inputs, added up, plus bias.", "0.40 · 0.60 + 0.45 · 0.75 + 0.60 = 1.1775."),
@@ -95,6 +115,25 @@ to four decimals. ($a_A = 0.60$, $a_B = 0.75$.)
             lambda: [STEP.delta2, 0.40 * STEP.delta2, 0.45 * STEP.delta2, STEP.delta2],
             "A weight's gradient is the error times what came in through it, not times the weight.",
         ),
+        Mistake(
+            lambda: [*_output_step(STEP.delta2)[:3], 0.60 * STEP.delta2],
+            "The bias is not multiplied by anything in z: its gradient is δ itself, not δ times the bias.",
+        ),
+        Mistake(
+            lambda: [*_output_step(STEP.delta2)[:3], 1.0],
+            "∂z/∂c is 1; the slope of the *loss* is δ times that.",
+        ),
+        Mistake(
+            lambda: [_output_step(STEP.delta2)[i] for i in (0, 2, 1, 3)], "The weight of A comes before that of B."
+        ),
+        Mistake(
+            lambda: [_output_step(-STEP.delta2 / STEP.prediction)[i] for i in range(4)],
+            "This is (1 − ŷ)/ŷ. The error is ∂L/∂z = ŷ − y, with the slope of the sigmoid in it.",
+        ),
+        Mistake(
+            lambda: _output_step(-1 / STEP.prediction),
+            "This is ∂L/∂ŷ = −1/ŷ. The error is the slope with respect to z: times ŷ(1 − ŷ).",
+        ),
     ),
     hints=("δ = ŷ − y.", "Error times input: δ · 0.60 and δ · 0.75. A bias has the input 1."),
     references=("part2.bp.delta2", "part2.bp.dW2_1", "part2.bp.dW2_2", "part2.bp.db2"),
@@ -132,10 +171,40 @@ $x_2 = 0.5$; the same two of B. Right to four decimals.
             lambda: [*(STEP.da1 * STEP.a1), *np.outer(STEP.da1 * STEP.a1, [1, 0.5]).ravel()],
             "The slope of a ReLU that is on is 1, not its value.",
         ),
+        Mistake(
+            lambda: [*STEP.delta1, *np.repeat(STEP.delta1, 2)],
+            "These would be gradients of biases. The weight of x₂ is multiplied by x₂ = 0.5.",
+        ),
+        Mistake(
+            lambda: [*-STEP.delta1, *-STEP.dW1.ravel()],
+            "The sign got lost: δ is negative and the output weights are positive.",
+        ),
+        Mistake(
+            lambda: [*STEP.delta1, *(STEP.delta2 * np.array([1.0, 0.5, 1.0, 0.5]))],
+            "The hidden weights' gradients are made of the hidden errors, δ_A and δ_B, not of the output's.",
+        ),
+        Mistake(
+            lambda: [*STEP.delta1[::-1], *STEP.dW1[::-1].ravel()], "A and B are exchanged: A's output weight is 0.40."
+        ),
     ),
     hints=("Error of A: weight of A times δ times the slope 1.", "Then error times input: 1 and 0.5."),
     references=("part2.bp.delta1_1", "part2.bp.delta1_2", "part2.bp.dW1_11", "part2.bp.dW1_12", "part2.bp.dW1_22"),
 )
+
+
+def _updated_with_new_weights():
+    """The hidden errors go back through output weights that were changed already."""
+    delta_A, delta_B = STEP.W2[0] * STEP.delta2
+    A, B = [0.15 - 0.5 * delta_A, 0.20 - 0.25 * delta_A], [0.25 - 0.5 * delta_B, 0.30 - 0.25 * delta_B]
+    b = [0.35 - 0.5 * delta_A, 0.35 - 0.5 * delta_B]
+    z = STEP.W2[0] @ [A[0] + 0.5 * A[1] + b[0], B[0] + 0.5 * B[1] + b[1]] + STEP.b2[0]
+    return [*STEP.W2[0], STEP.b2[0], *A, *B, *b, 1 / (1 + math.exp(-z))]
+
+
+def _updated_without_biases():
+    w, (v_A, v_B) = STEP.W1, STEP.W2[0]
+    z = v_A * (w[0] @ [1, 0.5] + 0.35) + v_B * (w[1] @ [1, 0.5] + 0.35) + 0.60
+    return [v_A, v_B, 0.60, *w.ravel(), 0.35, 0.35, 1 / (1 + math.exp(-z))]
 
 
 def _updated(rate):
@@ -169,6 +238,16 @@ prediction $\\hat y$ after the step. Right to four decimals: compute with more d
             lambda: [0.4707, 0.5384, 0.7178, 0.1971, 0.2236, 0.3030, 0.3265, 0.3971, 0.4030, 0.8202],
             "The new weight of B is 0.53831; the printed 0.5384 is a rounded gradient, halved and rounded again.",
         ),
+        Mistake(
+            _updated_with_new_weights,
+            "The hidden errors went back through the *new* output weights. First all gradients, then all steps.",
+        ),
+        Mistake(_updated_without_biases, "The biases have gradients, too: the errors of their units."),
+        Mistake(
+            lambda: [_updated(0.5)[i] for i in (0, 1, 2, 3, 5, 4, 6, 7, 8, 9)],
+            "The hidden weights are in another order: A's two, of x₁ and of x₂, and then B's two.",
+        ),
+        Mistake(lambda: _updated(0.5)[:9], "The nine are right. The prediction with them comes last."),
     ),
     hints=(
         "New = old − 0.5 · gradient. All gradients are negative, so everything grows.",
@@ -183,14 +262,17 @@ prediction $\\hat y$ after the step. Right to four decimals: compute with more d
 
 
 def _own_network(rng):
-    """One input, two hidden units of which exactly one is on, a truth of 0 or 1."""
-    on, off = rng.integers(3, 7, size=2) / 2  # no weight is one of v's
-    return {
-        "x": float(rng.integers(1, 5) / 2),
-        "w": [float(on), float(-off)],
-        "v": (rng.choice([-1, 1], size=2) * rng.integers(1, 5, size=2) / 4).tolist(),
-        "y": int(rng.integers(2)),
-    }
+    """One input, two hidden units of which exactly one is on, a truth of 0 or 1; no slip goes unnoticed."""
+    while True:
+        on, off = rng.integers(3, 7, size=2) / 2  # no weight is one of v's
+        own = {
+            "x": float(rng.choice([0.5, 1.5, 2.0])),
+            "w": [float(on), float(-off)],
+            "v": (rng.choice([-1, 1], size=2) * rng.integers(1, 5, size=2) / 4).tolist(),
+            "y": int(rng.integers(2)),
+        }
+        if tells_apart(OWN_GRADIENTS, own, 0.002):
+            return own
 
 
 def _own_gradients(x, w, v, y, prime=True, flip=1, slope=None):
@@ -201,6 +283,23 @@ def _own_gradients(x, w, v, y, prime=True, flip=1, slope=None):
     delta = flip * (float(ml.sigmoid(score)) - y)
     bend = (z > 0) if prime else np.ones(2)
     return [delta, *(delta * a), *(delta * v * bend * (x if slope is None else slope))]
+
+
+def _own_output_weights_by_inputs(x, w, v, y):
+    delta, *_, dw1, dw2 = _own_gradients(x, w, v, y)
+    return [delta, delta * x, delta * x, dw1, dw2]
+
+
+def _own_linear(x, w, v, y):
+    a = np.array(w) * x
+    delta = float(ml.sigmoid(float(np.dot(v, a)))) - y
+    return [delta, *(delta * a), *(delta * np.array(v) * x)]
+
+
+def _own_squared_error(x, w, v, y):
+    right = np.array(_own_gradients(x, w, v, y))
+    prediction = right[0] + y
+    return (right * prediction * (1 - prediction)).tolist()
 
 
 OWN_GRADIENTS = Item(
@@ -232,6 +331,19 @@ gradients of the two hidden weights. Right to four decimals.
                 *(np.array(_own_gradients(x, w, v, y)[0]) * np.array(w) * (np.array(w) * x > 0) * x).tolist(),
             ],
             "The error travels back through the output weights v, not through the hidden weights w.",
+        ),
+        Mistake(
+            lambda x, w, v, y: _own_gradients(x, w, v, y, slope=1.0),
+            "The last two lack the input: dw = δ · v · x where the unit is on.",
+        ),
+        Mistake(
+            _own_output_weights_by_inputs,
+            "An output weight is multiplied by the hidden value a, so its gradient is δ · a, and 0 where a is 0.",
+        ),
+        Mistake(_own_linear, "The hidden units bend: a negative sum gives a = 0, and passes nothing on."),
+        Mistake(
+            _own_squared_error,
+            "The slope of the sigmoid is in ŷ − y already: it cancelled against that of the logarithm.",
         ),
     ),
     hints=("Which of the two sums w·x is negative?", "dv = δ·a, dw = δ·v·x if the unit is on, else 0."),
@@ -285,6 +397,22 @@ layer's $dX$ and $dW$ counted); and those of a gradient by central differences.
         Mistake(
             lambda sizes: [*_own_cost(sizes)[:3], (_own_cost(sizes)[0] + 1) * _weights(sizes)],
             "n + 1 passes are for one-sided differences. Central ones take two passes per parameter.",
+        ),
+        Mistake(
+            lambda sizes: [*_own_cost(sizes)[:3], 2 * _own_cost(sizes)[0]],
+            "The last number counts passes. Each of them takes all the multiplications of a forward pass.",
+        ),
+        Mistake(
+            lambda sizes: [_own_cost(sizes)[0]] * 2 + [3 * _own_cost(sizes)[0], 2 * _own_cost(sizes)[0] ** 2],
+            "A bias is added, not multiplied: a pass takes one multiplication for each *weight*.",
+        ),
+        Mistake(
+            lambda sizes: [*_own_cost(sizes)[:2], 3 * _weights(sizes) - sizes[0] * sizes[1], _own_cost(sizes)[3]],
+            "You left out dX of the first layer. It is not needed, true; but this count takes every layer's in.",
+        ),
+        Mistake(
+            lambda sizes: [*_own_cost(sizes)[:3], _own_cost(sizes)[0] * _weights(sizes)],
+            "Central differences take *two* passes for each parameter.",
         ),
     ),
     hints=("A layer from n to m has nm weights and m biases, and takes nm multiplications per example.",),
@@ -362,6 +490,15 @@ last one does not.
             "The input h₀ is missing from the list: the backward pass needs it for the first layer's weights.",
         ),
         Mistake(lambda x, layers: _outputs(x, layers)[-1], "Return all activations, not the last alone."),
+        Mistake(
+            lambda x, layers: [x, *ml.listing_forward(x, layers)[1]],
+            "The list holds the sums z. For the hidden layers it should hold h = max(0, z).",
+            score=1,
+        ),
+        Mistake(
+            lambda x, layers: [*_outputs(x, layers)[:-1], np.asarray(ml.sigmoid(_outputs(x, layers)[-1]))],
+            "A sigmoid on the last layer belongs to the loss: the list ends with the bare scores.",
+        ),
     ),
     hints=("Which layer is the last? `enumerate(layers, 1)` counts them.", "Bend only if there is a layer after it."),
     references=("foundations.backprop.code_as_printed", "foundations.backprop.code_linear_output"),
@@ -378,7 +515,15 @@ def _passes(rng, sizes=((3, 5, 4), (2, 3, 3, 1))):
     return drawn
 
 
-def _backward(loss_grad, activations, pre_activations, layers, keepdims=True, bend=True):
+def _on(z):
+    return z > 0
+
+
+def _bend_of_the_layer_above(loss_grad, activations, pre_activations, layers):
+    return _backward(loss_grad, activations, pre_activations[1:], layers)
+
+
+def _backward(loss_grad, activations, pre_activations, layers, keepdims=True, bend=True, slope=_on):
     delta, grads = loss_grad, []
     for l in reversed(range(len(layers))):
         W, _ = layers[l]
@@ -386,7 +531,7 @@ def _backward(loss_grad, activations, pre_activations, layers, keepdims=True, be
         if l > 0:
             delta = W.T @ delta
             if bend:
-                delta = delta * (pre_activations[l - 1] > 0)
+                delta = delta * slope(pre_activations[l - 1])
     return grads
 
 
@@ -445,6 +590,30 @@ shape (m, 1), and the error has to pass the bend.
             "The gradients come last layer first. `insert(0, …)` puts each in front.",
             score=1,
         ),
+        Mistake(
+            _bend_of_the_layer_above,
+            "The error goes through the bend of the layer *below*: `pre_acts[l - 1]`, not `pre_acts[l]`.",
+            score=1,
+        ),
+        Mistake(
+            lambda loss_grad, activations, pre_acts, layers: _backward(
+                loss_grad * (pre_acts[-1] > 0), activations, pre_acts, layers
+            ),
+            "The last layer does not bend: `loss_grad` is the slope with respect to its scores already.",
+        ),
+        Mistake(
+            lambda *args: _backward(*args, slope=lambda z: np.maximum(z, 0)),
+            "The slope of the ReLU is 1 where it is on, not its value.",
+            score=1,
+        ),
+        Mistake(
+            lambda *args: [(dW, db / args[0].shape[1]) for dW, db in _backward(*args)],
+            "The gradients of the biases are sums over the batch, not means.",
+        ),
+        Mistake(
+            lambda *args: [(dW, db.T) for dW, db in _backward(*args)],
+            "db lies on its side, (1, m): sum along axis 1 and keep it, `keepdims=True`.",
+        ),
     ),
     hints=(
         "`delta.sum(axis=1, keepdims=True)`.",
@@ -484,6 +653,11 @@ def _without_bend(x, W1, b1, W2, b2, dlogits):
 def _mean_biases(*args):
     dW1, db1, dW2, db2 = _two_layer_gradients(*args)
     return dW1, db1 / len(args[0]), dW2, db2 / len(args[0])
+
+
+def _kept_bias_axes(*args):
+    dW1, db1, dW2, db2 = _two_layer_gradients(*args)
+    return dW1, db1[None], dW2, db2[None]
 
 
 def _unbent_input(x, W1, b1, W2, b2, dlogits):
@@ -538,6 +712,19 @@ to $z_2$. Return the tuple `(dW1, db1, dW2, db2)`, each in the shape of its para
             "The second layer's input is a₁, after the bend: dW₂ = a₁ᵀ δ₂.",
             score=2,
         ),
+        Mistake(
+            lambda *args: tuple(part / len(args[0]) for part in _two_layer_gradients(*args)),
+            "You divided by the batch. If the loss is a mean, that is part of `dlogits` already.",
+            score=2,
+        ),
+        Mistake(
+            lambda *args: [_two_layer_gradients(*args)[i] for i in (2, 3, 0, 1)],
+            "The order is dW1, db1, dW2, db2: the first layer comes first.",
+        ),
+        Mistake(
+            _kept_bias_axes,
+            "The biases are (h,) and (m,), without an axis for the batch: sum with axis=0 and without keepdims.",
+        ),
     ),
     hints=(
         "Input transposed times error: dW2 = a1.T @ dlogits.",
@@ -572,6 +759,20 @@ def _descent_that_remembers(w, rate, steps):
 def _descent_aliased(w, rate, steps):
     w = _descent(w, rate, steps)[-1]
     return np.array([w] * (steps + 1))
+
+
+def _descent_in_place(w, rate, steps):
+    path = [w]
+    for _ in range(steps):
+        w -= rate * 2 * w
+        path.append(w)
+    return np.array(path)
+
+
+def _descent_of_the_caller(w, rate, steps):
+    path = _descent(w, rate, steps)
+    w[:] = path[-1]
+    return path
 
 
 REPAIR_ZEROING = Item(
@@ -619,6 +820,19 @@ path are the same array (the caller's own). Mend both.
             "The start is missing: steps + 1 places, the first of which is w itself.",
         ),
         Mistake(lambda w, rate, steps: _descent(w, -rate, steps), "You went uphill: subtract the gradient."),
+        Mistake(
+            _descent_in_place,
+            "The gradient is mended; but `w -= …` still changes the caller's array in place: all places are alike.",
+        ),
+        Mistake(
+            _descent_of_the_caller,
+            "The path is right; but `w -= …` walks with the caller's own array. Write `w = w - …`.",
+            score=2,
+        ),
+        Mistake(
+            lambda w, rate, steps: _descent(w, rate, steps - 1), "One step is missing: steps + 1 places, steps steps."
+        ),
+        Mistake(lambda w, rate, steps: _descent(w, rate, steps)[-1], "The whole path was asked for, not its end."),
     ),
     hints=("`gradient = 2 * w`, without the plus.", "`w = w - rate * gradient` makes a new array."),
 )
@@ -642,11 +856,10 @@ def _mean(v):
     return v.mean(axis=-1, keepdims=True)
 
 
-def _layer_norm_pullback(x, gain, dy):
-    s = 1 / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5)
-    x_hat = (x - _mean(x)) * s
-    g = gain * dy
-    return s * (g - _mean(g) - x_hat * _mean(g * x_hat))
+def _layer_norm_pullback(x, gain, dy, average=_mean, ddof=0, hat=True, sign=1):
+    s = 1 / np.sqrt(x.var(axis=-1, keepdims=True, ddof=ddof) + 1e-5)
+    x_hat, g = (x - _mean(x)) * (s if hat else 1.0), gain * dy
+    return s * (g - average(g) - sign * x_hat * average(g * x_hat))
 
 
 def _gain_outside(x, gain, dy):
@@ -709,6 +922,35 @@ with respect to `x`.
             "The means ran over the whole stack. Every vector is normalised by itself: axis −1.",
             score=3,
         ),
+        Mistake(
+            lambda x, gain, dy: _layer_norm_pullback(x, np.ones_like(gain), dy),
+            "The gain is missing: what gets through it is g = γ ⊙ dy.",
+        ),
+        Mistake(
+            lambda x, gain, dy: _layer_norm_pullback(x, gain, dy) * np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5),
+            "The factor s = 1/√(σ² + 10⁻⁵) in front is missing.",
+        ),
+        Mistake(
+            lambda *args: _layer_norm_pullback(*args, average=lambda v: v.mean(axis=0, keepdims=True)),
+            "The means ran over the vectors of the stack. They run over the components of each vector: axis −1.",
+            score=3,
+        ),
+        Mistake(
+            lambda *args: _layer_norm_pullback(*args, sign=-1),
+            "The sign of the last term: it is subtracted, for a larger deviation enlarges σ.",
+        ),
+        Mistake(
+            lambda *args: _layer_norm_pullback(*args, average=lambda v: v.sum(axis=-1, keepdims=True)),
+            "The bars are means over the D components, not sums.",
+        ),
+        Mistake(
+            lambda *args: _layer_norm_pullback(*args, ddof=1),
+            "The variance divides by D, not by D − 1: leave `ddof` at 0.",
+        ),
+        Mistake(
+            lambda *args: _layer_norm_pullback(*args, hat=False),
+            "The last term is made of x̂, the *normalised* deviations (x − μ)·s, not of x − μ.",
+        ),
     ),
     hints=(
         "With g = γ ⊙ dy: ∂x̂ᵢ/∂xⱼ = s(δᵢⱼ − 1/D − x̂ᵢx̂ⱼ/D).",
@@ -769,40 +1011,21 @@ def _run(inputs, tape):
     return numbers
 
 
-def _tape_gradient(inputs, tape):
+def _tape_gradient(inputs, tape, backwards=True, add=True, slopes_of=None):
     numbers = _run(inputs, tape)
     grads = [0.0] * len(numbers)
     grads[-1] = 1.0
-    for i in reversed(range(len(tape))):
+    for i in reversed(range(len(tape))) if backwards else range(len(tape)):
         name, *places = tape[i]
-        slopes = OPERATIONS[name][1](*(numbers[p] for p in places))
-        for place, slope in zip(places, slopes, strict=True):
-            grads[place] += grads[len(inputs) + i] * slope
+        rule = (slopes_of or {}).get(name, OPERATIONS[name][1])
+        for place, slope in zip(places, rule(*(numbers[p] for p in places)), strict=True):
+            grads[place] = add * grads[place] + grads[len(inputs) + i] * slope
     return np.array([numbers[-1], *grads[: len(inputs)]])
 
 
-def _tape_overwriting(inputs, tape):
-    numbers = _run(inputs, tape)
-    grads = [0.0] * len(numbers)
-    grads[-1] = 1.0
-    for i in reversed(range(len(tape))):
-        name, *places = tape[i]
-        slopes = OPERATIONS[name][1](*(numbers[p] for p in places))
-        for place, slope in zip(places, slopes, strict=True):
-            grads[place] = grads[len(inputs) + i] * slope
-    return np.array([numbers[-1], *grads[: len(inputs)]])
-
-
-def _tape_forwards(inputs, tape):
-    numbers = _run(inputs, tape)
-    grads = [0.0] * len(numbers)
-    grads[-1] = 1.0
-    for i in range(len(tape)):
-        name, *places = tape[i]
-        slopes = OPERATIONS[name][1](*(numbers[p] for p in places))
-        for place, slope in zip(places, slopes, strict=True):
-            grads[place] += grads[len(inputs) + i] * slope
-    return np.array([numbers[-1], *grads[: len(inputs)]])
+def _with_slope(**rules):
+    """A tape on which one operation has a wrong slope."""
+    return lambda inputs, tape: _tape_gradient(inputs, tape, slopes_of=rules)
 
 
 def _tape_by_nudges(inputs, tape):
@@ -840,6 +1063,10 @@ def _random_tapes(rng):
     return drawn
 
 
+EVERY_OPERATION = [
+    ("tanh", 0), ("exp", 1), ("log", 1), ("relu", 2), ("mul", 3, 4), ("add", 7, 5), ("mul", 8, 0), ("add", 9, 6),
+    ("mul", 10, 2),
+]  # fmt: skip
 DOUBLINGS = [("add", n, n) for n in range(60)]
 SCORE = [  # the network of document 004: inputs x1, x2, then wA1, wA2, bA, wB1, wB2, bB, vA, vB, c, and −1
     ("mul", 0, 2), ("mul", 1, 3), ("add", 12, 13), ("add", 14, 4), ("relu", 15),
@@ -886,7 +1113,11 @@ With inputs `[2.0, 3.0]`, the tape `[("mul", 0, 1), ("add", 2, 0)]` computes $ab
         values(
             3,
             _random_tapes,
-            public=[(np.array([2.0, 3.0]), [("mul", 0, 1), ("add", 2, 0)]), (np.array([3.0]), [("mul", 0, 0)])],
+            public=[
+                (np.array([2.0, 3.0]), [("mul", 0, 1), ("add", 2, 0)]),
+                (np.array([3.0]), [("mul", 0, 0)]),
+                (np.array([0.7, 1.3, -0.4]), EVERY_OPERATION),
+            ],
             name="numbers used again",
         ),
         values(1, public=[(NUMBERS, SCORE)], name="the network of document 004"),
@@ -895,12 +1126,12 @@ With inputs `[2.0, 3.0]`, the tape `[("mul", 0, 1), ("add", 2, 0)]` computes $ab
     ),
     mistakes=(
         Mistake(
-            _tape_overwriting,
+            lambda inputs, tape: _tape_gradient(inputs, tape, add=False),
             "A number used twice gets two shares, and the second overwrites the first. Add them: `+=`.",
             score=2,
         ),
         Mistake(
-            _tape_forwards,
+            lambda inputs, tape: _tape_gradient(inputs, tape, backwards=False),
             "You walk forwards: a line hands on before its own slope has arrived. Go from the last to the first.",
         ),
         Mistake(
@@ -916,6 +1147,36 @@ With inputs `[2.0, 3.0]`, the tape `[("mul", 0, 1), ("add", 2, 0)]` computes $ab
         Mistake(
             lambda inputs, tape: _tape_gradient(inputs, tape)[1:],
             "The slopes are right. The value of the last line comes first.",
+        ),
+        Mistake(
+            lambda inputs, tape: np.roll(_tape_gradient(inputs, tape), -1),
+            "The value comes first, then the slopes.",
+            score=1,
+        ),
+        Mistake(
+            _with_slope(mul=lambda a, b: (a, b)),
+            "In a product a is multiplied by b: the slope towards a is b, and the other way round.",
+            score=2,
+        ),
+        Mistake(
+            _with_slope(tanh=lambda a: (1 - a * a,)),
+            "The slope of tanh is 1 − tanh², with the line's *result*; you took what came in.",
+            score=3,
+        ),
+        Mistake(
+            _with_slope(exp=lambda a: (1.0,)),
+            "The slope of exp is exp itself, not 1.",
+            score=2,
+        ),
+        Mistake(
+            _with_slope(log=lambda a: (1 / math.log(a) if a != 1 else 0.0,)),
+            "The slope of log is 1/a, with what came in, not with the line's result.",
+            score=3,
+        ),
+        Mistake(
+            _with_slope(relu=lambda a: (1.0,)),
+            "A ReLU passes nothing on where its input is negative.",
+            score=4,
         ),
     ),
     hints=(
