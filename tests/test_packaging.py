@@ -119,7 +119,7 @@ def installed_records():
         extras = PROJECT["optional-dependencies"] if name == PROJECT["name"] else ()
         requirements = [Requirement(line) for line in distribution.requires or ()]
         needed = [r for r in requirements if applies(r) or any(applies(r, extra) for extra in extras)]
-        needs_python = distribution.metadata["Requires-Python"] or ""
+        needs_python = distribution.metadata.get("Requires-Python", "")
         python = f"python {SpecifierSet(needs_python) or '*'}"
         yield conda_record(name, distribution.version, [python, *map(conda_spec, needed)])
 
