@@ -75,6 +75,7 @@ class TrustedExecute(Execute):
     course_key_file = Unicode(".course_key", help="The file with the course key, from the course's root.").tag(
         config=True
     )
+    iopub_timeout = Integer(20, help="Seconds for the last output of a cell that has ended.").tag(config=True)
     notebook_timeout = Integer(180, help="Seconds for all cells of a notebook together.").tag(config=True)
     max_output = Integer(5_000_000, help="Characters of output taken from one notebook.").tag(config=True)
 

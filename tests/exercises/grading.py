@@ -38,17 +38,21 @@ def points(cell):
 class Patience:
     """Seconds for each cell of a notebook: many, but few from a cell on that does not end by itself.
 
-    A busy machine may need many for the others. What was asked of the kernel is remembered.
+    `asked` is what the kernel was asked to run. `execute`, if given, waits as briefly for what such a cell says last.
     """
 
     def __init__(self, endless, few=3):
-        self.endless, self.few, self.asked = endless, few, []
+        self.endless, self.few, self.asked, self.execute = endless, few, [], None
 
     def __call__(self, cell):
         if "_side.begin(" in cell.source:  # a new notebook
             self.asked = []
         self.asked.append(cell.source)
-        return self.few if any(self.endless in source for source in self.asked) else 600
+        if not any(self.endless in source for source in self.asked):
+            return PATIENCE["timeout"]
+        if self.execute:
+            self.execute.iopub_timeout = self.few
+        return self.few
 
 
 # A busy machine may need many seconds: for a cell, for a kernel's start, for the last output after a cell's end.

@@ -1,13 +1,13 @@
 """The drop box is open to all; what lies in it can neither pass for another's work nor stop the collecting."""
 
-import getpass
 import os
 
 import pytest
 from mathllm_exercises.collect import Collect
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import get_osusername
 
-ME = getpass.getuser()
+ME = get_osusername()
 TIME = "2026-01-0{} 10:00:00 UTC+abc"
 
 
