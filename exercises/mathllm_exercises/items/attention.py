@@ -475,7 +475,8 @@ $$\\operatorname{softmax}\\!\\left(\\frac{QK^{\\mathsf T}}{\\sqrt{d_k}}\\right)V
         ),
         Mistake(
             lambda query, key, value: _softmax(query @ key.T / query.shape[-1] ** 0.5) @ value,
-            "`key.T` turns *all* axes round, those of batch and heads as well: `key.swapaxes(-1, -2)`.",
+            "Axes in front are not provided for: `key.T` turns them *all* round, and `T, d = key.shape` expects two. "
+            "Use `key.swapaxes(-1, -2)` and `key.shape[-1]`.",
             score=5,
         ),
         Mistake(

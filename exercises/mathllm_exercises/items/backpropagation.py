@@ -592,7 +592,8 @@ shape (m, 1), and the error has to pass the bend.
         ),
         Mistake(
             _bend_of_the_layer_above,
-            "The error goes through the bend of the layer *below*: `pre_acts[l - 1]`, not `pre_acts[l]`.",
+            "The shapes do not fit: the error goes back through `W.T`, then through the bend of the layer *below*, "
+            "`pre_acts[l - 1]`.",
             score=1,
         ),
         Mistake(

@@ -1,5 +1,7 @@
 """Chapter 12, the transformer: norms and their gradients, counting, three families, and one block from scratch."""
 
+from itertools import pairwise
+
 import numpy as np
 
 import mathllm as ml
@@ -50,6 +52,18 @@ numbers in `normed`, right to three decimals.
             lambda x: np.array(x) / np.sqrt(np.mean(np.square(x))),
             "This is RMS norm. Layer norm takes the mean away first.",
         ),
+        Mistake(
+            lambda x: np.array(x) - np.mean(x), "These are the deviations. Divide them by the root of the variance."
+        ),
+        Mistake(lambda x: -_normed(x), "The signs: number minus mean, not mean minus number."),
+        Mistake(
+            lambda x: _normed(x) / 2,
+            "The squares were added up, not averaged: these have length 1, not mean square 1.",
+        ),
+        Mistake(
+            lambda x: (np.array(x) - np.mean(x)) / np.mean(np.abs(np.array(x) - np.mean(x))),
+            "You divided by the mean size of the deviations. Square them, take the mean, then the root.",
+        ),
     ),
     hints=("Mean, deviations, mean of their squares, root.", "The four results have mean 0 and mean square 1."),
 )
@@ -83,6 +97,17 @@ weights, and its weights together with both biases.
             lambda: [12 * 4096**2, 12 * 4096**2 + 5 * 4096],
             "12 D² includes the attention's 4 D². Here is the network alone.",
         ),
+        Mistake(
+            lambda: [8 * 4096**2, 8 * 4096**2 + 4 * 4096],
+            "The first bias is counted. The second, after the narrowing matrix, has D entries more.",
+        ),
+        Mistake(
+            lambda: [8 * 4096**2, 8 * 4096**2 + 8 * 4096], "The second bias has the width of what comes out: D, not F."
+        ),
+        Mistake(lambda: [8 * 4096**2, 5 * 4096], "The second number should hold weights *and* biases."),
+        Mistake(
+            lambda: [8 * 4096**2 + 5 * 4096, 8 * 4096**2], "Both are right, but exchanged: first the weights alone."
+        ),
     ),
     hints=("Shapes (D, 4D) and (4D, D).", "The first bias has F entries, the second D."),
     references=("foundations.mlp.params", "foundations.mlp.params_exact"),
@@ -113,6 +138,15 @@ position? Give two lists of equal length in a list, `inputs_and_targets`.
         Mistake(lambda ids: [ids[:-1], ids[:-1]], "The model would be asked for the token that it sees."),
         Mistake(lambda ids: [ids, ids], "Six inputs have no six targets: after the last token nothing is known."),
         Mistake(lambda ids: [ids[:-2], ids[1:-1]], "You lost one: six tokens give five pairs."),
+        Mistake(
+            lambda ids: [list(pair) for pair in pairwise(ids)],
+            "The pairs are right. Give two lists instead: all inputs, and then all targets.",
+        ),
+        Mistake(lambda ids: [ids, ids[1:]], "The last token is never an input: nothing is known of what follows it."),
+        Mistake(lambda ids: [ids[:-1], ids[-1:]], "Every position is asked, not the last alone."),
+        Mistake(
+            lambda ids: [ids, [*ids[1:], ids[0]]], "The last token is not followed by the first: leave that pair out."
+        ),
     ),
     hints=("Position 1 sees the first token and is asked for the second.", "Six tokens, five pairs."),
     references=("part2.tf.targets", "part2.tf.signals"),
@@ -144,6 +178,20 @@ def _layer_in_place(x, gain, bias):
     return answer
 
 
+def _over(x, statistic):
+    return statistic(x, axis=-1, keepdims=True)
+
+
+def _layer_without_epsilon(x, gain, bias):
+    with np.errstate(invalid="ignore"):
+        return _layer(x, gain, bias, epsilon=0.0)
+
+
+def _layer_without_keepdims(x, gain, bias):
+    variance = x.var(axis=-1) + np.asarray(1e-5, x.dtype)
+    return (x - x.mean(axis=-1)) / np.sqrt(variance) * gain + bias
+
+
 FOUR = np.array([1.0, 2.0, 3.0, 4.0])
 
 LAYER_NORM = Item(
@@ -173,7 +221,13 @@ $$y = \\gamma\\odot\\frac{x-\\mu}{\\sqrt{\\sigma^2+\\epsilon}} + \\beta .$$
         keeps_dtype(1, _norm_cases((2, 6), dtype=np.float32)),
         leaves_inputs(1, _norm_cases((2, 4))),
         refuses(
-            1, public=[(FOUR, np.ones(1), np.zeros(4)), (FOUR, np.ones(4), np.zeros(1))], name="refuses other widths"
+            1,
+            public=[
+                (FOUR, np.ones(1), np.zeros(4)),
+                (FOUR, np.ones(4), np.zeros(1)),
+                (FOUR, np.ones(1), np.zeros(1)),
+            ],
+            name="refuses other widths",
         ),
     ),
     mistakes=(
@@ -209,6 +263,29 @@ $$y = \\gamma\\odot\\frac{x-\\mu}{\\sqrt{\\sigma^2+\\epsilon}} + \\beta .$$
             score=7,
         ),
         Mistake(_sized(_layer_in_place), "Your function changes the caller's x: write `x - x.mean(…)`.", score=7),
+        Mistake(
+            _sized(lambda x, g, b: (x - _over(x, np.mean)) / (_over(x, np.std) + np.asarray(1e-5, x.dtype)) * g + b),
+            "ε stands under the root, beside the variance, not beside σ.",
+            score=3,
+        ),
+        Mistake(
+            _sized(_layer_without_epsilon),
+            "ε is missing: where all components are equal this is 0/0.",
+            score=2,
+        ),
+        Mistake(_sized(lambda x, g, b: _layer(x, np.ones_like(g), b)), "The gain is missing.", score=2),
+        Mistake(_sized(lambda x, g, b: _layer(x, g, np.zeros_like(b))), "The bias is missing.", score=1),
+        Mistake(
+            _sized(_layer_without_keepdims),
+            "A stack of vectors raises an error: either the means lost an axis (`keepdims=True`), or the widths were "
+            "compared with `len(x)`, which counts the rows: `x.shape[-1:]`.",
+            score=4,
+        ),
+        Mistake(
+            _sized(lambda x, g, b: _layer(g * x + b, np.ones_like(g), np.zeros_like(b))),
+            "Gain and bias come after the norm; here they went in before, and it undid them.",
+            score=1,
+        ),
     ),
     hints=(
         "`x.mean(axis=-1, keepdims=True)` can be subtracted from every row.",
@@ -239,6 +316,16 @@ def _only_scale(x, gain, dy):
 def _without_stretch(x, gain, dy):
     g = gain * dy
     return (g - g.mean()) / np.sqrt(x.var() + 1e-5)
+
+
+def _one_root_too_few(x, gain, dy):
+    centred, deviation, g = x - x.mean(), np.sqrt(x.var() + 1e-5), gain * dy
+    return (g - g.mean() - centred / deviation * np.mean(g * centred)) / deviation
+
+
+def _gain_in_the_first_term(x, gain, dy):
+    unit = (x - x.mean()) / np.sqrt(x.var() + 1e-5)
+    return (gain * dy - dy.mean() - unit * np.mean(dy * unit)) / np.sqrt(x.var() + 1e-5)
 
 
 REPAIR_GRADIENT = Item(
@@ -299,6 +386,26 @@ every $\\epsilon$. (Where does the gain act, before or after the norm's own aver
             lambda x, gain, dy: _as_printed(x, np.ones_like(gain), gain * dy),
             "The gain is right now. The last term divides by σ² alone: x̂ contains √(σ² + ε).",
             score=4,
+        ),
+        Mistake(
+            lambda x, gain, dy: gain * _norm_slopes(x, gain, dy),
+            "The gain acts twice now: it belongs into g = γ ⊙ dy, and not in front of the bracket as well.",
+        ),
+        Mistake(
+            lambda x, gain, dy: _norm_slopes(x, np.ones_like(gain), dy),
+            "The gain is gone. Slopes pass it first: g = γ ⊙ dy.",
+        ),
+        Mistake(
+            _gain_in_the_first_term,
+            "The gain belongs into both averages as well: replace dy by g everywhere.",
+        ),
+        Mistake(
+            lambda x, gain, dy: _norm_slopes(x, gain, dy) * np.sqrt(x.var() + 1e-5),
+            "The division by √(σ² + ε) in front is gone.",
+        ),
+        Mistake(
+            _one_root_too_few,
+            "x̂ stands in the last term twice, in front and under the mean: each time with its √(σ² + ε).",
         ),
     ),
     hints=(
@@ -361,6 +468,31 @@ GPT-2 small, `gpt_parameters(50257, 768, 12, 1024)`, has 124,439,808.
         ),
         Mistake(
             lambda V, D, L, T: _gpt2(V, D, L, T) - L * 9 * D, "The weights' biases are missing: 4 D and 5 D per block."
+        ),
+        Mistake(
+            lambda V, D, L, T: _gpt2(V, D, L, T) - 4 * L * D, "The four projections have a bias each: 4 D per block."
+        ),
+        Mistake(
+            lambda V, D, L, T: _gpt2(V, D, L, T) - 5 * L * D, "The network has two biases, F and D wide: 5 D per block."
+        ),
+        Mistake(
+            lambda V, D, L, T: _gpt2(V, D, L, T) - 3 * L * D, "The network's first bias is F = 4 D wide, not D."
+        ),
+        Mistake(
+            lambda V, D, L, T: _gpt2(V, D, L, T) - (2 * L + 1) * D, "A layer norm has a bias beside its gain: 2 D each."
+        ),
+        Mistake(
+            lambda V, D, L, T: _gpt2(V, D, L, T) - 2 * L * D, "A block has two norms, one for each sublayer: 4 D."
+        ),
+        Mistake(
+            lambda V, D, L, T: _gpt2(V, D, L, T) - V * D, "The embedding table is missing: V rows of width D."
+        ),
+        Mistake(
+            lambda V, D, L, T: _gpt2(V, D, 1, T), "This is a model with one block: all of a block comes L times."
+        ),
+        Mistake(
+            lambda V, D, L, T: _gpt2(V, D, L, T) - L * (D * D + D),
+            "Three projections were counted: the one that mixes the heads is the fourth.",
         ),
     ),
     hints=(
@@ -427,7 +559,7 @@ Return a pair `(inputs, labels)`:
             name="nothing chosen",
             rtol=0,
         ),
-        leaves_inputs(1, _texts),
+        leaves_inputs(1, _texts, public=[SMALL_TEXT]),
     ),
     mistakes=(
         Mistake(
@@ -454,6 +586,32 @@ Return a pair `(inputs, labels)`:
             score=1,
         ),
         Mistake(_corrupt_in_place, "Your function overwrites the caller's tokens: work on a copy.", score=4),
+        Mistake(
+            lambda *args: _corrupt(*args)[::-1], "Both arrays are right, but exchanged: the inputs come first."
+        ),
+        Mistake(
+            lambda t, c, l, r, m: (_corrupt(t, c, l, r, m)[0], np.where(c, t, -1)),
+            "−1 is a token counted from the end, in NumPy. The label that is not counted is −100.",
+        ),
+        Mistake(
+            lambda t, c, l, r, m: (_corrupt(t, c, l, r, m)[0], np.where(c & (l < 0.8), t, -100)),
+            "The random and the unchanged ones are asked for, too: labels follow `chosen`.",
+            score=1,
+        ),
+        Mistake(
+            lambda t, c, l, r, m: (np.where(c & (l < 0.8), m, np.where(c, r, t)), np.where(c, t, -100)),
+            "From 0.9 on a chosen token stays as it is.",
+            score=1,
+        ),
+        Mistake(
+            lambda t, c, l, r, m: (_corrupt(t, c, l, r, m)[0], np.where(c, -100, t)),
+            "The labels are the other way round: the ids where a token was chosen, −100 elsewhere.",
+        ),
+        Mistake(
+            lambda t, c, l, r, m: (np.where(c & (l < 0.8), m, t), np.where(c, t, -100)),
+            "Between 0.8 and 0.9 a chosen token becomes its random token.",
+            score=1,
+        ),
     ),
     hints=(
         "`np.where(condition, a, b)` chooses entry by entry.",
@@ -471,6 +629,10 @@ def _logits_and_tokens(rng):
 
 def _next_token_loss(logits, tokens):
     return ml.cross_entropy(logits[:, :-1], tokens[:, 1:])
+
+
+def _shifted_texts(logits, tokens):
+    return ml.cross_entropy(logits[:-1], tokens[1:])
 
 
 REPAIR_SHIFT = Item(
@@ -518,6 +680,35 @@ What has it learned? Mend the loss. `logits` has shape `(B, T, V)`; position $t$
             "This is the sum. The loss is the mean over the positions that are asked.",
             score=1,
         ),
+        Mistake(
+            lambda logits, tokens: ml.cross_entropy(logits[:, 1:], tokens[:, 1:]),
+            "Both were cut at the beginning, so each position still meets the token that it sees.",
+        ),
+        Mistake(
+            lambda logits, tokens: ml.cross_entropy(logits[:, :-1], tokens[:, :-1]),
+            "Both were cut at the end, so each position still meets the token that it sees.",
+        ),
+        Mistake(
+            _shifted_texts,
+            "You shifted along the first axis, from text to text. The positions are the second: `[:, :-1]`.",
+        ),
+        Mistake(
+            lambda logits, tokens: ml.cross_entropy(logits[:, -2:-1], tokens[:, -1:]),
+            "Only the last token is asked for. Every position counts.",
+            score=1,
+        ),
+        Mistake(
+            lambda logits, tokens: _next_token_loss(logits, tokens) / np.log(2),
+            "These are bits; this book's losses are in nats, with the natural logarithm.",
+        ),
+        Mistake(
+            lambda logits, tokens: -_next_token_loss(logits, tokens),
+            "The sign: the loss is the mean of −ln p, never negative.",
+        ),
+        Mistake(
+            lambda logits, tokens: _next_token_loss(logits, tokens) * (1 - 1 / tokens.shape[1]),
+            "The sum was divided by T. T tokens give T − 1 predictions: divide by their number.",
+        ),
     ),
     hints=(
         "Position 1 has seen token 1 and should predict token 2.",
@@ -544,6 +735,12 @@ def _rms_rule(rule):
         return rule(dy * gain, u, r, dy), dy * u
 
     return pullback
+
+
+def _rms_without_epsilon(x, gain, dy):
+    r = np.sqrt(np.mean(x * x))
+    g, u = gain * dy, x / r
+    return (g - u * np.mean(g * u)) / r, dy * u
 
 
 RMS_PULLBACK = Item(
@@ -592,6 +789,25 @@ one vector $x$ of shape `(D,)`. Derive $\\partial r/\\partial x_i$ first. Then w
             lambda x, gain, dy: (_rms_slopes(x, gain, dy)[0], dy * x),
             "dγ is dy ⊙ x/r: the gain multiplies the normalised vector.",
         ),
+        Mistake(
+            _rms_rule(lambda g, u, r, dy: (g + u * np.mean(g * u)) / r),
+            "The sign: 1/r falls when r grows, so the second term is subtracted.",
+        ),
+        Mistake(
+            _rms_rule(lambda g, u, r, dy: (g - u * r * np.mean(g * u)) / r),
+            "The second term contains u = x/r, not x.",
+        ),
+        Mistake(
+            lambda x, gain, dy: (_rms_slopes(x, gain, dy)[0], dy * gain * x / np.sqrt(np.mean(x * x) + 1e-5)),
+            "dγ is dy ⊙ u, without γ itself: a product's slope towards one factor is the other.",
+        ),
+        Mistake(lambda *args: _rms_slopes(*args)[::-1], "The order is dx, dgain."),
+        Mistake(_rms_without_epsilon, "ε = 10⁻⁵ under the root is missing: it counts where x is small."),
+        Mistake(
+            lambda *args: (_rms_slopes(*args)[0], np.sum(_rms_slopes(*args)[1])),
+            "The gain is a vector, and so is its gradient: nothing is added up for a single x.",
+        ),
+        Mistake(lambda *args: _rms_slopes(*args)[0], "dx is right. Return the gain's gradient with it: (dx, dgain)."),
     ),
     hints=(
         "r² = mean(x²) + ε. Nudge both sides: 2 r ∂r/∂xᵢ = 2 xᵢ/D.",
@@ -631,7 +847,15 @@ Let $J_f$ be the Jacobian of a sublayer $f$ (with its norm inside, for pre-norm)
 # Project ------------------------------------------------------------------------------------------------------------
 
 
-def _sublayers(x, gains, projections, network, heads, mask=True, order="pre", residual=True, scale=None):
+def _relu(h):
+    return np.maximum(0, h)
+
+
+def _sublayers(
+    x, gains, projections, network, heads, *,
+    mask=ml.causal_mask, order="pre", residual=(True, True), scale=None, side_by_side=False, norm=ml.rms_norm,
+    bend=_relu, merge=ml.merge_heads,
+):  # fmt: skip
     """A block, or one with a mistake."""
     first, second = gains
     query, key, value, output = projections
@@ -642,22 +866,28 @@ def _sublayers(x, gains, projections, network, heads, mask=True, order="pre", re
         q, k, v = (ml.split_heads(h @ W, heads) for W in (query, key, value))
         if scale is not None:
             q = q * scale(D, heads)
-        allowed = ml.causal_mask(T) if mask else None
-        return ml.merge_heads(ml.attention(q, k, v, mask=allowed)) @ output
+        allowed = mask(T) if mask else None
+        return merge(ml.attention(q, k, v, mask=allowed)) @ output
 
     def think(h):
-        return np.maximum(0, h @ up) @ down
+        return bend(h @ up) @ down
 
-    for f, gain in ((attend, first), (think, second)):
-        written = f(ml.rms_norm(x, gain)) if order == "pre" else f(x)
-        x = x + written if residual else written
+    start = x
+    for f, gain, kept in ((attend, first, residual[0]), (think, second, residual[1])):
+        read = norm(start if side_by_side else x, gain) if order in ("pre", "inside") else x
+        x = f(read) + (read if order == "inside" else x) * kept
         if order == "post":
-            x = ml.rms_norm(x, gain)
+            x = norm(x, gain)
     return x
 
 
 def _block(x, gains, projections, network, heads):
     return _sublayers(x, gains, projections, network, heads)
+
+
+def _block_in_place(x, gains, projections, network, heads):
+    x[:] = _block(x, gains, projections, network, heads)
+    return x
 
 
 @each
@@ -703,12 +933,33 @@ Write `block(x, gains, projections, network, heads)`: one pre-norm transformer b
         leaves_inputs(1, _block_cases((3, 4, 2))),
     ),
     mistakes=(
-        Mistake(_wrong_block(mask=False), "Tokens see what comes after them: the causal mask is missing."),
+        Mistake(_wrong_block(mask=None), "Tokens see what comes after them: the causal mask is missing."),
         Mistake(
             _wrong_block(order="post"),
             "This is post-norm: the norm stands after the sum. Here it stands before each sublayer.",
         ),
-        Mistake(_wrong_block(residual=False), "The sublayers replace the stream. They should be added to it."),
+        Mistake(_wrong_block(residual=(False, False)), "The sublayers replace the stream. Add them to it."),
+        Mistake(
+            _wrong_block(residual=(False, True)), "What the attention writes replaces the stream: `x + …` here, too."
+        ),
+        Mistake(
+            _wrong_block(residual=(True, False)), "What the network writes replaces the stream: `x + …` here, too."
+        ),
+        Mistake(
+            _wrong_block(mask=lambda T: ml.causal_mask(T).T),
+            "The mask is the other way round: a token sees itself and those *before* it.",
+        ),
+        Mistake(
+            _wrong_block(merge=lambda mixed: mixed.reshape(mixed.shape[1], -1)),
+            "The heads were merged without swapping the axes of heads and tokens back: `ml.merge_heads`.",
+            score=3,
+        ),
+        Mistake(
+            lambda x, gains, projections, network, heads: ml.rms_norm(
+                _block(x, gains, projections, network, heads), gains[1]
+            ),
+            "The norm at the very end belongs to the model, not to the block.",
+        ),
         Mistake(
             _wrong_block(scale=lambda D, H: 1 / np.sqrt(H)),
             "You divided by √D in place of √K: each head has the width K = D/H.",
@@ -722,6 +973,44 @@ Write `block(x, gains, projections, network, heads)`: one pre-norm transformer b
             lambda x, gains, projections, network, heads: _block(x, gains, projections, network, 1),
             "All of the width went into one head. Split queries, keys and values into `heads` slices.",
             score=3,
+        ),
+        Mistake(
+            lambda x, gains, projections, network, heads: _block(x, gains[[0, 0]], projections, network, heads),
+            "Both norms use the first gain: the network's norm has its own, `gains[1]`.",
+        ),
+        Mistake(
+            lambda x, gains, projections, network, heads: _block(x, np.ones_like(gains), projections, network, heads),
+            "The gains of the norms are missing.",
+        ),
+        Mistake(
+            lambda x, gains, projections, network, heads: _block(
+                x, gains, [*projections[:3], np.eye(x.shape[1])], network, heads
+            ),
+            "The heads' outputs still have to be mixed: multiply by W_O.",
+        ),
+        Mistake(
+            _wrong_block(order="none"), "The norms are missing: each sublayer reads the stream through one."
+        ),
+        Mistake(
+            _wrong_block(order="inside"),
+            "The sublayers were added to the *normed* vector. The stream itself stays as it is: x + f(norm(x)).",
+        ),
+        Mistake(
+            _wrong_block(side_by_side=True),
+            "Attention and network both read the old stream. The network comes after: it reads what attention wrote.",
+        ),
+        Mistake(
+            _wrong_block(norm=lambda x, gain: ml.layer_norm(x, gain, np.zeros_like(gain))),
+            "These are layer norms, which take the mean away. Asked for are RMS norms.",
+        ),
+        Mistake(_wrong_block(bend=lambda h: h), "The network does not bend: there is a ReLU between the two matrices."),
+        Mistake(
+            _wrong_block(bend=lambda h: np.asarray(ml.gelu(h))), "The network bends with the ReLU here, not the GELU."
+        ),
+        Mistake(
+            _block_in_place,
+            "Your function changes the caller's x: `x = x + …` makes a new array, `x += …` does not.",
+            score=6,
         ),
     ),
     hints=(
