@@ -4,6 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each
 from ..compare import numeric, show
 from ..item import Check, Item, Mistake, gradient, leaves_inputs, quick, values
 
@@ -63,6 +64,17 @@ others `mine.rejected`. Compute two numbers and put them into a list, `judged`, 
         Mistake(
             lambda chosen, rejected: [_judged(chosen, rejected)[0], _judged(chosen, rejected)[1] / np.log(2)],
             "This is in bits. The loss takes the natural logarithm.",
+        ),
+        Mistake(
+            lambda chosen, rejected: [_judged(chosen, rejected)[0], _judged(chosen, rejected)[1] / np.log(10)],
+            "This takes the logarithm to base 10. The loss takes the natural one.",
+        ),
+        Mistake(
+            lambda chosen, rejected: [
+                _judged(chosen, rejected)[0],
+                -np.log(np.mean(1 / (1 + np.exp(np.array(rejected) - np.array(chosen))))),
+            ],
+            "You took the logarithm of the mean probability. Take the four logarithms first, then their mean.",
         ),
         Mistake(
             _margin_first,
@@ -284,6 +296,18 @@ completion has $\\ln 1 = 0$.
             "One place off: the logits at t predict the token at t + 1.",
         ),
         Mistake(
+            lambda logits, labels: _log_p_of(logits[:, ::-1], labels[:, ::-1]),
+            "The shift goes the wrong way: `logits[:, :-1]` belong to `labels[:, 1:]`.",
+        ),
+        Mistake(
+            lambda logits, labels: np.exp(_log_p_of(logits, labels)),
+            "These are the probabilities themselves. Leave the sum of the logarithms as it is.",
+        ),
+        Mistake(
+            lambda logits, labels: _log_p_of(logits, labels).sum(),
+            "This is one number for the whole batch. Each row is an answer of its own: sum along the last axis.",
+        ),
+        Mistake(
             lambda logits, labels: _log_p_of(logits, labels) / _length(labels),
             "This is the mean per token. The probability of an answer is a product, so its logarithm is a sum.",
         ),
@@ -381,6 +405,15 @@ out, however high its reward.
             "Only the reward is divided by β, not the logarithm of the reference.",
         ),
         Mistake(
+            lambda reference, reward, beta: _tilted(reference, reward, 1.0),
+            "β is missing: the reward is divided by it.",
+        ),
+        Mistake(
+            lambda reference, reward, beta: ml.softmax(np.log(reference + 1e-12) + reward / beta),
+            "What you add inside the logarithm brings ruled-out answers back: here ln 0 = −∞ is right.",
+            score=1,
+        ),
+        Mistake(
             lambda reference, reward, beta: _normalised(reference * np.exp(reward / beta)),
             "The right formula, but e^(R/β) overflows (or all of them vanish). Subtract a common number first.",
             score=4,
@@ -466,6 +499,20 @@ r = \\frac{\\pi_{\\text{new}}(a)}{\\pi_{\\text{old}}(a)}.$$
             score=1,
         ),
         Mistake(
+            lambda new, old, advantage, epsilon: np.exp(new - old) * advantage,
+            "Nothing is clipped: this is r A alone.",
+            score=1,
+        ),
+        Mistake(
+            lambda new, old, advantage, epsilon: np.minimum(np.exp(new - old), 1 + epsilon) * advantage,
+            "You took the smaller *ratio*. Compare r A with clip(r) A: for A < 0 the order turns round.",
+            score=1,
+        ),
+        Mistake(
+            lambda new, old, advantage, epsilon: _gain(new, old, advantage, epsilon, ratio=np.divide),
+            "You divided two logarithms. The ratio of the probabilities is `np.exp(new - old)`.",
+        ),
+        Mistake(
             _gain_above_only,
             "Only the upper end is clipped. A bad action (A < 0) may not be pushed below 1 − ε either.",
             score=1,
@@ -488,27 +535,25 @@ r = \\frac{\\pi_{\\text{new}}(a)}{\\pi_{\\text{old}}(a)}.$$
 )
 
 
-def _walks(ends):
-    """Rewards, values and ends of walks; γ and λ are different."""
-
-    def cases(rng):
-        drawn = []
-        for T in (4, 9):
-            done = np.zeros(T, bool)
-            if ends:
-                done[rng.integers(1, T - 1)] = done[-1] = True
-            discount, decay = rng.uniform(0.9, 0.99), rng.uniform(0.3, 0.8)
-            drawn.append((rng.normal(size=T), rng.normal(size=T + 1), done, float(discount), float(decay)))
-        return drawn
-
-    return cases
+@each
+def _walks(rng, T, ends=True):
+    """Rewards, values and ends of a walk; γ and λ are different."""
+    done = np.zeros(T, bool)
+    if ends:
+        done[rng.integers(1, T - 1)] = done[-1] = True
+    discount, decay = rng.uniform(0.9, 0.99), rng.uniform(0.3, 0.8)
+    return rng.normal(size=T), rng.normal(size=T + 1), done, float(discount), float(decay)
 
 
-def _gae(rewards, values_, done, discount, decay, in_surprise=True, in_sum=True, forwards=False, sum_factor=None):
+def _gae(
+    rewards, values_, done, discount, decay,
+    in_surprise=True, in_sum=True, cut_after=False, forwards=False, sum_factor=None,
+):  # fmt: skip
     """Generalised advantage estimation; the arguments are the places where it is done wrongly."""
     goes_on = 1.0 - done
     surprise = rewards + discount * values_[1:] * (goes_on if in_surprise else 1) - values_[:-1]
-    factor = (discount * decay if sum_factor is None else sum_factor) * (goes_on if in_sum else np.ones(len(rewards)))
+    carried_on = np.append(goes_on[1:], 1) if cut_after else goes_on if in_sum else np.ones(len(rewards))
+    factor = (discount * decay if sum_factor is None else sum_factor) * carried_on
     result, carried = np.zeros(len(rewards)), 0.0
     for t in range(len(rewards)) if forwards else reversed(range(len(rewards))):
         carried = surprise[t] + factor[t] * carried
@@ -543,12 +588,12 @@ $A_{t+1}$ may count.
     checks=(
         values(
             2,
-            _walks(ends=False),
+            _walks(4, 9, ends=False),
             public=[(np.array([0.0, 0.0, 1.0]), np.array([0.5, 0.5, 0.5, 0.0]), np.zeros(3, bool), 1.0, 1.0)],
             name="no end inside",
         ),
-        values(2, _walks(ends=True), name="ends inside"),
-        leaves_inputs(1, _walks(ends=True)),
+        values(2, _walks(4, 9), name="ends inside"),
+        leaves_inputs(1, _walks(4, 9)),
     ),
     mistakes=(
         Mistake(
@@ -569,6 +614,21 @@ $A_{t+1}$ may count.
         Mistake(
             lambda *case: _gae(*case, sum_factor=0.0),
             "These are the δ alone. A step is also praised for the surprises that follow: add γλ A of the next step.",
+        ),
+        Mistake(
+            lambda rewards, values_, done, discount, decay: _gae(rewards, values_, done, discount, 1.0),
+            "λ is missing: each step back multiplies what is carried by γλ.",
+        ),
+        Mistake(
+            lambda rewards, values_, done, discount, decay: _gae(
+                rewards, values_, done, 1.0, decay, sum_factor=discount * decay
+            ),
+            "γ is missing in δ: the next value is discounted, too.",
+        ),
+        Mistake(
+            lambda *case: _gae(*case, cut_after=True),
+            "One step too early: an end at t cuts what comes from t + 1, not what goes on to t − 1.",
+            score=2,
         ),
         Mistake(
             lambda *case: _gae(*case, forwards=True),
@@ -664,6 +724,16 @@ the standard deviation `np.std` gives.
             "You divided by G − 1 in the variance. `np.std` as it is divides by G.",
         ),
         Mistake(
+            lambda rewards: rewards - rewards.mean(axis=-1, keepdims=True),
+            "The mean is taken off. The division by the standard deviation is missing.",
+        ),
+        Mistake(
+            lambda rewards: (
+                (rewards - rewards.mean(axis=-1, keepdims=True)) / (rewards.var(axis=-1, keepdims=True) + 1e-8)
+            ),
+            "You divided by the variance. The standard deviation is its root.",
+        ),
+        Mistake(
             lambda rewards: _scores(rewards, epsilon=0),
             "A group of equals has the standard deviation 0: add 10⁻⁸ before you divide.",
             score=4,
@@ -678,18 +748,13 @@ the standard deviation `np.std` gives.
 )
 
 
-def _answers(equal_lengths):
-    """Log-probabilities of the tokens of two answers; padding holds numbers that mean nothing."""
-
-    def cases(rng):
-        drawn = []
-        for n, T in ((2, 4), (3, 7)):
-            policy, reference = -rng.uniform(0.2, 4, size=(2, 2, n, T))
-            lengths = np.full((2, n), T) if equal_lengths else rng.integers(1, T, size=(2, n))
-            drawn.append((policy, reference, np.arange(T) < lengths[..., None], float(rng.uniform(0.05, 0.9))))
-        return drawn
-
-    return cases
+@each
+def _answers(rng, size, padded=True):
+    """Log-probabilities of the tokens of n pairs of answers; padding holds numbers that mean nothing."""
+    n, T = size
+    policy, reference = -rng.uniform(0.2, 4, size=(2, 2, n, T))
+    lengths = rng.integers(1, T, size=(2, n)) if padded else np.full((2, n), T)
+    return policy, reference, np.arange(T) < lengths[..., None], float(rng.uniform(0.05, 0.9))
 
 
 def _hopeless(rng):
@@ -746,10 +811,15 @@ three.
 """,
     expected=_dpo,
     checks=(
-        values(2, _answers(True), public=[_SAMPLE, (_SAMPLE[0], _SAMPLE[0], *_SAMPLE[2:])], name="equal lengths"),
-        values(2, _answers(False), name="different lengths"),
+        values(
+            2,
+            _answers((2, 4), (3, 7), padded=False),
+            public=[_SAMPLE, (_SAMPLE[0], _SAMPLE[0], *_SAMPLE[2:])],
+            name="equal lengths",
+        ),
+        values(2, _answers((2, 4), (3, 7)), name="different lengths"),
         values(1, _hopeless, name="far on the wrong side"),
-        leaves_inputs(1, _answers(False)),
+        leaves_inputs(1, _answers((2, 4), (3, 7))),
     ),
     mistakes=(
         Mistake(
@@ -773,6 +843,15 @@ three.
         Mistake(
             lambda *case: _dpo(*case, loss=lambda m, beta: np.mean(np.logaddexp(0, beta * m))),
             "The sign is wrong: this loss falls when the *rejected* answer becomes more probable.",
+        ),
+        Mistake(
+            lambda *case: _dpo(*case, loss=lambda m, beta: np.mean(-np.log(np.maximum(ml.sigmoid(beta * m), 1e-12)))),
+            "A floor under σ caps the loss, and a pair far on the wrong side pulls no more: use `ml.log_sigmoid`.",
+            score=5,
+        ),
+        Mistake(
+            lambda *case: _dpo(*case, loss=lambda m, beta: np.logaddexp(0, -beta * np.mean(m))),
+            "This is the loss of the mean margin. Take the loss of each pair first, then their mean.",
         ),
         Mistake(
             lambda *case: _dpo(*case, loss=lambda m, beta: np.mean(-np.log(1 / (1 + np.exp(-beta * m))))),
@@ -858,6 +937,15 @@ Which pairs pull hardest: those that the policy has right already, or those that
             lambda *case: _slopes(*case, weight=lambda h, beta: ml.sigmoid(beta * h)),
             "The derivative of ln σ(x) is σ(−x): pairs that are *wrong* pull hardest.",
             score=1,
+        ),
+        Mistake(
+            lambda *case: _slopes(*case, weight=lambda h, beta: ml.sigmoid(-h)),
+            "β is missing inside the sigmoid: the pull is σ(−βh).",
+            score=1,
+        ),
+        Mistake(
+            lambda w, l, reference_w, reference_l, beta, dy: _slopes(w, l, 0 * reference_w, 0 * reference_l, beta, dy),
+            "The reference is missing in h: the pull depends on how far the policy has moved away from it.",
         ),
         Mistake(
             lambda *case: _slopes(*case[:5], 1.0),
