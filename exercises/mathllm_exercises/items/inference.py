@@ -51,6 +51,11 @@ probabilities then? Give four numbers in `kept`, right to three decimals.
             lambda P: _renormalised(P, 2)[:2],
             "The two kept ones are right. Four numbers were asked for, zeros included.",
         ),
+        Mistake(lambda P: 100 * _renormalised(P, 2), "These are per cent. Probabilities add up to 1."),
+        Mistake(
+            lambda P: [*ml.softmax(np.array(P[:2])), 0, 0],
+            "A softmax makes probabilities of *logits*. These are probabilities already: divide by their sum.",
+        ),
     ),
     hints=("Set the last two to zero.", "Divide the first two by their sum."),
     references=("foundations.topk.renorm",),
@@ -79,6 +84,9 @@ numbers in a list, `sizes`.
         Mistake(
             lambda: [1, 2, 3, 2], "At least p is reached already by the first token: 0.5 ≥ 0.5. “Exceeds” would be two."
         ),
+        Mistake(
+            lambda: [2, 3, 3, 2], "One too many, but for the third: the token that reaches p is the last one to stay."
+        ),
         Mistake(lambda: [1, 1, 2, 1], "0.629 is below 0.8, and 0.860 is below 0.9: one more each."),
     ),
     hints=("Sums from the top: 0.629, 0.860, 1.", "The first sum that is not below p decides."),
@@ -89,7 +97,7 @@ numbers in a list, `sizes`.
 def _model_sizes(rng):
     return {
         "layers": int(rng.choice([16, 24, 32, 40])),
-        "kv_heads": int(rng.choice([2, 4, 8])),
+        "kv_heads": int(rng.choice([3, 5, 6])),
         "head_width": int(rng.choice([64, 128])),
         "tokens": int(rng.choice([1024, 4096, 8192])),
     }
@@ -121,6 +129,12 @@ many MiB ($2^{20}$ bytes) does the cache for one chat of `mine.tokens` tokens ta
     mistakes=(
         Mistake(lambda **n: _mebibytes(**n) / 2, "Keys *and* values: the factor 2 in front."),
         Mistake(lambda **n: _mebibytes(**n) * 2, "Two bytes per number, and two for keys and values: 4, not 8."),
+        Mistake(lambda **n: _mebibytes(**n) / 4, "Two factors are missing: keys *and* values, and 2 bytes per number."),
+        Mistake(
+            lambda **n: _mebibytes(**n) / n["kv_heads"],
+            "This is one head. Each head has its own keys and values, of width `mine.head_width`.",
+        ),
+        Mistake(lambda **n: _mebibytes(**n) / 1024, "These are GiB. A MiB has 2²⁰ bytes."),
         Mistake(lambda **n: _mebibytes(**n) * 2**20 / 1e6, "These are megabytes, 10⁶ bytes. A MiB has 2²⁰."),
         Mistake(
             lambda **n: _mebibytes(**n) / n["layers"], "This is one layer. Every layer has its own keys and values."
@@ -157,12 +171,33 @@ def _nucleus(P, p):
 _careful = refusing(lambda P, p: not 0 < p <= 1)
 
 
-def _below(P, p, divide_by_p=True):
-    order = np.argsort(-P, kind="stable")
-    kept = np.zeros(P.shape, bool)
-    kept[order] = np.cumsum(P[order]) <= p
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(kept, P, 0) / (p if divide_by_p else P[kept].sum())
+def _sorted_sums(P, rule, order=None):
+    """The tokens for whose sum up to here, and up to before, the rule holds; and their mass."""
+    order = np.argsort(-P, kind="stable") if order is None else order
+    sums, kept = np.cumsum(P[order]), np.zeros(P.shape, bool)
+    kept[order] = rule(sums, sums - P[order])
+    return np.where(kept, P, 0), P[kept].sum()
+
+
+def _kept(rule, order=None):
+    """A nucleus by rule(sum with the token, sum before it, p), divided by the kept mass."""
+
+    def nucleus(P, p):
+        kept, mass = _sorted_sums(P, lambda sums, before: rule(sums, before, p), order and order(P))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return kept / mass
+
+    return nucleus
+
+
+def _as_printed(P, p):
+    return _sorted_sums(P, lambda sums, before: sums <= p)[0] / p
+
+
+def _mask_left_sorted(P, p):
+    largest_first = -np.sort(-P)
+    kept = np.cumsum(largest_first) - largest_first < p
+    return np.where(kept, P, 0) / P[kept].sum()
 
 
 def _unsorted(P, p):
@@ -213,18 +248,38 @@ both. What comes back is a distribution over the same tokens in the same order. 
             name="right distribution",
         ),
         values(1, public=[(np.array([0.5, 0.3, 0.2]), 0.5), (EXAMPLE, 1.0)], name="at equality"),
-        leaves_inputs(1, _distributions(6)),
+        leaves_inputs(1, _distributions(20, 50)),
         refuses(1, public=[(EXAMPLE, 0.0), (EXAMPLE, 1.5)], name="refuses p outside (0, 1]"),
     ),
     mistakes=(
         Mistake(
-            _careful(_below),
+            _careful(_as_printed),
             "Still as printed: the token that crosses p is missing, and p is not what was kept.",
             score=2,
         ),
         Mistake(
-            _careful(lambda P, p: _below(P, p, divide_by_p=False)),
+            _careful(_kept(lambda sums, before, p: sums <= p)),
             "You divide by the kept mass now. The token that crosses p is still missing, and the set may be empty.",
+            score=2,
+        ),
+        Mistake(
+            _careful(_kept(lambda sums, before, p: sums < p)),
+            "Only tokens whose sum stays below p are kept. The one that reaches p belongs to the nucleus.",
+            score=1,
+        ),
+        Mistake(
+            _careful(_kept(lambda sums, before, p: before <= p)),
+            "One too many at equality: where the sum before a token is p already, it is not needed (`<`, not `<=`).",
+            score=5,
+        ),
+        Mistake(
+            _careful(_kept(lambda sums, before, p: before < p, np.argsort)),
+            "`np.argsort(P)` sorts upwards: you begin with the *least* probable token.",
+            score=1,
+        ),
+        Mistake(
+            _careful(_mask_left_sorted),
+            "Your mask is in sorted order and P is not: write `kept[order] = …`.",
             score=2,
         ),
         Mistake(
@@ -250,22 +305,34 @@ both. What comes back is a distribution over the same tokens in the same order. 
 )
 
 
-def _beam_worlds(rng):
-    """Worlds of five tokens in which greedy decoding, two beams and a comparison of all texts find three texts."""
-    worlds = []
-    while len(worlds) < 4:
+@each
+def _beam_worlds(rng, beams):
+    """A world of five tokens in which greedy decoding, two beams and a comparison of all texts find three texts."""
+    while True:
         first, second = ml.softmax(0.3 * rng.normal(size=5)), ml.softmax(2 * rng.normal(size=(5, 5)))
         found = [rule(first, second, 2) for rule in (_greedy_steps, _two_steps, _exhaustive)]
-        if found[0] != found[1] != found[2] != found[0]:
-            worlds.append((first, second, [2, 1, 5, 2][len(worlds)]))
-    return worlds
+        if len({*map(tuple, found)}) == 3:
+            return first, second, beams
 
 
-def _two_steps(first, second, beams):
+def _two_steps(first, second, beams, joint=np.multiply):
     begin = np.argsort(-first, kind="stable")[:beams]
-    joint = first[begin, None] * second[begin]
-    i, j = np.unravel_index(np.argmax(joint), joint.shape)
+    scores = joint(first[begin, None], second[begin])
+    i, j = np.unravel_index(np.argmax(scores), scores.shape)
     return [int(begin[i]), int(j)]
+
+
+def _summed(first, second, beams):
+    return _two_steps(first, second, beams, np.add)
+
+
+def _last_alone(first, second, beams):
+    return _two_steps(first, second, beams, lambda before, after: after)
+
+
+def _places_in_beam(first, second, beams):
+    begin = np.argsort(-first, kind="stable")[:beams]
+    return [begin.tolist().index(_two_steps(first, second, beams)[0]), _two_steps(first, second, beams)[1]]
 
 
 def _greedy_steps(first, second, beams):
@@ -282,6 +349,8 @@ TRAP = (
     np.array([0.36, 0.33, 0.31]),
     np.array([[0.40, 0.30, 0.30], [0.50, 0.30, 0.20], [0.04, 0.93, 0.03]]),
 )
+# Sum, product and second probability alone each prefer another text; tokens are not sorted.
+WEIGHED = (np.array([0.2, 0.5, 0.3]), np.array([[0.85, 0.1, 0.05], [0.5, 0.3, 0.2], [0.8, 0.1, 0.1]]))
 
 BEAM = Item(
     id="14.inference.beam",
@@ -302,8 +371,8 @@ With one beam this is greedy decoding; with $V$ beams it finds the most probable
     expected=_two_steps,
     checks=(
         values(2, public=[(*TRAP, 1), (*TRAP, 2), (*TRAP, 3)], name="the world of the chapter", rtol=0),
-        values(3, _beam_worlds, name="random worlds", rtol=0),
-        leaves_inputs(1, lambda rng: _beam_worlds(rng)[:2]),
+        values(3, _beam_worlds(2, 1, 5, 2), public=[(*WEIGHED, 3)], name="other worlds", rtol=0),
+        leaves_inputs(1, _beam_worlds(2, 5), public=[(*WEIGHED, 3)]),
     ),
     mistakes=(
         Mistake(_greedy_steps, "This is greedy decoding: only the best first token is followed.", score=0),
@@ -313,6 +382,17 @@ With one beam this is greedy decoding; with $V$ beams it finds the most probable
         Mistake(
             lambda first, second, beams: _two_steps(-first, -second, beams),
             "You kept the *least* probable beginnings: `np.argsort` sorts upwards.",
+        ),
+        Mistake(
+            _last_alone,
+            "You compared the second probabilities alone. A text has the *product* of both.",
+            score=2,
+        ),
+        Mistake(_summed, "You added the two probabilities. The probability of both is their product.", score=2),
+        Mistake(
+            _places_in_beam,
+            "The first number is a place among the kept beginnings. Look up the token there: `begin[i]`.",
+            score=2,
         ),
     ),
     hints=(
@@ -353,6 +433,12 @@ def _off_by_one(queries, keys, values_):
     return out
 
 
+def _overflowing(queries, keys, values_):
+    with np.errstate(all="ignore"):
+        powers = np.exp(queries @ keys.T / np.sqrt(queries.shape[-1])) * np.tri(len(queries))
+        return powers / powers.sum(axis=-1, keepdims=True) @ values_
+
+
 CACHE = Item(
     id="14.inference.cache",
     kind="function",
@@ -388,6 +474,21 @@ mask is needed here. Why not?
         Mistake(
             lambda queries, keys, values_: _cached_attention(queries * np.sqrt(queries.shape[-1]), keys, values_),
             "The division by √K is missing.",
+            score=0,
+        ),
+        Mistake(
+            lambda queries, keys, values_: _cached_attention(queries / np.sqrt(queries.shape[-1]), keys, values_),
+            "The scores are divided by K. Take its root.",
+            score=0,
+        ),
+        Mistake(
+            _overflowing,
+            "Right, until e to a large score is inf. `ml.softmax` subtracts the largest first.",
+            score=4,
+        ),
+        Mistake(
+            lambda queries, keys, values_: _cached_attention(queries, keys, values_)[-1],
+            "This is the last token's output alone. Collect one row for each t.",
             score=0,
         ),
     ),
@@ -448,6 +549,14 @@ Write `accept_and_residual(p, q)` for two distributions of shape `(V,)`, the lar
             lambda p, q: (np.minimum(1, p / q), np.abs(p - q) / np.abs(p - q).sum()),
             "Only where p is larger than q is something missing: max(p − q, 0), not |p − q|.",
         ),
+        Mistake(
+            lambda p, q: (np.minimum(1, p / q), _residual(q, p)),
+            "The residual is what p has more than q, not what q has more than p.",
+        ),
+        Mistake(
+            lambda p, q: (np.minimum(p, q), _residual(p, q)),
+            "min(p, q) is the probability to be guessed *and* accepted. If it was guessed: divide by q.",
+        ),
     ),
     hints=("`np.minimum(1, p / q)`.", "`np.maximum(p - q, 0)`, divided by its sum."),
 )
@@ -461,6 +570,12 @@ def _penalised(z, text, theta, once=True, sign=True):
     z = z.copy()
     for i in np.unique(text) if once else text:
         z[i] = z[i] / theta if (z[i] >= 0 or not sign) else z[i] * theta
+    return z
+
+
+def _as_given(z, text, theta):
+    for i in text:
+        z[i] = z[i] / theta
     return z
 
 
@@ -496,6 +611,11 @@ punished five times. And the caller's logits are changed. Mend all three: `z` ha
         Mistake(
             lambda z, text, theta: _penalised(z, text, theta, once=False, sign=False),
             "Still as printed (on a copy): a negative logit divided by θ comes closer to 0, and is likelier.",
+        ),
+        Mistake(_as_given, "This is the function as it was given: all three faults are still there."),
+        Mistake(
+            lambda z, text, theta: _penalised(z, np.arange(z.size), theta),
+            "All tokens are punished. Only those that have occurred should be.",
         ),
         Mistake(
             lambda z, text, theta: _penalised(z, text, theta, sign=False),
@@ -564,6 +684,10 @@ shrink when $T$ grows?
             "The factor 1/T is missing: z enters as z/T (chain rule).",
         ),
         Mistake(
+            lambda z, T, dp: ml.vjp(ml.softmax, z)[1](dp)[0],
+            "T does not appear: the probabilities are those at T, and the chain rule brings a factor 1/T.",
+        ),
+        Mistake(
             _pullback(lambda p, T, dp: p * (dp - np.sum(p * dp)) * T), "Divide by T, do not multiply: d(z/T)/dz = 1/T."
         ),
         Mistake(
@@ -605,13 +729,13 @@ $$r(x) = \\frac{\\max(p(x)-q(x),0)}{\\sum_y\\max(p(y)-q(y),0)} .$$
 
 
 def _marked_texts(rng):
-    """Texts with lists: green[a] says which tokens are green after a."""
+    """Texts with lists: green[a] says which tokens are green after a. In the first, fewer than half are green."""
     cases = []
     for n, V in ((30, 10), (200, 20)):
-        green = np.zeros((V, V), bool)
+        text, green = rng.integers(V, size=n), np.zeros((V, V), bool)
         for row in green:
             row[rng.permutation(V)[: V // 2]] = True
-        cases.append((rng.integers(V, size=n), green))
+        cases.append((text, ~green if not cases and green[text[:-1], text[1:]].mean() > 0.5 else green))
     return cases
 
 
@@ -672,6 +796,16 @@ A text with fewer than two tokens is refused with `ValueError`. Afterwards mark 
             lambda text, green: _z_score(text[::-1].copy(), green),
             "You asked for the list of the *next* token. It is the token before that decides: `green[before, after]`.",
             score=3,
+        ),
+        Mistake(
+            lambda text, green: _z_score(text, green) / 2,
+            "You divided by √n. The standard deviation of n coins is √(n/4), half of it.",
+            score=1,
+        ),
+        Mistake(
+            lambda text, green: abs(_z_score(text, green)),
+            "Fewer green tokens than by chance give a *negative* score: leave the sign.",
+            score=1,
         ),
         Mistake(
             lambda text, green: float(_hits(text, green).mean()),
