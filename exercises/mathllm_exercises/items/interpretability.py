@@ -44,6 +44,14 @@ list `overlaps`, right to four decimals:
             "1/d is the mean *square* of the overlap. Its root says how large an overlap is.",
         ),
         Mistake(
+            lambda d, N: [_overlaps(d, N)[0], 4 * np.log(N) / d, _overlaps(d, N)[2]],
+            "The second is the *root* of 4 ln N/d.",
+        ),
+        Mistake(
+            lambda d, N: [_overlaps(d, N)[0], np.sqrt(4 * np.log(N)), _overlaps(d, N)[2]],
+            "So many standard deviations is the largest out. One standard deviation is 1/√d: multiply.",
+        ),
+        Mistake(
             lambda d, N: _overlaps(d, N, pairs=2),
             "√(2 ln N/d) is the largest of N overlaps. There are about N²/2 pairs, and ln N² = 2 ln N.",
         ),
@@ -100,6 +108,11 @@ decimals. What follows for features that are seldom active together?
             "The ReLU is missing: it takes away what is negative, and that is what makes sharing possible.",
         ),
         Mistake(lambda a, b: [0, b**2], "Both features come back wrong, each by b: add up two squares."),
+        Mistake(
+            lambda a, b: [0, (a - b) ** 2],
+            "The second is the square of what comes back, a − b. The loss compares it with x, feature by feature.",
+        ),
+        Mistake(lambda a, b: [0, 0], "With both on, h = a − b: the stronger comes back too small, the weaker as 0."),
         Mistake(lambda a, b: [0, np.sqrt(2) * b], "No root: the loss is a sum of squares."),
         Mistake(lambda a, b: [a - b, 0], "This is x̂ for the second pair. Asked for are two losses, one for each pair."),
         Mistake(lambda a, b: [a**2, (a - b) ** 2], "This is the square of what comes back. Compare it with x."),
@@ -220,6 +233,20 @@ Return probabilities of the next token, `(L + 1, T, V)`. Which of the four input
             "This reads with the embedding. The model speaks through its unembedding, and here the two differ.",
         ),
         Mistake(
+            lambda streams, gain, embedding, unembedding: ml.softmax(
+                (streams / ml.norm(streams)[..., None] * gain) @ unembedding
+            ),
+            "You divided by the length of the stream. RMS norm divides by the root of the *mean* square.",
+        ),
+        Mistake(
+            lambda streams, *rest: _lens(np.cumsum(streams, axis=0), *rest),
+            "You added the streams up. Each of them is the sum of all writes so far already.",
+        ),
+        Mistake(
+            lambda streams, gain, embedding, unembedding: ml.log_softmax(ml.rms_norm(streams, gain) @ unembedding),
+            "These are log-probabilities. Asked for are probabilities.",
+        ),
+        Mistake(
             _lens_last_scale,
             "You scaled every layer by the size of the last one. If the model ended here, this stream would be normed.",
         ),
@@ -312,6 +339,10 @@ norm's divisor held at its value. All of them together must give the logit.
                 (writes / np.sqrt(np.mean(writes**2) * len(writes) + 1e-5) * gain) @ unembedding[:, token]
             ),
             "You added up the squares of the writes. Add up the writes first: what cancels does not count.",
+        ),
+        Mistake(
+            lambda writes, gain, unembedding, token: _attribution(writes, gain, unembedding, token).sum(),
+            "This is the whole logit. Asked for is what each write adds to it, `(n,)`.",
         ),
         Mistake(
             lambda writes, gain, unembedding, token: np.full(
@@ -426,12 +457,12 @@ $A_{ts}\\,\\lVert v_s W_o^h\\rVert$, of shape `(H, T, T)`.
 )
 
 
-def _restored_by(measure, bent=True, normed=True):
+def _restored_by(measure, bent=True, normed=True, residual=True):
     """A rule for the effect of each neuron: it gets the metric m(x, hidden) and both runs' inputs and neurons."""
 
     def function(clean, corrupted, up, down, read):
         def m(x, hidden):
-            stream = x + hidden @ down
+            stream = residual * x + hidden @ down
             return (ml.rms_norm(stream, np.ones(len(x))) if normed else stream) @ read
 
         h_clean, h_corrupted = (np.maximum(0, x @ up) if bent else x @ up for x in (clean, corrupted))
@@ -471,7 +502,8 @@ def _two_runs(rng, size):
         both = _restored_by(lambda m, c, x, hc, hx, best, worst: [best, worst])(*case)
         before = case[2].T @ np.c_[clean, corrupted]
         active = (before > 0).any(axis=1)  # in one of the runs at least
-        if abs(both[0] - both[1]) > 0.5 and active.sum() >= 2 and before.min() < -0.1:
+        told_apart = abs(both[0] - both[1]) > 0.5 and _restored(*case).min() < -0.01  # one neuron makes things worse
+        if told_apart and active.sum() >= 2 and before.min() < -0.1:
             return case
 
 
@@ -548,6 +580,28 @@ effects add up to 1? Why not?
             score=1,
         ),
         Mistake(_told_apart(_restored_by(_effects, normed=False)), "The norm before `read` is missing.", score=1),
+        Mistake(
+            _told_apart(_restored_by(_effects, bent=False)),
+            "The ReLU is missing: neurons are `np.maximum(0, x @ up)` in both runs.",
+            score=1,
+        ),
+        Mistake(
+            _told_apart(_restored_by(_effects, residual=False)),
+            "The stream x itself is missing: the network's output is *added* to it.",
+            score=1,
+        ),
+        Mistake(
+            _told_apart(
+                _restored_by(lambda m, c, x, hc, hx, best, worst: (_one_by_one(m, c, hx, hc) - worst) / (best - worst))
+            ),
+            "You patched x as well. Everything but one neuron stays as in the corrupted run.",
+            score=1,
+        ),
+        Mistake(
+            _told_apart(lambda *case: np.abs(_restored(*case))),
+            "Leave the sign: a neuron whose clean value makes things worse has a negative effect.",
+            score=1,
+        ),
         Mistake(_restored, "Two equal runs are accepted: 0/0. Refuse them with `ValueError`.", score=5),
     ),
     hints=(
@@ -729,6 +783,24 @@ example never come back?
         Mistake(
             lambda *args: _dictionary_pullback(*args, price="none"),
             "The price is missing: each active code adds λ/n to its own slope.",
+        ),
+        Mistake(
+            lambda *args: _dictionary_pullback(*args)[::-1],
+            "Right, in another order: first the encoder's slope, then the bias's, then the decoder's.",
+        ),
+        Mistake(
+            lambda encoder, bias, decoder, x, penalty, dloss: _dictionary_pullback(
+                encoder, bias, decoder, x, penalty * len(x), dloss
+            ),
+            "The price is in the mean, too: each active code adds λ/n, not λ.",
+            score=1,
+        ),
+        Mistake(
+            lambda encoder, bias, decoder, x, penalty, dloss: _dictionary_pullback(
+                encoder, bias, decoder, x, penalty / dloss, dloss
+            ),
+            "`dloss` multiplies the price as well: λ · dloss/n.",
+            score=1,
         ),
         Mistake(
             lambda *args: _dictionary_pullback(*args, price="after"),
@@ -944,6 +1016,10 @@ Other heads look like these and are not. Then try it where you know the answer: 
         Mistake(
             lambda weights, tokens: [pair[::-1] for pair in _circuit(weights, tokens)],
             "The right heads, but each pair the wrong way round: (layer, head).",
+        ),
+        Mistake(
+            lambda weights, tokens: [[n + 1 for n in pair] for pair in _circuit(weights, tokens)],
+            "The right heads, counted from 1. Count layers and heads from 0.",
         ),
     ),
     hints=(
