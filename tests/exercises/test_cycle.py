@@ -6,24 +6,19 @@ learner; on one account nbgrader can collect nobody else, so the other submissio
 
 import copy
 import csv
-import getpass
-import os
-import shutil
 import sqlite3
-import subprocess
-import sys
-from pathlib import Path
 
 import nbformat
 import pytest
+from grading import make_course, nbgrader
 from mathllm_exercises import item, items
+from nbgrader.utils import get_username
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandboxed")]
 
-EXERCISES = Path(__file__).resolve().parents[2] / "exercises"
 NAME = "01_vectors"
 NORM = "01-vectors-norm"
-ME = getpass.getuser()
+ME = get_username()
 
 STDERR = """
 import sys, warnings
@@ -64,17 +59,6 @@ kernel_side.evaluate = forge
 """
 CRASH = "import os; os._exit(0)"
 UPDATED = 'publish_display_data({"text/plain": "8.0"}, transient={"display_id": "score"}, update=True)\n8.0'
-
-
-def nbgrader(command, folder, **environment):
-    """Run an nbgrader command as one would type it."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    result = subprocess.run(
-        ["nbgrader", *command.split()], cwd=folder, capture_output=True, text=True, timeout=600,
-        env=os.environ | {"PATH": path} | environment,
-    )  # fmt: skip
-    assert result.returncode == 0, f"nbgrader {command}\n{result.stdout}{result.stderr}"
-    return result.stdout + result.stderr
 
 
 def answered(notebook, answers):
@@ -126,9 +110,8 @@ def course(tmp_path_factory):
     root, exchange = tmp_path_factory.mktemp("course"), tmp_path_factory.mktemp("exchange")
     home = tmp_path_factory.mktemp("learner")
     exchange.chmod(0o777)
-    shutil.copy(EXERCISES / "nbgrader_config.py", root)
-    shutil.copytree(EXERCISES / "source" / NAME, root / "source" / NAME)
-    here = {"MATHLLM_EXCHANGE": str(exchange), "MATHLLM_COURSE_KEY": ""}
+    make_course(root, NAME)
+    here = {"MATHLLM_EXCHANGE": str(exchange)}
     there = f"--course mathllm --Exchange.root={exchange}"
     cache = {"JUPYTER_DATA_DIR": str(tmp_path_factory.mktemp("data"))}  # where nbgrader remembers what was handed in
 

@@ -86,6 +86,7 @@ def open_page(browser, address):
 
     def open_page(name, theme="light"):
         context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=theme)
+        context.set_default_timeout(300_000)  # milliseconds: a busy machine may need many
         contexts.append(context)
         context.on("console", heard)
         context.on("request", asked)
