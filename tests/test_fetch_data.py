@@ -340,7 +340,8 @@ def test_check_says_what_is_here_and_fetches_nothing(tool, index, use, offline, 
 def test_a_mirror_chosen_for_pip_is_handed_on_to_uv(tool, monkeypatch, tmp_path):
     for variable in ("UV_DEFAULT_INDEX", "PIP_INDEX_URL", "PIP_CONFIG_FILE"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
+    for home in ("HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(home, str(tmp_path))
     (tmp_path / ".pip").mkdir()
     (tmp_path / ".pip" / "pip.conf").write_text("[global]\nindex-url = /from/settings\n")
     assert tool.environment_of_installer()["UV_DEFAULT_INDEX"] == "/from/settings"

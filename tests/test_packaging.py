@@ -224,8 +224,8 @@ def test_the_wheel_runs_in_an_empty_environment_with_numpy_alone(wheel, tmp_path
     home = tmp_path / "empty"
     venv.create(home, with_pip=False)
     python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
-    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--offline", "--no-deps", "--python", python]
-    subprocess.run([*install, wheel], check=True)
+    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--offline", "--no-cache", "--no-deps"]
+    subprocess.run([*install, "--python", python, wheel], check=True)
     purelib = Path(next(home.glob("**/mathllm/__init__.py"))).parents[1]
     numpy = Path(np.__file__).parent
     for part in filter(Path.is_dir, (numpy, numpy.with_name("numpy.libs"))):
