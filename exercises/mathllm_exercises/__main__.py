@@ -61,8 +61,10 @@ def _grade(assignment, jobs, students, force, unsandboxed, scheduler, verbose):
         results, interrupted = _watched(run.results(jobs or _cores()), len(run.tasks))
     click.echo(table(run, results))
     for result in results:
-        if result.log and (verbose or result.error):
+        if result.log and verbose:
             click.echo(f"\n{result.learner}:\n{result.log.rstrip()}", err=True)
+    if not verbose and any(result.error for result in results):
+        click.echo("the same command with --verbose tries them again and shows all that was said", err=True)
     if interrupted:
         click.echo("interrupted: what is missing is graded when the command is run again", err=True)
         sys.exit(130)
@@ -94,7 +96,7 @@ def _restore(backup):
     becomes a backup, too.
     """
     from . import gradebook
-    from .run import open_course
+    from .run import alone, open_course
 
     directory = open_course()
     kept = {path.name: path for path in gradebook.backups(directory.root)}
@@ -104,7 +106,8 @@ def _restore(backup):
     name = os.path.basename(backup)
     if name not in kept:
         raise ValueError(f"there is no backup {name}{suggest(name, kept)}")
-    gradebook.restore(kept[name], directory.db_url)
+    with alone(directory.root):
+        gradebook.restore(kept[name], directory.db_url)
     click.echo(f"the gradebook is as it was in {name}")
 
 

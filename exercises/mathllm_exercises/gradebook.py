@@ -15,6 +15,7 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde
+from nbgrader.converters.base import NbGraderException
 from sqlalchemy import create_engine, event, make_url
 from sqlalchemy.orm import scoped_session, sessionmaker
 from sqlalchemy.pool import NullPool
@@ -74,19 +75,27 @@ def back_up(db_url, folder, kept=KEPT):
 
 
 def back_up_before(autograde):
-    """The backup before nbgrader's own Autograde runs: one in a process, or in an hour of a server's."""
+    """The backup before nbgrader's own Autograde runs: one in a process, or in an hour of a server's.
+
+    Raises: NbGraderException, after logging why there can be none.
+    """
     if type(autograde) is not Autograde:  # a run of ours has made its backup
         return
     db_url, root = autograde.coursedir.db_url, autograde.coursedir.root
     if time.monotonic() - _made.get(db_url, -OFTEN) >= OFTEN:
+        try:
+            back_up(db_url, root)
+        except (OSError, RuntimeError) as error:
+            autograde.log.error("The gradebook is not backed up, so nobody is graded: %s", error)
+            raise NbGraderException(str(error)) from error
         _made[db_url] = time.monotonic()
-        back_up(db_url, root)
 
 
 def restore(backup, db_url):
-    """Put a backup in the gradebook's place; what is there is backed up first, unless it is damaged.
+    """Put a backup in the gradebook's place; what is there is backed up first or, if it is damaged, put aside.
 
-    Raises: ValueError if the backup is no gradebook, or a database server holds the gradebook.
+    Raises: ValueError if the backup is no gradebook, or a database server holds the gradebook; OSError if somebody is
+    writing to it, or if the copy fails.
     """
     file = sqlite_file(db_url)
     if file is None:
@@ -95,17 +104,20 @@ def restore(backup, db_url):
         raise ValueError(f"{backup} is no backup of a gradebook, or is damaged")
     if file.exists() and _is_gradebook(file):
         back_up(db_url, file.parent, kept=KEPT + 1)  # the backup that is being restored may be the oldest
-    else:
-        file.unlink(missing_ok=True)
+    elif file.exists():
+        file.rename(Path(backup).with_name(f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}Z{file.suffix}"))
     _copy(backup, file)
 
 
 def _copy(source, target):
-    with (
-        contextlib.closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True, timeout=PATIENCE)) as here,
-        contextlib.closing(sqlite3.connect(target, timeout=PATIENCE)) as there,
-    ):
-        here.backup(there)
+    try:
+        with (
+            contextlib.closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True, timeout=PATIENCE)) as here,
+            contextlib.closing(sqlite3.connect(target, timeout=PATIENCE)) as there,
+        ):
+            here.backup(there)
+    except sqlite3.Error as error:
+        raise OSError(f"{source} cannot be copied to {target}: {error}") from error
 
 
 def _is_gradebook(path):
@@ -113,7 +125,9 @@ def _is_gradebook(path):
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=PATIENCE)) as database:
             database.execute("SELECT auto_score FROM grade LIMIT 1")
             return database.execute("PRAGMA quick_check").fetchall() == [("ok",)]
-    except sqlite3.Error:
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+            raise OSError(f"{path} is in use: wait until it is no longer written to") from error
         return False
 
 

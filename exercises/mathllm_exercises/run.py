@@ -5,6 +5,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+from datetime import timedelta
 from pathlib import Path
 
 from nbgrader.api import Gradebook
@@ -17,7 +18,7 @@ from . import gradebook, sandbox, workers
 from .autograde import OPEN, course, grade
 from .workers import Task
 
-__all__ = ["Run", "open_course", "table"]
+__all__ = ["Run", "alone", "open_course", "table"]
 
 TRUSTED = "mathllm_exercises.grader.TrustedExecute"
 PASSED_ON = ("MATHLLM_COURSE_KEY", "MATHLLM_UNSANDBOXED")  # what a worker on another machine must know
@@ -53,6 +54,10 @@ class Run:
                 "database, as in postgresql+psycopg://instructor@host/gradebook"
             )
         self._must_be_generated()
+        file = gradebook.sqlite_file(self.db_url)
+        for place in [file, file.parent] if file else []:
+            if not os.access(place, os.W_OK):
+                raise ValueError(f"{place} cannot be written to, so no grade can be recorded")
         if sandbox.required() and sandbox.problem():
             raise ValueError(f"{sandbox.problem()} Or say --unsandboxed.")
         self.learners = self._chosen(students)
@@ -102,7 +107,7 @@ class Run:
 
     def __enter__(self):
         self._cleanup = contextlib.ExitStack()
-        self._cleanup.enter_context(_alone(self.root))
+        self._cleanup.enter_context(alone(self.root))
         for left in self._folder.glob(f"{UNFINISHED}*"):  # by a run that was killed
             shutil.rmtree(left, ignore_errors=True)
         wanted = [name for name in self.learners if name not in self.graded]
@@ -131,9 +136,13 @@ class Run:
         return workers.on_this_machine(self.tasks, grade, jobs)
 
     def rows(self):
-        """What the gradebook holds for this assignment: a dict for each learner, as nbgrader makes it."""
-        with self._gradebook() as book:
-            return book.submission_dicts(self.assignment)
+        """What the gradebook holds for this assignment: a dict for each learner, as nbgrader makes it, and `late`."""
+        with self._gradebook() as book:  # late: seconds, and points lost for them
+            late = {
+                submission.student_id: (submission.total_seconds_late, submission.late_submission_penalty or 0.0)
+                for submission in book.assignment_submissions(self.assignment)
+            }
+            return [row | {"late": late[row["student"]]} for row in book.submission_dicts(self.assignment)]
 
     @contextlib.contextmanager
     def _gradebook(self):
@@ -143,12 +152,13 @@ class Run:
         except SQLAlchemyError as error:
             reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
             raise ValueError(
-                f"the gradebook cannot be read ({reason}); after an update: nbgrader db upgrade"
+                f"the gradebook cannot be read ({reason}); after an update: nbgrader db upgrade; if it is damaged: "
+                "python -m mathllm_exercises restore"
             ) from error
 
 
 @contextlib.contextmanager
-def _alone(root):
+def alone(root):
     """One run at a time in a course."""
     with open(Path(root, ".grading.lock"), "w") as file:
         try:
@@ -165,13 +175,19 @@ def table(run, results):
     lines = [f"{'learner':<{width}}  {'score':>7}  {'max':>6}  {'seconds':>7}"]
     for learner in run.learners:
         row, result = rows.get(learner), went.get(learner)
-        points = f"{row['score']:7.2f}  {row['max_score']:6.2f}" if row else f"{'–':>7}  {'–':>6}"
         seconds = f"{result.seconds:7.1f}" if result else f"{'–':>7}"
-        lines.append(f"{learner:<{width}}  {points}  {seconds}  {_note(row, result, learner in run.graded)}".rstrip())
+        notes = "; ".join(filter(None, [_note(row, result, learner in run.graded), _late(row)]))
+        lines.append(f"{learner:<{width}}  {_points(row)}  {seconds}  {notes}".rstrip())
     failed = sum(result.error is not None for result in results)
     summary = f"{len(results) - failed} graded, {len(run.graded)} graded before, {failed} failed"
     left = len(run.learners) - len(results) - len(run.graded)
     return "\n".join([*lines, summary + f", {left} not begun or not finished" * bool(left)])
+
+
+def _points(row):
+    if row is None:
+        return f"{'–':>7}  {'–':>6}"
+    return f"{max(0.0, row['score'] - row['late'][1]):7.2f}  {row['max_score']:6.2f}"
 
 
 def _reasons(review):
@@ -189,3 +205,9 @@ def _note(row, result, before):
     if result.review:
         return f"for review: {'; '.join(_reasons(result.review))}"
     return "to be read in Formgrader" if row and row["needs_manual_grade"] else ""
+
+
+def _late(row):
+    seconds, penalty = row["late"] if row else (0, 0.0)
+    lost = f", {penalty:g} points lost" if penalty else ""
+    return f"late by {timedelta(seconds=round(seconds))}{lost}" if seconds else ""

@@ -5,6 +5,7 @@ The course has one notebook with one exercise for the grader and one for a perso
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -21,6 +22,7 @@ from mathllm_exercises.__main__ import main
 from mathllm_exercises.autograde import grade
 from mathllm_exercises.run import Run
 from mathllm_exercises.workers import Result, Task
+from nbgrader.api import Gradebook
 
 pytestmark = pytest.mark.slow
 
@@ -140,6 +142,7 @@ def test_a_class_is_graded_as_nbgrader_grades_it(course):
     assert contents(course) == contents(stock)
     assert scores(course) == {"right": [FULL, 0], "squared": [0, 0], "broken": [0, 1], "dies": [0, 1]}
     assert "broken      0.00" in shown
+    assert f"for review: {NORM}: the notebook cannot be read" in shown
     assert "4 graded, 0 graded before, 0 failed" in shown
     for folder in (course, stock):
         (backup,) = gradebook.backups(folder)
@@ -147,13 +150,21 @@ def test_a_class_is_graded_as_nbgrader_grades_it(course):
 
 
 def test_only_what_is_new_or_handed_in_again_is_graded(inside):
+    with Gradebook(f"sqlite:///{inside}/gradebook.db") as book:
+        book.update_or_create_assignment(NAME, duedate="2026-11-20 12:00 UTC")
+    with (inside / "nbgrader_config.py").open("a") as settings:
+        settings.write('c.LateSubmissionPlugin.penalty_method = "zero"\n')
     hand_in(inside, "early")
     hand_in(inside, "again", SQUARED)
     ours("grade", NAME)
     (inside / "submitted" / "early" / NAME / f"{NAME}.ipynb").write_text("never looked at again")
     hand_in(inside, "again", None, timestamp="2026-11-21 10:00:00 UTC")
     hand_in(inside, "late")
-    assert "2 graded, 1 graded before, 0 failed" in ours("grade", NAME)
+    shown = ours("grade", NAME)
+    assert "2 graded, 1 graded before, 0 failed" in shown
+    assert re.findall("(.*?) +([0-9.]+) .*; late by 22:00:00, ([0-9]+) points lost", shown) == [
+        ("again", "0.00", f"{FULL:g}")
+    ]
     assert scores(inside) == {"early": [FULL, 0], "again": [FULL, 0], "late": [FULL, 0]}
     assert "0 graded, 3 graded before, 0 failed" in ours("grade", NAME)
     assert "1 graded, 0 graded before, 0 failed" in ours("grade", NAME, "--student", "late", "--force")
@@ -250,6 +261,12 @@ def test_a_step_that_is_missing_is_named(inside):
     assert not (inside / "gradebook.db").exists()
 
 
+def test_a_gradebook_that_cannot_be_written_to_is_no_matter_of_the_learners(inside, monkeypatch):
+    hand_in(inside, "adams")
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).suffix != ".db")
+    assert "gradebook.db cannot be written to" in refused("grade", NAME)
+
+
 def test_another_folder_is_not_graded_in(inside, monkeypatch):
     monkeypatch.chdir(inside.parent)
     assert "is not the folder of this course" in refused("grade", NAME)
@@ -268,6 +285,7 @@ def test_two_runs_in_one_course_do_not_meet(inside):
     with Run(NAME) as run:
         (task,) = run.tasks
         assert "another run is grading" in ours("grade", NAME, code=1)
+        assert "another run is grading" in ours("restore", gradebook.backups(inside)[0].name, code=1)
     assert "is not there" in grade(task).error  # the run is over: what still waits somewhere records nothing
 
 
@@ -290,6 +308,7 @@ def test_the_last_twenty_backups_are_kept_and_one_can_be_restored(inside):
     assert students(gradebook.backups(inside)[-1]) == sorted(map(str, range(21)))
     book.write_bytes(b"damaged")
     assert "is as it was" in ours("restore", kept[1].name)
+    assert [path.read_bytes() for path in (inside / "backups").glob("damaged-*")] == [b"damaged"]
     assert students(book) == ["0", "1", "2"]
 
 
