@@ -36,6 +36,10 @@ slope $f'(2)$.
         Mistake(lambda: [3, 2, 36], "3x² is 3·(x²): only x is squared, not the 3."),
         Mistake(lambda: [3, 2, 8], "8 is the value f(2). The slope is f′(2)."),
         Mistake(lambda: 12, "The slope is right. Three numbers were asked for: write [c, n, slope]."),
+        Mistake(
+            lambda: [2, 3, 12], "The slope is right. The order is factor, exponent, slope: 3x² has c = 3 and n = 2."
+        ),
+        Mistake(lambda: [3, 2, 6], "At x = 2 the slope is 3·2², and 2² is 4."),
     ),
     hints=("The power rule: bring the exponent down, and lower it by one.", "Then put x = 2."),
     references=("primer.ch08.q17.deriv", "primer.ch08.q17.at2"),
@@ -61,6 +65,9 @@ gradient at $(1, 3)$, and the direction in which to move to *decrease* $f$ faste
         Mistake(lambda: [[7, 7], [-7, -7]], "The sign of y²: the slope of −y² is −2y."),
         Mistake(lambda: [[-5, 7], [5, -7]], "The slope in x comes first."),
         Mistake(lambda: [7, -5], "This is the gradient. The direction downhill belongs into the list, too."),
+        Mistake(lambda: [[13, 1], [-13, -1]], "x and y have changed places: the place is x = 1, y = 3."),
+        Mistake(lambda: [[-7, 5], [7, -5]], "Uphill and downhill have changed places: the gradient comes first."),
+        Mistake(lambda: [7, -5, -7, 5], "The numbers are right. Give two vectors in a list: [[…, …], [… , …]]."),
     ),
     hints=("Hold y still: 2x² − y² + xy has the slope 4x + y in x.", "And −2y + x in y.", "Downhill is minus uphill."),
     references=(
@@ -169,6 +176,15 @@ forwards $u$ and $v$, then backwards the slopes of $\\mathcal{L}$ with respect t
             ],
             "The third number is the loss itself. Its slope with respect to v is 1/v.",
         ),
+        Mistake(
+            lambda a, b, w: [
+                *_forwards(a, b, w),
+                1 / _forwards(a, b, w)[1],
+                _forwards(a, b, w)[0] / _forwards(a, b, w)[1],
+                a * _forwards(a, b, w)[0] / _forwards(a, b, w)[1],
+            ],
+            "The slope of u² is 2u: bring the exponent down.",
+        ),
     ),
     hints=("dv = 1/v; then du = dv · 2u; then dw = du · a.", "Check the last one by nudging w by a millionth."),
 )
@@ -185,6 +201,16 @@ def _central(coefficients, x, h):
 
 
 _refusing = refusing(lambda coefficients, x, h: not h > 0)
+
+
+def _cut_to_the_type_of_x(coefficients, x, h):
+    """Slopes written into an array like x: whole numbers where x has whole numbers."""
+    return _central(coefficients, x, h).astype(x.dtype)
+
+
+def _divided_by_zero(coefficients, x, h):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (_polynomial(coefficients, x + h) - _polynomial(coefficients, x - h)) / (2 * np.float64(h))
 
 
 @each
@@ -248,6 +274,36 @@ A polynomial $p(x) = c_0 + c_1 x + c_2 x^2 + \\dots$ is given by the array of it
             "The coefficients are read in the wrong order: the first belongs to x⁰.",
             score=1,
         ),
+        Mistake(
+            _refusing(lambda c, x, h: (_polynomial(c, x + h) - _polynomial(c, x - h)) / 2 * h),
+            "`/ 2 * h` divides by 2 and multiplies by h. Write `/ (2 * h)`.",
+            score=1,
+        ),
+        Mistake(
+            _refusing(lambda c, x, h: (_polynomial(c, x) - _polynomial(c, x - h)) / h),
+            "This steps to the left only. The central difference steps to both sides.",
+            score=1,
+        ),
+        Mistake(
+            _refusing(lambda c, x, h: (_polynomial(c, x + h / 2) - _polynomial(c, x - h / 2)) / h),
+            "You went half a step to each side. The step is h to the right and h to the left.",
+            score=1,
+        ),
+        Mistake(
+            _refusing(lambda c, x, h: _central([0, *c], x, h)),
+            "The powers begin with x¹ in your polynomial. The first coefficient belongs to x⁰.",
+            score=1,
+        ),
+        Mistake(
+            _cut_to_the_type_of_x,
+            "The slopes were written into an array of whole numbers, which cuts them. `np.zeros_like(x, dtype=float)`.",
+            score=5,
+        ),
+        Mistake(
+            _divided_by_zero,
+            "A step of zero gives 0/0, and a negative one is taken. Raise ValueError unless h > 0.",
+            score=5,
+        ),
     ),
     hints=(
         "Write a small function p(x) first: Σ cₙ xⁿ.",
@@ -296,6 +352,19 @@ counts as 0.
             "At exactly 0 the slope of ReLU counts as 0: the sign must be >, not ≥.",
             score=4,
         ),
+        Mistake(
+            lambda W, x: W.T * (x @ W > 0),
+            "The slopes of the units run along the columns. Unit i belongs to row i: `on[:, None]`.",
+        ),
+        Mistake(
+            lambda W, x: W.T * (x > 0),
+            "You asked for the sign of x. ReLU sees xW: a unit is on where `x @ W > 0`.",
+        ),
+        Mistake(
+            lambda W, x: _layer_jacobian(W, x) * x,
+            "x does not belong into the table: the slope of Σ xⱼ Wⱼᵢ in xⱼ is Wⱼᵢ alone.",
+        ),
+        Mistake(lambda W, x: np.maximum(W.T, 0), "You applied ReLU to the weights. Its slope depends on xW."),
     ),
     hints=(
         "The Jacobian of xW is the transpose of W.",
@@ -356,6 +425,22 @@ Mend it. Arrays of any shape; values of ±100 must give numbers.
         Mistake(
             lambda x: np.asarray(x) * _bell(x), "This is the other half: Φ(x) itself belongs to the slope.", score=0
         ),
+        Mistake(lambda x: _share_below(x) - np.asarray(x) * _bell(x), "A sign: the two halves add up.", score=1),
+        Mistake(
+            lambda x: _share_below(x) + np.asarray(x) * np.exp(-np.square(x) / 2),
+            "The bell curve has an area of 1: divide by √(2π).",
+            score=1,
+        ),
+        Mistake(
+            lambda x: _share_below(x) + np.asarray(x) * np.exp(-np.square(x) / 2) / np.sqrt(np.pi),
+            "The inner slope is missing: in erf(x/√2) the factor 1/√2 comes out.",
+            score=1,
+        ),
+        Mistake(
+            lambda x: _share_below(x) + np.asarray(x) * np.exp(-np.square(np.asarray(x, float))) / np.sqrt(2 * np.pi),
+            "In erf′(x/√2) the exponent is −(x/√2)², which is −x²/2.",
+            score=1,
+        ),
     ),
     hints=("(fg)′ = f′g + fg′ with f = x and g = Φ.", "Φ′(x) = e^(−x²/2)/√(2π), the bell curve."),
     references=("foundations.act.gelu",),
@@ -380,6 +465,26 @@ def _if_level(rule):
         return rule(hessian) if np.abs(gradient).max() <= 1e-6 else "not a critical point"
 
     return function
+
+
+def _turned_kind(gradient, hessian):
+    turned = {"minimum": "maximum", "maximum": "minimum"}
+    kind = _kind(gradient, hessian)
+    return turned.get(kind, kind)
+
+
+def _pass_first(gradient, hessian):
+    kind = _by_signs(np.linalg.eigvalsh(hessian))
+    return kind if kind == "saddle point" else _kind(gradient, hessian)
+
+
+def _exactly(gradient, hessian):
+    """Kinds without any tolerance for eigenvalues."""
+    curvatures = np.linalg.eigvalsh(hessian)
+    up, down = np.any(curvatures > 0), np.any(curvatures < 0)
+    if np.abs(gradient).max() > 1e-6:
+        return "not a critical point"
+    return "saddle point" if up and down else _kind(gradient, hessian)
 
 
 def _hessian(rng, eigenvalues):
@@ -428,13 +533,32 @@ So $e^x$ has a minimum everywhere, and $x^2 + 3xy + y^2$ has one at the origin. 
 """,
     expected=_kind,
     checks=(
-        values(3, _level_ground, public=[(np.zeros(2), np.array([[2.0, 3.0], [3.0, 2.0]]))], name="level ground"),
-        values(1, _slopes_too, public=[(np.array([1.0]), np.array([[1.0]]))], name="not level"),
+        values(
+            3,
+            _level_ground,
+            public=[
+                (np.zeros(2), np.array([[2.0, 3.0], [3.0, 2.0]])),
+                (np.array([1e-9, 0.0]), np.diag([1.0, 2.0])),  # zero, but for a rounding error
+            ],
+            name="level ground",
+        ),
+        values(
+            1,
+            _slopes_too,
+            public=[
+                (np.array([1.0]), np.array([[1.0]])),
+                (np.array([0.0, 1.0]), np.diag([1.0, 2.0])),
+                (np.array([1.0, 2.0]), np.diag([1.0, -2.0])),
+                (np.array([-1.0, -2.0]), np.diag([1.0, 2.0])),
+            ],
+            name="not level",
+        ),
         values(
             1,
             public=[
                 (np.zeros(2), np.diag([2.0, 0.0])),
                 (np.zeros(2), np.diag([0.0, -1.0])),
+                (np.zeros(2), np.diag([2.0, -1e-9])),
                 (np.zeros(1), np.zeros((1, 1))),
             ],
             name="a flat direction",
@@ -464,6 +588,39 @@ So $e^x$ has a minimum everywhere, and $x^2 + 3xy + y^2$ has one at the origin. 
             "The sign of the determinant decides for two variables only: look at each eigenvalue.",
             score=1,
         ),
+        Mistake(
+            lambda gradient, hessian: _if_level(lambda H: _by_signs(np.linalg.eigvalsh(H)))(
+                np.where(gradient == 0, 0, 1), hessian
+            ),
+            "A measured gradient is hardly ever 0 to the last digit. Ask whether an entry is larger than 10⁻⁶ in size.",
+            score=2,
+        ),
+        Mistake(
+            lambda gradient, hessian: _kind(gradient if np.abs(gradient).min() > 1e-6 else 0 * gradient, hessian),
+            "One entry that is not zero is enough: the ground is level only where all are.",
+            score=4,
+        ),
+        Mistake(
+            lambda gradient, hessian: _kind(np.maximum(gradient, 0), hessian),
+            "Negative entries of the gradient are slopes, too: `np.abs(gradient)`.",
+            score=4,
+        ),
+        Mistake(
+            _exactly,
+            "A computed eigenvalue of 0 comes out as ±10⁻¹⁶ or so, and its sign means nothing: below 10⁻⁶ it is 0.",
+            score=4,
+        ),
+        Mistake(
+            _if_level(lambda H: kind if (kind := _by_signs(np.linalg.eigvalsh(H))) != "undecided" else "saddle point"),
+            "A saddle point needs both signs. With a zero among eigenvalues of one sign nothing is decided.",
+            score=4,
+        ),
+        Mistake(
+            _pass_first,
+            "On a slope there is no saddle point either: test the gradient before the eigenvalues.",
+            score=4,
+        ),
+        Mistake(_turned_kind, "Minimum and maximum are swapped: positive curvature bends up, like a valley.", score=2),
     ),
     hints=(
         "First: `np.abs(gradient).max() > 1e-6`.",
@@ -481,6 +638,12 @@ def _pullback(gate, value, dy):
 @each
 def _gates(rng, shape, scale=1.0):
     return scale * rng.normal(size=shape), rng.normal(size=shape), rng.normal(size=shape)
+
+
+def _naive_pullback(gate, value, dy):
+    with np.errstate(over="ignore", invalid="ignore"):
+        s = np.exp(gate) / (1 + np.exp(gate))
+        return dy * value * (s + gate * s * (1 - s)), dy * gate * s
 
 
 SWIGLU_PULLBACK = Item(
@@ -524,6 +687,23 @@ slopes `dy` of a loss with respect to $y$ arrive. Derive those with respect to $
             lambda g, v, dy: _pullback(g, v, np.ones_like(dy)),
             "The slopes dy that arrive are not used: multiply by them.",
             score=1,
+        ),
+        Mistake(
+            lambda g, v, dy: (_pullback(g, v, dy)[0], dy * g),
+            "dv lacks the sigmoid: what multiplies v is silu(g), not g.",
+        ),
+        Mistake(
+            lambda g, v, dy: (_pullback(g, v, dy)[0], dy * v),
+            "The slope of silu(g) ⊙ v in v is silu(g), not v.",
+        ),
+        Mistake(
+            lambda g, v, dy: (dy * v * ml.sigmoid(g) * (1 - ml.sigmoid(g)), _pullback(g, v, dy)[1]),
+            "σ(1 − σ) is the slope of the sigmoid. silu is g σ(g), a product: both factors move.",
+        ),
+        Mistake(
+            _naive_pullback,
+            "e^g overflows for wide gates. Take `ml.sigmoid`, or an exponential that is never above 1.",
+            score=4,
         ),
     ),
     hints=(
@@ -586,26 +766,29 @@ def _suspects(W, x, y, claimed):
 
 
 @each
-def _claims(rng, shape, whole=False):
+def _claims(rng, shape, whole=False, height=1.0, down=False):
     batch, n, m = shape
-    W, x, y = rng.normal(size=(n, m)), rng.normal(size=(batch, n)), rng.normal(size=(batch, m))
+    W, x, y = rng.normal(size=(n, m)), rng.normal(size=(batch, n)), height * rng.normal(size=(batch, m))
+    if down:  # no slope is above zero
+        W, x, y = np.abs(W), np.abs(x), height + np.abs(y)
     if whole:
         W = rng.integers(-2, 3, size=(n, m))
     x[:, 0] = 0.0  # a feature that never occurs: its true slopes are zero
     right = _true_slopes(W, x, y)
     size = np.abs(right).max()
     claimed = right + 1e-6 * size * rng.choice([-1, 1], size=(n, m))
-    claimed[1:][rng.random((n - 1, m)) < 0.4] += 0.05 * size
+    wrong = rng.permutation((n - 1) * m)[: 2 + (n - 1) * m // 3]  # one is far too large, the others are off both ways
+    claimed[1:].flat[wrong] += size * np.array([100.0, *0.05 * (-1.0) ** np.arange(1, wrong.size)])
     return W, x, y, claimed
 
 
-def _measured(W, x, y, h=1e-6, central=True, as_given=False):
+def _measured(W, x, y, h=1e-5, as_given=False):
     slopes = np.zeros(W.shape)
     for i in np.ndindex(W.shape):
         right, left = (W.copy() if as_given else W.astype(float) for _ in range(2))
         right[i] = right[i] + h
-        left[i] = left[i] - h * central
-        slopes[i] = (_loss(right, x, y) - _loss(left, x, y)) / (h * (1 + central))
+        left[i] = left[i] - h
+        slopes[i] = (_loss(right, x, y) - _loss(left, x, y)) / (2 * h)
     return slopes
 
 
@@ -648,7 +831,12 @@ one by more than a thousandth of the **largest** right slope (in size).
 """,
     expected=_suspects,
     checks=(
-        values(3, _claims((4, 3, 2), (1, 2, 5), (6, 4, 4)), name="finds the wrong slopes, and no others"),
+        values(2, _claims((4, 3, 2), (1, 2, 5), (6, 4, 4)), name="finds the wrong slopes, and no others"),
+        values(
+            1,
+            lambda rng: [case for down in (False, True) for case in _claims((3, 4, 3), height=1e4, down=down)(rng)],
+            name="steep ground",
+        ),
         values(1, _claims((5, 3, 3), whole=True), name="weights that are whole numbers"),
         leaves_inputs(1, _claims((4, 4, 3))),
     ),
@@ -656,10 +844,6 @@ one by more than a thousandth of the **largest** right slope (in size).
         Mistake(
             _judged(_measured, by_entry=True),
             "You compared each entry with its own size. A slope of 0 has no size: compare with the largest slope.",
-        ),
-        Mistake(
-            _judged(lambda W, x, y: _measured(W, x, y, h=0.5, central=False)),
-            "The step is too large: the bend makes right slopes look wrong. Step to both sides, by about 10⁻⁵.",
         ),
         Mistake(
             _judged(lambda W, x, y: _measured(W, x, y, as_given=True)),
@@ -670,6 +854,33 @@ one by more than a thousandth of the **largest** right slope (in size).
         Mistake(
             lambda W, x, y, claimed: ~_suspects(W, x, y, claimed),
             "This marks the slopes that are right. Mark the wrong ones.",
+        ),
+        Mistake(
+            lambda W, x, y, claimed: claimed - _true_slopes(W, x, y) > 1e-3 * np.abs(_true_slopes(W, x, y)).max(),
+            "Slopes that are too small are not found: take the size of the difference, `np.abs`.",
+        ),
+        Mistake(
+            lambda W, x, y, claimed: np.abs(claimed - _true_slopes(W, x, y)) > 1e-3 * np.abs(claimed).max(),
+            "You compared with the largest claimed slope, which may be wrong. Compare with the largest right one.",
+        ),
+        Mistake(
+            lambda W, x, y, claimed: ~np.isclose(claimed, _true_slopes(W, x, y)),
+            "`np.isclose` has tolerances of its own, far below a thousandth of the largest slope.",
+        ),
+        Mistake(
+            _judged(lambda W, x, y: _true_slopes(W, x, y) / 2),
+            "Right slopes are marked, too: yours are off. A forgotten factor does that, such as the 2 of the square, "
+            "and so does too large a step (take about 10⁻⁵, to both sides).",
+        ),
+        Mistake(
+            lambda W, x, y, claimed: np.abs(claimed - _true_slopes(W, x, y)) > 1e-3 * _true_slopes(W, x, y).max(),
+            "The largest slope in size may be a negative one: `np.abs(right).max()`.",
+            score=4,
+        ),
+        Mistake(
+            lambda W, x, y, claimed: np.abs(claimed - _true_slopes(W, x, y)) > 1e-3,
+            "A thousandth is not the measure: slopes may be in the thousands. Compare with the largest of them.",
+            score=4,
         ),
     ),
     hints=(
@@ -692,6 +903,7 @@ QUICK = [
         (
             Mistake(lambda: [4, 6], "Hold y still: the term 3xy has the slope 3y in x."),
             Mistake(lambda: [6, 7], "The slope in x comes first."),
+            Mistake(lambda: [7, 3], "The slope of 3xy in y is 3x: x stays, and is 2 here."),
             Mistake(lambda: 10, "This is the value of the function. The gradient has two components."),
         ),
     ),
