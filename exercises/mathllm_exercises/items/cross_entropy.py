@@ -35,6 +35,12 @@ to two decimals: the cross-entropy loss in nats, and the perplexity.
         ),
         Mistake(lambda: [-np.log(0.3), 2 ** -np.log(0.3)], "Two bases are mixed: 2 to the power of nats."),
         Mistake(lambda: [0.7, np.exp(0.7)], "0.7 is what is missing to 1. The loss is the logarithm of 0.3, negative."),
+        Mistake(lambda: [1 / 0.3, -np.log(0.3)], "Both are right, but the loss comes first."),
+        Mistake(lambda: [-np.log10(0.3), 1 / 0.3], "The logarithm is to base 10. In nats the loss is −ln 0.3."),
+        Mistake(
+            lambda: [np.log(0.3), 0.3],
+            "The sign: the loss is −ln 0.3, and e to that power is above one, as a number of choices must be.",
+        ),
     ),
     hints=("−ln 0.3", "e to the power of the loss; without a calculator: one over 0.3."),
     references=("primer.ch07.q15.loss", "primer.ch07.q15.ppl"),
@@ -64,6 +70,11 @@ decimals: the same loss in bits, and the perplexity.
             "A bit is smaller than a nat, so there are more of them: divide by ln 2.",
         ),
         Mistake(lambda: [2.0, np.exp(2.0)], "2.0 is the loss in nats. One nat is 1/ln 2 bits."),
+        Mistake(lambda: [np.exp(2.0), 2 / np.log(2)], "Both are right, but the bits come first."),
+        Mistake(
+            lambda: [1.0, np.exp(2.0)],
+            "log₂ 2.0 is not wanted: 2.0 is a logarithm already. A change of unit divides it by ln 2.",
+        ),
     ),
     hints=("ln 2 nats are one bit.", "Both 2^bits and e^nats give the second number."),
     references=("primer.ch07.q16.ppl",),
@@ -151,8 +162,8 @@ with a loss of 2.3.
 
 
 def _distributions(*shapes):
-    """Random distributions along the last axis, each with a base: 2, 10, e, and again."""
-    bases = (2.0, 10.0, np.e)
+    """Random distributions along the last axis, each with a base: 10, 2, e, and again."""
+    bases = (10.0, 2.0, np.e)
     return lambda rng: [(ml.softmax(2 * rng.normal(size=shape)), bases[i % 3]) for i, shape in enumerate(shapes)]
 
 
@@ -187,14 +198,14 @@ each.
   `ValueError`.
 - The input is left as it was.
 """,
-    expected=_valid(lambda p, base: -_plogp(p) / np.log(base)),
+    expected=_valid(lambda p, base: 0.0 - _plogp(p) / np.log(base)),
     checks=(
         values(
             2,
             _distributions(2, 6, 50),
             public=[(np.array([0.5, 0.5]), 2.0), (np.full(6, 1 / 6), 2.0), (np.array([0.5, 0.3, 0.2]), np.e)],
         ),
-        values(1, public=[(np.array([1.0]), 2.0), (np.array([0.5, 0.0, 0.5]), 2.0)], name="with zeros"),
+        values(1, public=[(np.array([1.0]), 2.0), (np.array([0.5, 0.0, 0.5]), 10.0)], name="with zeros"),
         values(1, _distributions((3, 4), (2, 2, 5)), name="a stack of distributions"),
         refuses(1, public=[(np.array([0.5, 0.6]), 2.0), (np.array([1.5, -0.5]), 2.0)]),
         leaves_inputs(1, _distributions(4)),
@@ -222,6 +233,38 @@ each.
         Mistake(
             lambda p, base: -_plogp(p) / np.log(base),
             "0.5 and 0.6 are accepted as a distribution. Refuse it.",
+            score=5,
+        ),
+        Mistake(
+            _valid(lambda p, base: -_plogp(p) / np.log(2)),
+            "Always in bits: the base has no effect. Divide the natural logarithm by ln b.",
+            score=1,
+        ),
+        Mistake(
+            _valid(lambda p, base: -np.sum(p * np.log(p + 1e-12), axis=-1) / np.log(base)),
+            "A small number inside the logarithm makes every entropy a little wrong. Leave the zeros out.",
+            score=5,
+        ),
+        Mistake(
+            _valid(lambda p, base: -np.sum(np.log(np.where(p > 0, p, 1)), axis=-1) / np.log(base)),
+            "Each logarithm counts as much as its outcome is probable: multiply it by p.",
+            score=1,
+        ),
+        Mistake(
+            _valid(lambda p, base: -_plogp(p) / p.shape[-1] / np.log(base)),
+            "You took a plain mean. The weights p do the averaging: add up.",
+            score=1,
+        ),
+        Mistake(
+            _valid(lambda p, base: -_plogp(p, axis=0) / np.log(base)),
+            "You summed along axis 0. The outcomes stand along the last one: `axis=-1`.",
+            score=5,
+        ),
+        Mistake(
+            refusing(lambda p, base: np.any(p < 0) or abs(p.sum() - 1) > 1e-6)(
+                lambda p, base: -_plogp(p) / np.log(base)
+            ),
+            "A stack of distributions is refused: the sum of each must be 1, not that of all. `p.sum(axis=-1)`.",
             score=5,
         ),
     ),
@@ -260,6 +303,9 @@ def _kl_finite(p, q):
         raise ValueError("two sets of outcomes")
     kept = (p > 0) & (q > 0)
     return float(np.sum(p[kept] * np.log(p[kept] / q[kept])))
+
+
+_same_outcomes = refusing(lambda p, q: p.shape != q.shape)
 
 
 def _kl_nan(p, q):
@@ -328,6 +374,21 @@ $$\\mathrm{KL}(p\\Vert q) = \\sum_x p(x)\\ln\\frac{p(x)}{q(x)} .$$
         Mistake(
             _kl_finite, "You left out the term where q is 0 and p is not. There the divergence is infinite.", score=6
         ),
+        Mistake(
+            _same_outcomes(lambda p, q: float(np.sum(p * np.log((p + 1e-12) / (q + 1e-12))))),
+            "A small number in place of 0 makes the price finite. Who rules out what happens pays without limit.",
+            score=6,
+        ),
+        Mistake(
+            _same_outcomes(lambda p, q: _kl(p, q) / p.size),
+            "You took a plain mean. The weights p do the averaging: add up.",
+            score=2,
+        ),
+        Mistake(
+            lambda p, q: _kl(p, np.broadcast_to(q, p.shape)),
+            "NumPy stretches a q with one entry to the length of p. Compare the shapes first, and refuse.",
+            score=6,
+        ),
     ),
     hints=(
         "`kept = p > 0` chooses the terms that count.",
@@ -365,6 +426,17 @@ _needing_labels = refusing(lambda logits, labels: np.all(labels == -100))
 
 def _loss(logits, labels):
     return _each(logits, labels).sum() / int(np.sum(labels != -100))
+
+
+def _loss_of_shares(logits, labels):
+    with np.errstate(divide="ignore"):
+        p = np.take_along_axis(ml.softmax(logits), np.where(labels < 0, 0, labels)[..., None], axis=-1)[..., 0]
+        return np.where(labels < 0, 0, -np.log(p)).sum() / int(np.sum(labels != -100))
+
+
+def _mean_of_means(logits, labels):
+    counted = np.sum(labels != -100, axis=-1).astype(logits.dtype)
+    return (_each(logits, labels).sum(axis=-1) / counted).mean(dtype=logits.dtype)
 
 
 def _loss_of_softmax(logits, labels):
@@ -447,6 +519,26 @@ for label 2.
             "With no label at all you answer 0, a perfect loss. Refuse it.",
             score=6,
         ),
+        Mistake(
+            _needing_labels(_loss_of_shares),
+            "A softmax that does not overflow still rounds the share of e⁻¹⁰⁰⁰ to 0. Do not form the share at all.",
+            score=6,
+        ),
+        Mistake(
+            _needing_labels(lambda z, y: _each(z, np.where(y < 0, 0, y)).mean()),
+            "A label of −100 is counted as label 0. It belongs neither to the sum nor to the number of labels.",
+            score=5,
+        ),
+        Mistake(
+            _needing_labels(_mean_of_means),
+            "This is a mean of means: a short sequence counts as much as a long one. Divide the whole sum once.",
+            score=6,
+        ),
+        Mistake(
+            _needing_labels(lambda z, y: _each(z, y).sum() / int(np.sum(y != -100)) - np.mean(z.max(axis=-1))),
+            "The largest logit was subtracted under the logarithm, but not from the logit of the label.",
+            score=1,
+        ),
     ),
     hints=(
         "ln softmax(z)_y = z_y − m − ln Σ e^(z_k − m), with the largest logit m.",
@@ -464,7 +556,7 @@ def _chances(rng, size):
 
 def _positive(rule):
     def function(p):
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return float(rule(p))
 
     return refusing(lambda p: p.size == 0 or not np.all((p >= 0) & (p <= 1)))(function)
@@ -491,12 +583,13 @@ def perplexity(p):
 
 For a single token with $p=0.3$ it says 5.68; the right answer is 3.33. Mend it.
 
+- A thousand tokens are no problem.
 - One impossible token (0) makes the perplexity infinite.
 - An empty array, and what is no probability, are refused with `ValueError`.
 """,
     expected=_positive(lambda p: np.exp(-np.mean(np.log(p)))),
     checks=(
-        values(3, _chances(1, 4, 50), public=[(np.array([0.3]),), (np.array([0.5, 0.1]),), (np.full(3, 0.1),)]),
+        values(3, _chances(1, 4, 50), public=[(np.array([0.3]),), (np.array([0.5, 0.1]),), (np.full(1000, 0.1),)]),
         values(1, public=[(np.array([0.5, 0.0]),)], name="an impossible token"),
         refuses(1, public=[(np.array([]),), (np.array([0.5, 1.5]),), (np.array([np.nan]),)]),
         leaves_inputs(1, _chances(5)),
@@ -528,6 +621,33 @@ For a single token with $p=0.3$ it says 5.68; the right answer is 3.33. Mend it.
         Mistake(
             lambda p: float(np.exp(-np.mean(np.log(p)))) if p.size else 1.0,
             "Bad input is answered with a number. Refuse it.",
+            score=5,
+        ),
+        Mistake(
+            _positive(lambda p: np.prod(p) ** (-1 / p.size)),
+            "The product of a thousand probabilities underflows to 0. Average the logarithms.",
+            score=3,
+        ),
+        Mistake(
+            _positive(lambda p: 2 ** -np.mean(np.log(p))),
+            "2 to the power of nats. Nats go with e, bits with 2.",
+            score=2,
+        ),
+        Mistake(
+            _positive(lambda p: np.exp(np.mean(np.log(p)))),
+            "A sign: this is the mean probability, below one. The perplexity is one over it.",
+            score=1,
+        ),
+        Mistake(
+            _positive(lambda p: np.exp(-np.mean(np.log(p + 1e-300)))),
+            "A small number hides the impossible token: it makes the perplexity infinite.",
+            score=5,
+        ),
+        Mistake(
+            refusing(lambda p: p.size == 0 or not np.all((p > 0) & (p <= 1)))(
+                lambda p: float(np.exp(-np.mean(np.log(p))))
+            ),
+            "0 is a probability, that of an impossible token. Answer infinity, and refuse only what is below 0.",
             score=5,
         ),
     ),
@@ -630,7 +750,7 @@ All labels count. `ml.softmax` may be used. What do the entries of each row of y
             _with_slope((3, 4), (1, 6), (5, 2)),
             public=[(np.array([[2.0, 1.0, 0.5]]), np.array([0]), 1.0)],
         ),
-        leaves_inputs(1, _with_slope((3, 3))),
+        leaves_inputs(1, _with_slope((3, 4))),
     ),
     mistakes=(
         Mistake(
@@ -649,6 +769,18 @@ All labels count. `ml.softmax` may be used. What do the entries of each row of y
         Mistake(
             lambda z, y, dy: dy * (z - np.eye(z.shape[-1])[y]) / y.size,
             "Logits minus truth. The prediction is softmax of the logits.",
+        ),
+        Mistake(
+            lambda z, y, dy: _pullback(z, y, dy) * y.size / z.shape[-1],
+            "You divided by the size of the vocabulary. The mean is over the n positions.",
+        ),
+        Mistake(
+            lambda z, y, dy: -dy * np.eye(z.shape[-1])[y] / ml.softmax(z) / y.size,
+            "This is the slope for the probabilities, −1/p at the correct token. It has to go on through softmax.",
+        ),
+        Mistake(
+            lambda z, y, dy: dy * (ml.softmax(z, axis=0) - np.eye(z.shape[-1])[y]) / y.size,
+            "Your softmax runs along the positions. The tokens that compete stand along the last axis.",
         ),
     ),
     hints=(
@@ -752,6 +884,26 @@ def _encode_too_long(symbols, counts):
     return f"{math.ceil(low * 2**places):0{places}b}" if places else ""
 
 
+def _encode_above_low(symbols, counts):
+    """The lower end does not belong to the interval."""
+    low, width = _interval(symbols, counts)
+    places = 0
+    while (number := math.floor(low * 2**places) + 1) >= (low + width) * 2**places:
+        places += 1
+    return f"{number:0{places}b}" if places else ""
+
+
+def _encode_width_first(symbols, counts):
+    """The width is narrowed before low is moved."""
+    low, width = Fraction(0), Fraction(1)
+    _interval(symbols, counts)
+    total = int(sum(counts))
+    for symbol in symbols:
+        width *= Fraction(int(counts[symbol]), total)
+        low += width * Fraction(int(sum(counts[:symbol])), total)
+    return _shortest(low, width)
+
+
 def _encode_leading(symbols, counts):
     """Leading zeros are lost."""
     return _encode(symbols, counts).lstrip("0")
@@ -816,6 +968,18 @@ How long is the code, compared with the surprise of the message in bits?
             score=1,
         ),
         Mistake(_encode_leading, "Leading zeros are part of the code: 0.001 is not 0.1.", score=1),
+        Mistake(_encode_above_low, "The lower end belongs to the interval: low itself may be the number.", score=2),
+        Mistake(
+            _encode_width_first,
+            "You narrowed the width before you moved low. The offset is a share of the old width.",
+            score=2,
+        ),
+        Mistake(lambda symbols, counts: "0." + _encode(symbols, counts), "Only the digits after the point.", score=1),
+        Mistake(
+            lambda symbols, counts: _encode(symbols, counts) or "0",
+            "Where no digit is needed the code has no digit: the empty string stands for the number 0.",
+            score=6,
+        ),
     ),
     hints=(
         "First the interval: low and width, by the two assignments of the chapter.",
@@ -877,6 +1041,7 @@ QUICK = [
         mistakes=(
             Mistake(lambda: -0.3, "A divergence is never negative: H(p, q) − H(p)."),
             Mistake(lambda: 2.7, "Cross-entropy is entropy plus divergence. Take away, do not add."),
+            Mistake(lambda: 1.25, "Logarithms are taken away, not divided: H(p, q) − H(p)."),
         ),
     ),
     Item(
@@ -897,6 +1062,8 @@ QUICK = [
                 lambda: [0.0, 0.0, -10.0], "That is the slope for the probabilities. For the logits it is p − truth."
             ),
             Mistake(lambda: [-0.3, 0.2, 0.1], "The third token came, not the first."),
+            Mistake(lambda: [0.7, 0.2, 0.1], "This is the prediction. Take the truth away: 1 at the third token."),
+            Mistake(lambda: [0.7, 0.2, 0.9], "The sign: 0.1 − 1 is negative, and the third logit is pushed up."),
         ),
     ),
     Item(
