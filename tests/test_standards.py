@@ -201,7 +201,8 @@ FORBIDDEN = {
 
 
 def tracked_texts():
-    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z"]  # whoever the folder belongs to
+    listing = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for name in filter(None, listing.split("\0")):
         path = ROOT / name
         if path.is_file() and not path.is_symlink():
