@@ -311,6 +311,19 @@ def test_a_page_opens_dark_for_a_reader_whose_system_is_dark(visit):
     assert brightness(page.locator("body"), PAPER) < 40
 
 
+CUT_LINES = "[...document.querySelectorAll('.bd-article pre')].filter((e) => e.scrollWidth > e.clientWidth + 1).length"
+
+
+def test_a_dark_page_is_printed_like_a_light_one_and_no_line_of_code_is_cut_off(visit):
+    page = visit("notebooks/06_softmax.html", theme="dark")
+    page.set_viewport_size({"width": 720, "height": 1000})  # about a sheet of A4
+    page.emulate_media(media="print")
+    assert brightness(page.locator("body"), PAPER) < 40
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert brightness(page.locator("body"), PAPER) > 230
+    assert page.evaluate(CUT_LINES) == 0
+
+
 def test_the_search_finds_a_word_of_a_chapter(visit):
     page = visit("search.html?q=cosine")
     page.locator("#search-results li").first.wait_for()
