@@ -1036,7 +1036,7 @@ returns the weights `w` after the last step. Everything is fixed:
 - **Schedule**, for the steps $t = 1, \\dots,$ `steps`: a straight warmup to `peak` during the first
   $T_w$ = `max(1, steps // 10)` steps (at $t = T_w$ the rate is `peak`), then half a cosine down to 0 at $t$ = `steps`.
 - **AdamW** with $\\beta_1 = 0.9$, $\\beta_2 = 0.999$, $\\varepsilon = 10^{-8}$, bias correction, and the decoupled
-  decay `decay`.
+  decay $\\lambda$ = `decay`: with the rate $\\eta$ of this step, the old $w$ loses the share $\\eta\\lambda$ of itself.
 
 The package's optimisers, schedules and clipping are out of bounds: use your own.
 """,
