@@ -6,6 +6,7 @@ import numpy as np
 
 import mathllm as ml
 
+from ..cases import each
 from ..compare import numeric, show
 from ..item import Check, Item, Mistake, gradient, keeps_dtype, leaves_inputs, quick, values
 
@@ -78,6 +79,10 @@ symbol does each of the first three merges make? Give three strings in a list, `
         Mistake(
             lambda words: _joined(words)[::-1], "The right symbols in the wrong order: the first merge comes first."
         ),
+        Mistake(
+            lambda words: [[left, right] for left, right, _ in ml.learn_merges(words, 3)],
+            "These are the pairs. Give the symbol that each makes, both letters in one string: `\"ab\"`.",
+        ),
     ),
     hints=(
         "Make a table of all pairs of neighbours, each weighted by its word.",
@@ -98,10 +103,10 @@ SEVEN_BILLION = Item(
 A model has $L = 32$ blocks and $D = 4096$. Give three numbers in a list, `sizes`: the estimate $12LD^2$; the exact
 number of LLaMA-7B (32 blocks of width 4096; four square projections; a gated network of three matrices with
 $F = 11008$; two norms of $D$ numbers per block and one at the end; **two** tables of 32,000 rows; no biases); and
-the first divided by the second.
+the first divided by the second, right to four decimals.
 """,
     expected=lambda: [6442450944, 6738415616, 6442450944 / 6738415616],
-    checks=(values(3, rtol=1e-6),),
+    checks=(values(3, decimals=4),),
     mistakes=(
         Mistake(
             lambda: [6442450944, 6738415616 - 32000 * 4096, 6442450944 / (6738415616 - 32000 * 4096)],
@@ -110,6 +115,14 @@ the first divided by the second.
         Mistake(
             lambda: [6442450944, 6738415616 - 65 * 4096, 6442450944 / (6738415616 - 65 * 4096)],
             "The norms are missing: two vectors per block and one at the end.",
+        ),
+        Mistake(
+            lambda: [6442450944, 6738415616 - 4096, 6442450944 / (6738415616 - 4096)],
+            "Nearly: the norm at the end is missing, 4096 numbers.",
+        ),
+        Mistake(
+            lambda: [6442450944, 6738415616 - 2 * 32000 * 4096, 6442450944 / (6738415616 - 2 * 32000 * 4096)],
+            "The blocks are right. The two tables of 32,000 rows of width 4096 are missing.",
         ),
         Mistake(
             lambda: [6442450944, 6738415616 - 32 * 4096 * 11008, 6442450944 / (6738415616 - 32 * 4096 * 11008)],
@@ -138,6 +151,7 @@ two whole numbers in a list, `steps`: all updates, and those of the warm-up.
     mistakes=(
         Mistake(lambda: [500, 10], "A trillion is 10¹², a million 10⁶: the quotient is 0.5 · 10⁶."),
         Mistake(lambda: [500_000, 1_000_000], "2 % is 0.02, not 2."),
+        Mistake(lambda: [500_000, 100], "2 % is 0.02: two in a hundred, not two in ten thousand."),
         Mistake(
             lambda: [1_000_000, 20_000], "Documents speak of millions of steps; these numbers give half a million."
         ),
@@ -189,11 +203,19 @@ ZeRO, and with it, in GB of 10⁹ bytes, right to two decimals.
             "Stages 1 and 2 have changed places: only stage 2 divides the gradients.",
         ),
         Mistake(
-            lambda billions, workers, stage: [
-                14.0 * billions,
-                ml.zero_memory(billions * 1e9, workers, stage).total / 1e9,
-            ],
+            lambda billions, workers, stage: [14.0 * billions, (2 + 12 / workers) * billions],
             "14 bytes leave out the gradient (as a document does). With it there are 18.",
+        ),
+        Mistake(
+            lambda billions, workers, stage: [18.0 * billions, (10 + 8 / workers) * billions],
+            "Only the moments are divided here. Stage 1 divides the master copy as well.",
+        ),
+        Mistake(
+            lambda billions, workers, stage: [
+                18e9 * billions / 2**30,
+                ml.zero_memory(billions * 1e9, workers, stage).total / 2**30,
+            ],
+            "These are GiB, of 2³⁰ bytes. Asked for are GB, of 10⁹.",
         ),
     ),
     hints=(
@@ -248,10 +270,10 @@ def _some_words(rng):
     return cases
 
 
-def _best_pair(words, repeats, weigh=True, ties="first"):
+def _best_pair(words, repeats, weigh=True, ties="first", pairs=pairwise):
     counts = {}
     for symbols, n in zip(words, repeats, strict=True):
-        for pair in pairwise(symbols):
+        for pair in pairs(symbols):
             counts[pair] = counts.get(pair, 0) + (n if weigh else 1)
     if ties == "last":
         best = max(reversed(list(counts)), key=counts.get)
@@ -272,6 +294,8 @@ LOW = ([list("low"), list("lowest"), list("newer"), list("wider")], [5, 2, 3, 2]
 TIED = ([["b", "c"], ["a", "b"], ["x", "y"]], [2, 2, 2])
 # A pair that is commonest only if words are run together.
 APART = ([["q", "a"], ["z", "q"], ["z", "q", "r"]], [3, 1, 1])
+# A pair that occurs twice in a word.
+TWICE = ([list("banana"), list("xy")], [2, 3])
 # A pair in many rare words, and one in a frequent word.
 RARE = ([["a", "b"], ["a", "b", "c"], ["x", "y"]], [1, 1, 9])
 
@@ -294,7 +318,7 @@ occurs most often, and its count.
 """,
     expected=_best_pair,
     checks=(
-        values(2, _some_words, public=[LOW], name="the right pair"),
+        values(2, _some_words, public=[LOW, TWICE], name="the right pair"),
         values(1, public=[TIED], name="ties go to the first"),
         values(1, public=[APART], name="not across words"),
         values(1, public=[RARE, ([["lo", "w"], ["ne", "w"]], [1, 4])], name="words count as often as they occur"),
@@ -303,6 +327,16 @@ occurs most often, and its count.
         Mistake(
             lambda words, repeats: _best_pair(words, repeats, weigh=False),
             "Each word was counted once. A pair counts `repeats` times.",
+            score=0,
+        ),
+        Mistake(
+            lambda words, repeats: _best_pair(words, repeats, pairs=lambda symbols: dict.fromkeys(pairwise(symbols))),
+            "A pair that occurs twice in a word was counted once: *banana* holds `a n` twice.",
+            score=3,
+        ),
+        Mistake(
+            lambda words, repeats: [tuple(_best_pair(words, repeats)[:2]), _best_pair(words, repeats)[2]],
+            "The right pair and count. Asked for are three entries: `[left, right, count]`.",
             score=0,
         ),
         Mistake(
@@ -410,15 +444,16 @@ longer than a letter, and the list handed in is left as it was.
 )
 
 
-def _hash_cases(rng):
-    cases = []
-    for size, K in [(4, 8), (30, 16)]:
-        items = rng.choice(10_000, size=size, replace=False)
-        other = np.concatenate(
-            [items[: size // 2], rng.choice(np.arange(10_000, 20_000), size=size // 2, replace=False)]
-        )
-        cases.append((items, other, rng.integers(1, 10_007, size=K), rng.integers(10_007, size=K)))
-    return cases
+@each
+def _hash_cases(rng, size):
+    """Two sets that share half of their items, and 2·size functions that tell the estimate from known mistakes."""
+    items, K = rng.choice(10_000, size=size, replace=False), 2 * size
+    other = np.concatenate([items[: size // 2], rng.choice(np.arange(10_000, 20_000), size=size // 2, replace=False)])
+    while True:
+        case = (items, other, rng.integers(1, 10_007, size=K), rng.integers(10_007, size=K))
+        wrong = _estimate(*case, how=np.max), _jaccard(*case), _share_of_first(*case), _smallest_together(*case)
+        if _estimate(*case) not in (0, *wrong):
+            return case
 
 
 def _signature(items, multipliers, shifts, how=np.min):
@@ -439,6 +474,11 @@ def _share_of_first(a, b, multipliers, shifts):
     )
 
 
+def _smallest_together(a, b, multipliers, shifts):
+    smallest = [np.sort((x[:, None] * multipliers + shifts) % 10_007, axis=None)[: len(shifts)] for x in (a, b)]
+    return float(np.mean(smallest[0] == smallest[1]))
+
+
 MINHASH = Item(
     id="13.training.minhash",
     kind="function",
@@ -456,7 +496,7 @@ equals the smallest hash of `b`. Duplicates in `a` or `b` change nothing, and ne
 """,
     expected=_estimate,
     checks=(
-        values(3, _hash_cases, name="right values"),
+        values(3, _hash_cases(4, 12), name="right values"),
         values(
             1,
             public=[
@@ -465,20 +505,29 @@ equals the smallest hash of `b`. Duplicates in `a` or `b` change nothing, and ne
             ],
             name="sets, not lists",
         ),
-        leaves_inputs(1, _hash_cases),
+        leaves_inputs(1, _hash_cases(6)),
     ),
     mistakes=(
         Mistake(_jaccard, "This is the true Jaccard similarity. Asked for is its estimate from the minima.", score=0),
         Mistake(
-            lambda a, b, m, s: float(np.mean(np.sort((a[:, None] * m + s) % 10_007, axis=None)[: len(m)]
-                                             == np.sort((b[:, None] * m + s) % 10_007, axis=None)[: len(m)])),
+            _smallest_together,
             "These are the smallest hashes of all functions together. Each function has its own minimum.",
+            score=0,
+        ),
+        Mistake(
+            lambda *case: _estimate(*case, how=np.max),
+            "These are the largest hashes. The smallest were asked for.",
+            score=0,
+        ),
+        Mistake(
+            lambda a, b, multipliers, shifts: _estimate(a, b, multipliers, shifts) * len(shifts),
+            "This is the number of functions that agree. Divide by K: a share was asked for.",
             score=0,
         ),
         Mistake(_share_of_first, "You looked for hashes that both have. Compare the minima only.", score=1),
     ),
     hints=("`(a[:, None] * multipliers + shifts) % 10007` has the shape (items, K).", "The minimum runs along axis 0."),
-)  # fmt: skip
+)
 
 
 def _short_numbers(rng):
@@ -486,6 +535,13 @@ def _short_numbers(rng):
         (np.exp2(rng.uniform(-20, 20, size=n)).astype(np.float32) * rng.choice([-1, 1], size=n).astype(np.float32),)
         for n in (1, 9, 40)
     ]
+
+
+def _rounded(x, bits=7, exponent=lambda x: np.frexp(x)[1] - 1, to_whole=np.rint):
+    """The task's formula; the arguments are the places where it is done wrongly."""
+    with np.errstate(all="ignore"):
+        spacing = np.exp2(exponent(x) - np.float32(bits))
+        return (spacing * to_whole(x / spacing)).astype(np.float32)
 
 
 def _as_bfloat16(x):
@@ -549,6 +605,26 @@ $$q = 2^{\\lfloor\\log_2|x|\\rfloor - 7}, \\qquad y = q\\cdot\\operatorname{roun
     mistakes=(
         Mistake(_bits_cut, "The bits were cut off, not rounded: that always goes towards zero.", score=0),
         Mistake(_half_up, "Halfway cases went away from zero. They go to the even multiple: `np.rint`.", score=5),
+        Mistake(
+            lambda x: _rounded(x, to_whole=lambda r: np.floor(r + 0.5)),
+            "Halfway cases went up. They go to the even multiple: `np.rint`.",
+            score=5,
+        ),
+        Mistake(
+            lambda x: _rounded(x, exponent=lambda x: np.frexp(x)[1]),
+            "The spacing is twice too wide: `np.frexp` gives a mantissa between ½ and 1, so take its exponent − 1.",
+            score=3,
+        ),
+        Mistake(
+            lambda x: _rounded(x, bits=8),
+            "This keeps 8 bits: bfloat16 has 8 bits of exponent, and 7 of mantissa.",
+            score=1,
+        ),
+        Mistake(
+            lambda x: _rounded(x, exponent=lambda x: np.floor(np.log2(np.abs(x)))),
+            "Right but for zero, which has no logarithm: log₂ 0 = −∞, and the result is NaN.",
+            score=6,
+        ),
         Mistake(_as_float16, "This is float16: more digits, less range. bfloat16 has 7 bits of mantissa.", score=0),
         Mistake(lambda x: _as_bfloat16(x.astype(float)), "Right, but float32 became float64 on the way.", score=6),
     ),
@@ -619,6 +695,11 @@ in as they were.
             "Weighted by the counts, but not divided by their sum.",
             score=0,
         ),
+        Mistake(
+            lambda gradients, counts: _weighted(gradients, counts) * sum(counts) / len(counts),
+            "Weighted by the counts, but divided by the number of shares. Divide by the sum of the counts.",
+            score=0,
+        ),
         Mistake(_added_in_place, "Right, but `g *= …` overwrote the workers' gradients.", score=4),
     ),
     hints=("From a mean back to a sum: multiply by the count.", "Weights n_w / n, with n the sum of all counts."),
@@ -634,11 +715,10 @@ def _logits_and_targets(rng):
     return cases
 
 
-def _loss_slopes(logits, targets, dy, ignore=True, mean=True):
+def _loss_slopes(logits, targets, dy, ignore=True, number=None):
     counted = targets != -100 if ignore else np.ones(targets.shape, bool)
     slopes = ml.softmax(logits) - ml.one_hot(np.where(targets == -100, 0, targets), logits.shape[-1])
-    n = counted.sum() if mean else 1
-    return slopes * counted[..., None] * dy / n
+    return slopes * counted[..., None] * dy / (counted.sum() if number is None else number)
 
 
 LOSS_PULLBACK = Item(
@@ -671,12 +751,23 @@ count. Derive its gradient with respect to the logits of shape `(B, T, V)`, and 
             "Targets of −100 were counted: they have no gradient, and they are not in the mean.",
         ),
         Mistake(
-            lambda logits, targets, dy: _loss_slopes(logits, targets, dy, mean=False),
+            lambda logits, targets, dy: _loss_slopes(
+                logits, targets, dy, ignore=False, number=(targets != -100).sum()
+            ),
+            "The number of targets is right. But those of −100 still have a gradient: it must be 0.",
+        ),
+        Mistake(
+            lambda logits, targets, dy: _loss_slopes(logits, targets, dy, number=1),
             "This is the gradient of the sum. Divide by the number of targets that count.",
         ),
         Mistake(
-            lambda logits, targets, dy: _loss_slopes(logits, targets, dy) * (targets != -100).sum() / targets.size,
+            lambda logits, targets, dy: _loss_slopes(logits, targets, dy, number=targets.size),
             "You divided by all positions. Only those count whose target is not −100.",
+        ),
+        Mistake(
+            lambda logits, targets, dy: _loss_slopes(logits, targets, 1.0),
+            "`dy` has been left out: every slope is multiplied by it.",
+            score=2,
         ),
         Mistake(lambda logits, targets, dy: -_loss_slopes(logits, targets, dy), "The sign is wrong: p − y, not y − p."),
     ),
@@ -737,6 +828,20 @@ and the 97.5 % quantile.
         Mistake(
             lambda v, draws: [_interval(v, draws)[0], v[draws].mean(), _interval(v, draws)[2]],
             "In the middle stands the mean of the values themselves, not that of the draws.",
+        ),
+        Mistake(
+            lambda v, draws: [
+                np.quantile(v[draws].mean(axis=0), 0.025), v.mean(), np.quantile(v[draws].mean(axis=0), 0.975)
+            ],
+            "The means run the wrong way: each *row* of `draws` is a draw, so `axis=1`.",
+        ),
+        Mistake(
+            lambda v, draws: [_interval(v, draws)[i] for i in (0, 2, 1)],
+            "The right numbers in another order: lower end, mean, upper end.",
+        ),
+        Mistake(
+            lambda v, draws: _interval(v, draws, 0.00025, 0.00975),
+            "`np.percentile` counts in per cent: 2.5 and 97.5. `np.quantile` takes 0.025 and 0.975.",
         ),
     ),
     hints=(
@@ -836,7 +941,9 @@ def _below(words, rival):
         if problem:
             return problem
         loss, bar = _surprise(p, case[1]), _surprise(rival(*case), case[1]) - 0.05
-        return None if loss < bar else f"loss {loss:.3f} nats; {words} is {bar:.3f}"
+        if np.isinf(loss):
+            return "the loss is infinite: a token that can come was given the probability 0"
+        return None if loss < bar else f"loss {loss:.3f} nats; {words} is less than {bar:.3f}"
 
     return judge
 
@@ -896,6 +1003,11 @@ by Adam, a small network on the last few tokens, or a tiny transformer: each can
         Mistake(
             lambda tokens, contexts, vocabulary: np.log(_counted(3)(tokens, contexts, vocabulary)),
             "These are logarithms (or logits). Return probabilities: `ml.softmax` of them.",
+            score=0,
+        ),
+        Mistake(
+            lambda tokens, contexts, vocabulary: _counted(3)(tokens, contexts[:, ::-1], vocabulary),
+            "You read the contexts backwards: the token that ends a row came last.",
             score=0,
         ),
     ),
