@@ -516,7 +516,7 @@ RESIDUAL = Item(
     title="What the guesser left",
     difficulty=2,
     minutes=10,
-    source="Leviathan et al. 2023, section 2.3",
+    source="Leviathan et al. 2023",
     answer="accept_and_residual",
     masked=("acceptance_probability", "residual_distribution", "accept_drafts"),
     task="""
@@ -585,7 +585,7 @@ REPAIR_PENALTY = Item(
     title="Mend it: a penalty that rewards",
     difficulty=2,
     minutes=8,
-    source="Keskar et al. 2019, section 4.1; Foundations (001), section 10.2",
+    source="Keskar et al. 2019; Foundations (001), section 10.2",
     answer="penalise",
     masked=("penalize_repetition",),
     task="""
@@ -705,7 +705,7 @@ SPECULATION_PROOF = Item(
     title="Why nobody can tell",
     difficulty=3,
     minutes=15,
-    source="Leviathan et al. 2023, appendix A.1",
+    source="Leviathan et al. 2023",
     task="""
 A guess $x$, drawn from $q$, is accepted with probability $\\min(1, p(x)/q(x))$; after a rejection a token is drawn from
 
@@ -760,7 +760,7 @@ DETECT = Item(
     title="Find the mark",
     difficulty=3,
     minutes=25,
-    source="Foundations (001), references; Kirchenbauer et al. 2023, equation 3",
+    source="Foundations (001), references; Kirchenbauer et al. 2023",
     answer="z_score",
     masked=("detect_watermark", "green_list"),
     task="""
@@ -859,7 +859,7 @@ QUICK = [
     quick(
         "14.inference.quick_accept",
         "Will it stand?",
-        "Leviathan et al. 2023, section 2.3",
+        "Leviathan et al. 2023",
         "p = [0.6, 0.4], q = [0.9, 0.1]. With which probability is a guess of the first token accepted?",
         lambda: 0.6 / 0.9,
         (
@@ -871,7 +871,7 @@ QUICK = [
     quick(
         "14.inference.quick_z_score",
         "Seventy of a hundred",
-        "Kirchenbauer et al. 2023, equation 3",
+        "Kirchenbauer et al. 2023",
         "Of 100 tokens 70 are green, the green share is ½. What is the z-score?",
         lambda: (70 - 50) / np.sqrt(100 * 0.25),
         (

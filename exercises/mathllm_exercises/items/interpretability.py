@@ -399,7 +399,7 @@ WHAT_ARRIVES = Item(
     title="Looked at, and heard",
     difficulty=2,
     minutes=12,
-    source="Part II (004), attention visualization; Kobayashi et al. 2020, section 3",
+    source="Part II (004), attention visualization; Kobayashi et al. 2020",
     answer="what_arrives",
     masked=("value_weighted_attention", "head_shares"),
     task="""
@@ -518,7 +518,7 @@ PATCH = Item(
     title="One neuron at a time",
     difficulty=2,
     minutes=15,
-    source="Part II (004), circuits; Meng et al. 2022, section 2",
+    source="Part II (004), circuits; Meng et al. 2022",
     answer="patch_neurons",
     masked=("patch_effect", "patch_effects"),
     task="""
@@ -1063,7 +1063,7 @@ QUICK = [
     quick(
         "16.interpretability.quick_selectivity",
         "Read or memorised?",
-        "Hewitt & Liang 2019, section 2",
+        "Hewitt & Liang 2019",
         "A probe is right for 95 % of the tokens. On a control task, with labels by lot for each word, it reaches "
         "70 %. What is its selectivity?",
         lambda: ml.selectivity(0.95, 0.70),
@@ -1077,7 +1077,7 @@ QUICK = [
     quick(
         "16.interpretability.quick_patch",
         "How much came back?",
-        "after Meng et al. 2022, section 2",
+        "after Meng et al. 2022",
         "The logit of the right answer minus that of the wrong one is 3 in the clean run, −1 in the corrupted one, and "
         "2 after a patch. What is the effect of the patch?",
         lambda: (2 - -1) / (3 - -1),
