@@ -218,6 +218,11 @@ def _lost_axis(z):
     return e / e.sum(axis=-1)
 
 
+def _without_exp(z):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return z / z.sum(axis=-1, keepdims=True)
+
+
 def _softmax_in_place(z):
     z -= z.max(axis=-1, keepdims=True)
     return _shifted(z)
@@ -298,7 +303,7 @@ $$p_i = \\frac{e^{z_i}}{\\sum_j e^{z_j}} .$$
             score=2,
         ),
         Mistake(
-            lambda z: np.divide(z, z.sum(axis=-1, keepdims=True), where=z.sum(axis=-1, keepdims=True) != 0, out=z * 0),
+            _without_exp,
             "You divided the scores themselves by their sum. First the exponentials, then the shares.",
         ),
         Mistake(lambda z: _shifted(-z), "The order is upside down: the exponent is z, not −z."),
@@ -591,6 +596,11 @@ Mend it. Forbidden keys get exactly 0, the others share 1 per row. Every row has
             score=3,
         ),
         Mistake(_turned_mask, "The mask is turned round: `allowed` is True where a key may be seen."),
+        Mistake(
+            lambda scores, allowed: _lost_axis(np.where(allowed, scores, -np.inf)),
+            "The sum lost its axis, and no longer fits its own row: `e.sum(axis=-1, keepdims=True)`.",
+            score=1,
+        ),
     ),
     hints=(
         "`np.where(allowed, scores, -np.inf)` forbids before anything is computed.",
@@ -607,6 +617,11 @@ def _naive_log_softmax(z):
 def _log_shares(z, m=0.0, axis=-1):
     shifted = z - z.max(axis=-1, keepdims=True)
     return shifted + m - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+
+
+def _log_lost_axis(z):
+    shifted = z - z.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1))
 
 
 def _broken_log_softmax(z):
@@ -685,6 +700,11 @@ it: exact for logits of any size, along the last axis.
             score=1,
         ),
         Mistake(lambda z: _log_shares(z) / np.log(2), "The logarithms are to base 2. Wanted is ln, `np.log`."),
+        Mistake(
+            _log_lost_axis,
+            "The sum lost its axis, and no longer fits its own row: `keepdims=True`.",
+            score=1,
+        ),
     ),
     hints=(
         "ln (a/b) = ln a − ln b, and ln e^z = z.",
