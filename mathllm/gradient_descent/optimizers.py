@@ -206,8 +206,9 @@ def _adam_direction(name, gradient, state, beta1, beta2, epsilon):
     step = state["step"] + 1
     mean = tree_map(lambda m, g: beta1 * m + (1 - beta1) * g, state["mean"], gradient)
     square = tree_map(lambda v, g: beta2 * v + (1 - beta2) * g * g, state["square"], gradient)
-    enlarge_mean, enlarge_root = bias_correction(beta1, step), math.sqrt(bias_correction(beta2, step))
-    direction = tree_map(lambda m, v: enlarge_mean * m / (np.sqrt(v) * enlarge_root + epsilon), mean, square)
+    more_mean, more_square = bias_correction(beta1, step), bias_correction(beta2, step)
+    root = math.sqrt(more_square)
+    direction = tree_map(lambda m, v: more_mean * m / (np.sqrt(v) * root + epsilon), mean, square)
     return direction, {"step": step, "mean": mean, "square": square}
 
 

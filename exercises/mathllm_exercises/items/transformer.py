@@ -259,7 +259,7 @@ $$y = \\gamma\\odot\\frac{x-\\mu}{\\sqrt{\\sigma^2+\\epsilon}} + \\beta .$$
         ),
         Mistake(
             _sized(lambda x, g, b: ml.layer_norm(x.astype(float), g, b)),
-            "Right, but float32 became float64 on the way.",
+            "Right, but float32 became float64 on the way. (A plain 1e-5 keeps it; an `np.float64` does not.)",
             score=7,
         ),
         Mistake(_sized(_layer_in_place), "Your function changes the caller's x: write `x - x.mean(…)`.", score=7),
