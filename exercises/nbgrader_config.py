@@ -22,6 +22,7 @@ c.CourseDirectory.root = str(Path(__file__).resolve().parent)
 if os.environ.get("MATHLLM_EXCHANGE"):
     c.Exchange.root = os.environ["MATHLLM_EXCHANGE"]
 c.ExchangeFactory.collect = "mathllm_exercises.collect.Collect"
+c.ExchangeFactory.release_feedback = "mathllm_exercises.collect.ReleaseFeedback"
 
 # Where grades are kept: gradebook.db in this folder, or a PostgreSQL database that a cluster can reach.
 if os.environ.get("MATHLLM_GRADEBOOK"):
@@ -62,6 +63,9 @@ if zmq.has("curve"):
 
 # nbgrader's own handling of its database, nothing that an instructor could mend.
 warnings.filterwarnings("ignore", "Object of type <Submitted.* not in session")
+
+# Feedback is written anew each time: nbgrader would pass over a grade that was corrected by hand.
+c.GenerateFeedback.force = True
 
 # The rubric is for the grader; feedback leaves it out.
 c.GenerateFeedback.preprocessors = [

@@ -1,10 +1,13 @@
-"""Collecting what was handed in, for `ExchangeFactory.collect`: nbgrader's own way, made safe from what it finds.
+"""Collecting what was handed in, and giving feedback back: nbgrader's own way, made safe from what it finds.
+
+`ExchangeFactory.collect` and `ExchangeFactory.release_feedback` in nbgrader_config.py name the two classes.
 
 The drop box is open to all: there may be a folder under another learner's name, a link to a file that only the
 instructor can read, a pipe, a folder too large for the disk. nbgrader would take the first, copy what the second points
 to, and stop at the others, for everybody.
 """
 
+import glob
 import os
 import shutil
 import stat
@@ -13,10 +16,12 @@ from datetime import datetime
 from pathlib import Path
 
 from nbgrader.exchange.default.collect import ExchangeCollect
+from nbgrader.exchange.default.release_feedback import ExchangeReleaseFeedback
 from nbgrader.utils import find_owner
 
-__all__ = ["Collect"]
+__all__ = ["Collect", "ReleaseFeedback"]
 
+NEEDED = ("timestamp.txt", "submission_secret.txt")  # nbgrader submit writes them; they say where feedback goes
 NOBODY = {"username": None, "timestamp": datetime.min}
 
 
@@ -68,3 +73,17 @@ class Collect(ExchangeCollect):
 
 def _links(folder, names):
     return [name for name in names if os.path.islink(os.path.join(folder, name))]
+
+
+class ReleaseFeedback(ExchangeReleaseFeedback):
+    """Releases feedback; work that came by another way than `nbgrader submit` has no way back, and stops nobody's."""
+
+    def copy_files(self):
+        """Release the feedback of all who can fetch it."""
+        excluded = [self.coursedir.student_id_exclude] if self.coursedir.student_id_exclude else []
+        for folder in map(Path, sorted(glob.glob(self.src_path))):
+            if not all((folder / name).is_file() for name in NEEDED):
+                self.log.warning("%s was not handed in by nbgrader submit: hand this feedback over yourself", folder)
+                excluded.append(folder.parent.name)
+        self.coursedir.student_id_exclude = ",".join(excluded)
+        super().copy_files()

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from mathllm_exercises.collect import Collect
+from mathllm_exercises.collect import Collect, ReleaseFeedback
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import get_osusername
 
@@ -70,3 +70,18 @@ def test_what_cannot_be_collected_stops_nobody(collect):
         f"zoe+a1+{TIME.format(1)}": {"nb.ipynb": "fine"},
     }  # fmt: skip
     assert collect(folders, check_owner=False) == {"zoe": {"nb.ipynb": "fine"}}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # nbgrader leaves timestamp.txt open
+def test_feedback_that_nobody_can_fetch_stops_nobody_elses(tmp_path):
+    ways = {"ada": ["timestamp.txt", "submission_secret.txt"], "by hand": [], "no time": ["submission_secret.txt"]}
+    for learner, files in ways.items():
+        folder = tmp_path / "feedback" / learner / "a1"
+        folder.mkdir(parents=True)
+        for name in ["nb.html", *files]:
+            (folder / name).write_text(learner)
+    (tmp_path / "exchange").mkdir(mode=0o777)
+    course = CourseDirectory(root=str(tmp_path), course_id="mathllm", assignment_id="a1")
+    ReleaseFeedback(coursedir=course, root=str(tmp_path / "exchange")).start()
+    released = (tmp_path / "exchange" / "mathllm" / "feedback").iterdir()
+    assert [path.read_text() for path in released] == ["ada"]
