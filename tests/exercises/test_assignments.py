@@ -4,10 +4,10 @@ The solutions of all sixteen run in one kernel, one notebook after the other, wi
 """
 
 import shutil
-from pathlib import Path
 
 import nbformat
 import pytest
+from grading import EXERCISES, PATIENCE
 from mathllm_exercises import item, items
 from mathllm_exercises.autograde import course
 from mathllm_exercises.grader import TrustedExecute
@@ -17,7 +17,6 @@ from nbgrader.coursedir import CourseDirectory
 
 pytestmark = pytest.mark.slow
 
-EXERCISES = Path(__file__).resolve().parents[2] / "exercises"
 NAMES = sorted(path.name for path in (EXERCISES / "source").iterdir())
 POINTS = {entry.grade_id: entry.points for entry in items() if entry.graded}
 
@@ -43,7 +42,7 @@ def earned(tmp_path_factory, sandboxed):
     resources = {"nbgrader": names, "metadata": {"path": str(tmp_path_factory.mktemp("work"))}}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MATHLLM_COURSE_KEY", "k" * 32)
-        notebook, _ = TrustedExecute(timeout=60, notebook_timeout=600).preprocess(notebook, resources)
+        notebook, _ = TrustedExecute(**PATIENCE).preprocess(notebook, resources)
     graded = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade")]
     return {
         cell.metadata.nbgrader["grade_id"]: (float(cell.outputs[1].data["text/plain"]), cell.outputs[0].text)

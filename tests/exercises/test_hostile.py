@@ -11,8 +11,6 @@ import re
 import shutil
 import socket
 import sqlite3
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,13 +18,13 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
+from grading import EXERCISES, gone, make_course, nbgrader
 from mathllm_exercises import items
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from nbgrader.server_extensions.formgrader.formgrader import FormgradeExtension
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandboxed")]
 
-EXERCISES = Path(__file__).resolve().parents[2] / "exercises"
 NAME = "01_vectors"
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 TEXT = "line_or_plane"
@@ -319,6 +317,13 @@ squares_and_length = [49, 7]
     "norm": "from mathllm import norm",
     "nearest": "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass",
 }
+SETTINGS = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from grading import Patience
+c.TrustedExecute.timeout_func = Patience("while True: pass")
+c.TrustedExecute.iopub_timeout = 20
+"""
 BOMBS = RIGHT | {
     "norm": """
 hoard = []
@@ -490,17 +495,6 @@ CASES = {
 }
 
 
-def nbgrader(command, folder):
-    """Run an nbgrader command as one would type it."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    result = subprocess.run(
-        ["nbgrader", *command.split()], cwd=folder, capture_output=True, text=True, timeout=600,
-        env=os.environ | {"PATH": path, "MATHLLM_COURSE_KEY": ""},
-    )  # fmt: skip
-    assert result.returncode == 0, f"nbgrader {command}\n{result.stdout}{result.stderr}"
-    return result.stdout + result.stderr
-
-
 @pytest.fixture(scope="module")
 def listener():
     """Somebody on this machine to whom a submission might like to talk."""
@@ -513,9 +507,7 @@ def listener():
 def course(tmp_path_factory, listener):
     """A course with all cases, graded once."""
     root, outside = tmp_path_factory.mktemp("course"), tmp_path_factory.mktemp("outside")
-    settings = (EXERCISES / "nbgrader_config.py").read_text() + "c.Execute.timeout = 10\n"
-    (root / "nbgrader_config.py").write_text(settings)
-    shutil.copytree(EXERCISES / "source" / NAME, root / "source" / NAME)
+    make_course(root, NAME, more=SETTINGS)
     right = outside / f"{NAME}.ipynb"
     nbformat.write(notebook(RIGHT), right)
     for learner, case in CASES.items():
@@ -566,7 +558,7 @@ def test_what_a_submission_finds_in_the_sandbox_is_nothing(course, listener):
     assert "found: []\n" in printed
     with pytest.raises(BlockingIOError):
         listener.accept()  # nobody has called
-    assert all(str(course).encode() not in path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline"))
+    assert gone(str(course))
 
 
 def test_no_link_and_no_page_gets_beside_a_graded_notebook(course):
