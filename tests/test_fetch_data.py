@@ -337,14 +337,15 @@ def test_check_says_what_is_here_and_fetches_nothing(tool, index, use, offline, 
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [["toy", "verified"], ["other", "absent"]]
 
 
-def test_a_mirror_chosen_for_pip_is_handed_on_to_uv(tool, monkeypatch, tmp_path):
-    for variable in ("UV_DEFAULT_INDEX", "PIP_INDEX_URL", "PIP_CONFIG_FILE"):
+def test_a_mirror_and_certificates_chosen_for_pip_are_handed_on_to_uv(tool, monkeypatch, tmp_path):
+    for variable in ("UV_DEFAULT_INDEX", "PIP_INDEX_URL", "PIP_CONFIG_FILE", "SSL_CERT_FILE", "PIP_CERT"):
         monkeypatch.delenv(variable, raising=False)
     for home in ("HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(home, str(tmp_path))
     (tmp_path / ".pip").mkdir()
-    (tmp_path / ".pip" / "pip.conf").write_text("[global]\nindex-url = /from/settings\n")
+    (tmp_path / ".pip" / "pip.conf").write_text("[global]\nindex-url = /from/settings\ncert = /of/us.pem\n")
     assert tool.environment_of_installer()["UV_DEFAULT_INDEX"] == "/from/settings"
+    assert tool.environment_of_installer()["SSL_CERT_FILE"] == "/of/us.pem"
     monkeypatch.setenv("PIP_INDEX_URL", "/from/variable")
     assert tool.environment_of_installer()["UV_DEFAULT_INDEX"] == "/from/variable"
     monkeypatch.setenv("UV_DEFAULT_INDEX", "/chosen/for/uv")

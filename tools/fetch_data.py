@@ -81,13 +81,15 @@ def check(packages: list[data.Package], root: Path) -> int:
 
 
 def environment_of_installer() -> dict[str, str]:
-    """Our own environment; uv does not read pip's settings, so a mirror that was chosen there is handed on."""
+    """Our own environment; uv does not read pip's settings, so a mirror and certificates chosen there are handed on."""
     environment = dict(os.environ)
-    if not environment.get("UV_DEFAULT_INDEX"):
-        ask_pip = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
-        asked = subprocess.run(ask_pip, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if mirror := environment.get("PIP_INDEX_URL") or asked.stdout.strip():
-            environment["UV_DEFAULT_INDEX"] = mirror
+    ask_pip = [sys.executable, "-m", "pip", "config", "list"]
+    asked = subprocess.run(ask_pip, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    settings = dict(re.findall(r"^global\.([\w-]+)='(.*)'$", asked.stdout, re.MULTILINE))
+    for ours, pips, name in (("UV_DEFAULT_INDEX", "PIP_INDEX_URL", "index-url"), ("SSL_CERT_FILE", "PIP_CERT", "cert")):
+        chosen = environment.get(ours) or environment.get(pips) or settings.get(name)
+        if chosen:
+            environment[ours] = chosen
     return environment
 
 

@@ -63,11 +63,12 @@ else
     say "Installing the packages of requirements.lock ..."
 fi
 
-# uv does not read pip's settings: a mirror that was chosen there counts here, too.
-mirror=$(.venv/bin/python -m pip config get global.index-url 2>/dev/null || true)
-if [ -z "${UV_DEFAULT_INDEX:-}" ] && [ -n "${PIP_INDEX_URL:-$mirror}" ]; then
-    export UV_DEFAULT_INDEX="${PIP_INDEX_URL:-$mirror}"
-fi
+# uv does not read pip's settings: a mirror and certificates that were chosen there count here, too.
+chosen_for_pip() { .venv/bin/python -m pip config list 2>/dev/null | sed -n "s/^global\\.$1='\\(.*\\)'\$/\\1/p"; }
+mirror=${PIP_INDEX_URL:-$(chosen_for_pip index-url)}
+certificates=${PIP_CERT:-$(chosen_for_pip cert)}
+if [ -z "${UV_DEFAULT_INDEX:-}" ] && [ -n "$mirror" ]; then export UV_DEFAULT_INDEX="$mirror"; fi
+if [ -z "${SSL_CERT_FILE:-}" ] && [ -n "$certificates" ]; then export SSL_CERT_FILE="$certificates"; fi
 install --requirements requirements.lock || fail "Not all packages could be installed; run the same command to try again."
 install --no-deps --no-build-isolation --editable .
 printf '%s\n' "$wanted" > $stamp
