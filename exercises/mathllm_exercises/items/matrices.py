@@ -704,7 +704,7 @@ def _with_spectrum(*spectra):
             U = np.linalg.qr(rng.normal(size=(len(s) + 2, len(s))))[0]
             V = np.linalg.qr(rng.normal(size=(len(s), len(s))))[0]
             W = (U * s) @ V
-            drawn += [(W, float(tolerance)) for tolerance in rng.uniform(0.02, 0.9, size=4)]
+            drawn += [(W, float(tolerance)) for tolerance in rng.uniform(0.02, 0.9, size=9)]
             drawn += [(W.T.copy(), float(rng.uniform(0.05, 0.5)))]
         return drawn
 
@@ -806,15 +806,6 @@ blocks or in late ones?
         Mistake(
             _positive(lambda W, tolerance: int(np.argmax(_tails(W) * ml.frobenius_norm(W) <= tolerance))),
             "You compared the error with the tolerance itself. It is a share of ‖W‖: divide by that first.",
-            score=1,
-        ),
-        Mistake(
-            _positive(
-                lambda W, tolerance: int(
-                    np.argmax(_tails(W) * ml.frobenius_norm(W) <= tolerance * np.linalg.norm(W, 2))
-                )
-            ),
-            "You compared with the largest singular value. The size of W is its Frobenius norm here.",
             score=1,
         ),
         Mistake(_rank_for, "A negative tolerance can never be met. Refuse it with `ValueError`.", score=5),
