@@ -11,12 +11,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import nbformat
 import pytest
 from click.testing import CliRunner
+from grading import PATH, make_course
 from mathllm_exercises import gradebook, item, sandbox, workers
 from mathllm_exercises.__main__ import main
 from mathllm_exercises.autograde import grade
@@ -26,13 +28,12 @@ from nbgrader.api import Gradebook
 
 pytestmark = pytest.mark.slow
 
-EXERCISES = Path(__file__).resolve().parents[2] / "exercises"
 NAME, NORM, TEXT = "01_vectors", "01-vectors-norm", "01-vectors-line_or_plane"
 FULL = item("01.vectors.norm").points
 SQUARED = "def norm(x):\n    return np.sum(x * x, axis=-1)"
 SLOW = "import time\nopen('started', 'w').close()\ntime.sleep(300)"
 # A kernel without a sandbox starts sooner, and is found in the list of processes.
-HERE = {"MATHLLM_UNSANDBOXED": "yes", "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+HERE = {"MATHLLM_UNSANDBOXED": "yes", "PATH": PATH}
 POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 
 
@@ -62,11 +63,10 @@ def hand_in(root, learner, answer=None, timestamp="2026-11-20 10:00:00 UTC"):
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory):
     root = tmp_path_factory.mktemp("generated")
-    shutil.copy(EXERCISES / "nbgrader_config.py", root)
-    source = nbformat.read(EXERCISES / "source" / NAME / f"{NAME}.ipynb", 4)
+    make_course(root, NAME)
+    source = nbformat.read(root / "source" / NAME / f"{NAME}.ipynb", 4)
     wanted = {"01-2", NORM, f"{NORM}-answer", TEXT}
     source.cells = [cell for cell in source.cells if cell.metadata.get("nbgrader", {}).get("grade_id") in wanted]
-    (root / "source" / NAME).mkdir(parents=True)
     nbformat.write(source, root / "source" / NAME / f"{NAME}.ipynb")
     program(root, "nbgrader", "generate_assignment", NAME)
     return root
@@ -232,7 +232,7 @@ def test_an_interrupt_leaves_whole_grades_and_no_process(course):
         assert running.poll() is None, running.stdout.read()
         time.sleep(0.1)
     os.killpg(running.pid, signal.SIGINT)  # as Ctrl-C does
-    shown, _ = running.communicate(timeout=60)
+    shown, _ = running.communicate(timeout=600)
     assert running.returncode == 130, shown
     assert "Traceback" not in shown
     assert "1 graded, 0 graded before, 0 failed, 1 not begun or not finished" in shown
@@ -328,12 +328,11 @@ with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as 
 
 
 @pytest.fixture
-def postgres(tmp_path_factory):
+def postgres():
     """The address of a PostgreSQL database of our own; its server refuses to be run by root."""
     if not POSTGRES:
         pytest.skip("no PostgreSQL server is installed")
-    folder = Path("/tmp") / tmp_path_factory.mktemp("pg").name  # the name of a socket is short
-    folder.mkdir()
+    folder = Path(tempfile.mkdtemp(prefix="mathllm-", dir="/tmp"))  # the name of a socket is short
     user = {"user": "nobody", "group": "nogroup"} if os.geteuid() == 0 else {}
     if user:
         shutil.chown(folder, "nobody", "nogroup")
@@ -345,6 +344,8 @@ def postgres(tmp_path_factory):
         "-l",
         folder / "log",
         "-w",
+        "-t",
+        "600",
     ]
     quiet = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
     try:
@@ -357,11 +358,14 @@ def postgres(tmp_path_factory):
 
 
 @pytest.fixture
-def scheduler():
-    command = [sys.executable, "-c", CLUSTER]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+def scheduler(tmp_path):
+    """The address of a Dask scheduler, with two workers."""
+    patience = {f"DASK_DISTRIBUTED__COMM__TIMEOUTS__{what}": "600s" for what in ("CONNECT", "TCP")}
+    environment = os.environ | patience | {"DASK_TEMPORARY_DIRECTORY": str(tmp_path / "dask")}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", CLUSTER], **pipes, env=environment) as running:
         yield running.stdout.readline().strip()
-        running.communicate("\n", timeout=60)
+        running.communicate("\n", timeout=600)
 
 
 def test_a_cluster_grades_into_postgresql_what_one_machine_grades_into_sqlite(inside, postgres, scheduler, monkeypatch):
