@@ -13,6 +13,8 @@ from .registry import item
 
 __all__ = ["Report", "check"]
 
+_generator = np.random.default_rng  # of the cases that check() draws: others each time
+
 STYLE = """
 .mathllm-report { border-left: 4px solid #888; padding: .4em .9em; margin: .3em 0; max-width: 50em; }
 .mathllm-report.mathllm-pass { border-color: #2a9d4e; }
@@ -98,7 +100,7 @@ def check(id, answer):
         answer = _not_a_function(answer)
     elif entry.calls and kernel_side.is_ours(answer):
         answer = _ours(entry.answer)
-    cases = marking.draw(entry, np.random.default_rng())
+    cases = marking.draw(entry, _generator())
     with kernel_side.asking(entry.masked):
         observations = marking.read(marking.observe_all(answer, cases), cases)
     return Report(marking.mark(entry, cases, observations, own_numbers(entry, learner())))
