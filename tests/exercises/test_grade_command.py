@@ -220,13 +220,18 @@ def kill_recording(task):
     return grade(task)
 
 
+def hear_interrupts():
+    """A shell starts what runs in the background deaf to them, and its children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupt_leaves_whole_grades_and_no_process(course):
     hand_in(course, "a")
     hand_in(course, "b", SLOW)
     command = [sys.executable, "-m", "mathllm_exercises", "grade", NAME, "--jobs", "1"]
     running = subprocess.Popen(
         command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | HERE,
-        start_new_session=True,
+        start_new_session=True, preexec_fn=hear_interrupts,
     )  # fmt: skip
     while not list((course / "autograded").glob(".grading-*/*/b/*/started")):
         assert running.poll() is None, running.stdout.read()
