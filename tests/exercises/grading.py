@@ -59,12 +59,17 @@ class Patience:
 PATIENCE = {"timeout": 600, "startup_timeout": 600, "iopub_timeout": 600, "notebook_timeout": 3600}
 
 
-def make_course(root, assignment, more=""):
-    """The book's course in this folder, with one assignment, and the patience of a test; `more` is for its settings."""
+def make_course(root, assignment, more="", key="k" * 64):
+    """The book's course in this folder, with one assignment, and the patience of a test; `more` is for its settings.
+
+    The key makes the private cases the same in each run; without one, the grader makes one.
+    """
     settings = (EXERCISES / "nbgrader_config.py").read_text(encoding="utf-8")
     patience = "".join(f"c.TrustedExecute.{name} = {seconds}\n" for name, seconds in PATIENCE.items())
     (root / "nbgrader_config.py").write_text(settings + patience + more, encoding="utf-8")
     shutil.copytree(EXERCISES / "source" / assignment, root / "source" / assignment)
+    if key:
+        (root / ".course_key").write_text(key, encoding="utf-8")
 
 
 def nbgrader(command, folder, **environment):

@@ -110,7 +110,7 @@ def course(tmp_path_factory):
     root, exchange = tmp_path_factory.mktemp("course"), tmp_path_factory.mktemp("exchange")
     home = tmp_path_factory.mktemp("learner")
     exchange.chmod(0o777)
-    make_course(root, NAME)
+    make_course(root, NAME, key=None)
     here = {"MATHLLM_EXCHANGE": str(exchange)}
     there = f"--course mathllm --Exchange.root={exchange}"
     cache = {"JUPYTER_DATA_DIR": str(tmp_path_factory.mktemp("data"))}  # where nbgrader remembers what was handed in

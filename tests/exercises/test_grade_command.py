@@ -133,7 +133,6 @@ def test_a_class_is_graded_as_nbgrader_grades_it(course):
     }.items():
         hand_in(course, learner, answer)
     (course / "submitted" / "dies" / NAME / "notes.txt").write_text("my notes")
-    (course / ".course_key").write_text("k" * 64)  # the same private cases for both
     stock = shutil.copytree(course, course.parent / "stock")
     sandboxed = {"MATHLLM_UNSANDBOXED": "" if sandbox.problem() is None else "yes"}
     shown = program(course, "grade", NAME, "--jobs", "2", **sandboxed)
