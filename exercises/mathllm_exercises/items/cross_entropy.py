@@ -913,7 +913,8 @@ def _messages(rng):
     drawn = []
     for size, length in ((2, 12), (3, 8), (5, 10), (4, 30)):
         counts = rng.integers(1, 12, size=size).tolist()
-        drawn.append((rng.choice(size, size=length, p=np.array(counts) / sum(counts)).tolist(), counts))
+        message = rng.choice(size, size=length - 1, p=np.array(counts) / sum(counts)).tolist()
+        drawn.append(([*message, size - 1], counts))  # only zeros would need no digit: that is another check's
     return drawn
 
 

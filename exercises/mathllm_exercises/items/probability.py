@@ -317,7 +317,7 @@ $$P(b \\mid a) = \\frac{c(ab) + k}{\\sum_{b'} c(ab') + kV}.$$
         values(2, _texts((30, 3), (60, 5), k=0), public=[(TINY, 3, 0)], name="shares of the counts"),
         values(2, _texts((10, 4), k=1.0), public=[(TINY, 4, 1), (TINY, 3, 0.5)], name="with k added"),
         refuses(1, public=[(TINY, 4, 0), (np.array([0, 1]), 2, 0)], name="refuses an empty row"),
-        leaves_inputs(1, _texts((20, 3), k=0.1)),
+        leaves_inputs(1, _texts((60, 6), k=0.1)),
     ),
     mistakes=(
         Mistake(
