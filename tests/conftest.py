@@ -5,11 +5,8 @@ import re
 import shutil
 import tempfile
 
-import matplotlib.font_manager  # its import makes the list of fonts, if there is none yet: see pytest_configure
 import pytest
 from hypothesis import HealthCheck, settings
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from mathllm import data
 from mathllm.errors import MissingDataError
@@ -25,8 +22,13 @@ def pytest_configure(config):
 
     Jupyter and IPython find no settings. Each process has a history of its own: two that write to one wait for each
     other. matplotlib has its list of fonts: where making it takes long, it says so, and a notebook would show that.
-    Kernels are reached through files: two of them cannot want the same port.
+    Kernels are reached through files: two of them cannot want the same port. (For `make parity`, which has no notebook,
+    nothing of this is installed.)
     """
+    if not config.pluginmanager.hasplugin("nbval"):
+        return
+    import matplotlib.font_manager  # this makes the list of fonts, if there is none yet
+
     if not hasattr(config, "workerinput"):
         folder = tempfile.TemporaryDirectory(prefix="mathllm-")
         config.add_cleanup(folder.cleanup)
@@ -65,6 +67,9 @@ def needs():
 @pytest.fixture
 def shell():
     """IPython, as in a notebook but without a history, and gone afterwards."""
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
     yield InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
     InteractiveShell.clear_instance()
 
