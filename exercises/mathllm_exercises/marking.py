@@ -13,7 +13,8 @@ from .compare import agree, numeric, rounded, show
 from .item import Check, Failure, Item, Observation
 
 __all__ = [
-    "Marks", "Outcome", "advice", "details", "draw", "mark", "nothing", "observe_all", "points_line", "read", "text",
+    "Marks", "Outcome", "advice", "details", "draw", "known_mistakes", "mark", "nothing", "observe_all", "points_line",
+    "read", "text",
 ]  # fmt: skip
 
 
@@ -80,16 +81,28 @@ def _one_line(message):
     return " ".join(message[:300].split())
 
 
-def mark(item, cases, observations, numbers=None):
+def mark(item, cases, observations, numbers=None, bank=None):
     """Judge observations of an answer by the item's checks.
 
-    numbers: the learner's own numbers, for a value item that draws them
+    numbers: the learner's own numbers, for a value item that draws them   bank: known_mistakes(item, cases, numbers),
+    where several answers are judged by the same cases
     """
     numbers = numbers or {}
     answered = any(not _unanswered(seen) for group in observations for seen in group)
     outcomes = _outcomes(item, cases, observations, numbers)
-    mistakes = () if all(o.failure is None for o in outcomes) else _named(item, cases, observations, outcomes, numbers)
+    failed = {i for i, outcome in enumerate(outcomes) if outcome.failure}
+    mistakes = _named(observations, failed, item, bank or known_mistakes(item, cases, numbers)) if failed else ()
     return Marks(item, outcomes, mistakes, answered)
+
+
+def known_mistakes(item, cases, numbers=None):
+    """What each of an item's known mistakes does with drawn cases: (sentence, observations, which checks it fails)."""
+    numbers, found = numbers or {}, []
+    for mistake in item.mistakes:
+        theirs = read(observe_all(mistake.make if item.calls else mistake.make(**numbers), cases), cases)
+        outcomes = _outcomes(item, cases, theirs, numbers)
+        found.append((mistake.sentence, theirs, {i for i, outcome in enumerate(outcomes) if outcome.failure}))
+    return found
 
 
 def _unanswered(observation):
@@ -136,32 +149,24 @@ def _value_reason(observation, reason, too_few_decimals):
     return f"{show(observation.value)} is {verdict}"
 
 
-def _named(item, cases, observations, outcomes, numbers):
+def _named(observations, failed, item, bank):
     """The sentences of the known mistakes that explain the failures, in the order of the checks.
 
     A mistake can explain them if every check it fails has failed too. It explains those on which it gives what the
     answer gave: all of them, or at least the first failure, since a second mistake may have its part in the others.
     While the first failure is unexplained, nothing is said of the others: they may be its consequences.
     """
-    failed = {i for i, outcome in enumerate(outcomes) if outcome.failure}
     explaining = []
-    for mistake in item.mistakes:
-        theirs = _behaviour(mistake, item, cases, numbers)
-        wrong = {i for i, outcome in enumerate(_outcomes(item, cases, theirs, numbers)) if outcome.failure}
+    for sentence, theirs, wrong in bank:
         if wrong and wrong <= failed:
             same = {i for i in wrong if all(map(_alike, observations[i], theirs[i], repeat(item.checks[i])))}
-            explaining.append((same != wrong, same, mistake.sentence))
+            explaining.append((same != wrong, same, sentence))
     explained, sentences = set(), []
     for partly, same, sentence in sorted(explaining, key=lambda entry: (entry[0], -len(entry[1]))):
         if (min(failed) in same - explained) if partly else not same <= explained:
             sentences.append((min(same), sentence))
             explained |= same
     return tuple(sentence for _, sentence in sorted(sentences)) if min(failed) in explained else ()
-
-
-def _behaviour(mistake, item, cases, numbers):
-    """What a known mistake gives for drawn cases: mistake.make called on them, or with the numbers of a value item."""
-    return read(observe_all(mistake.make if item.calls else mistake.make(**numbers), cases), cases)
 
 
 def _alike(a, b, check):
