@@ -30,7 +30,7 @@ data: setup  ## fetch the real data that is still missing (MODELS=no leaves it o
 	@python tools/fetch_data.py
 	@mkdir -p $(@D) && touch $@
 
-test: setup $(DATA) lint check-source  ## prove everything: code, exercises, notebooks, site (five to ten minutes)
+test: setup $(DATA) lint check-source  ## prove everything: code, exercises, notebooks, site (about fifteen minutes)
 	@$(PYTEST) --nbval --nbval-current-env
 
 quick: setup $(DATA) lint check-source  ## the same without the notebooks and the site (under two minutes)
