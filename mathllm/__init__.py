@@ -30,7 +30,7 @@ from .attention import *  # noqa: F403
 from .autodiff import *  # noqa: F403
 from .backpropagation import *  # noqa: F403
 from .cross_entropy import *  # noqa: F403
-from .errors import *  # noqa: F403
+from .errors import MissingDataError, ShapeError, UnknownReferenceError, UnknownWordError, suggest
 from .exponentials import *  # noqa: F403
 from .gradient_descent import *  # noqa: F403
 from .gradients import *  # noqa: F403
@@ -46,7 +46,7 @@ from .vectors import *  # noqa: F403
 
 __version__ = "0.1.0"
 __all__ = [  # in reading order
-    *errors.__all__,
+    "MissingDataError", "ShapeError", "UnknownReferenceError", "UnknownWordError", "suggest",
     *autodiff.__all__,
     *vectors.__all__,
     *similarity.__all__,

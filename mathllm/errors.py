@@ -2,8 +2,14 @@
 
 import difflib
 from collections.abc import Iterable
+from numbers import Real
 
-__all__ = ["MissingDataError", "ShapeError", "UnknownReferenceError", "UnknownWordError", "suggest"]
+# The chapters and the modules of their names, in reading order
+CHAPTERS = [
+    "vectors", "similarity", "matrices", "exponentials", "probability", "softmax", "cross_entropy", "gradients",
+    "gradient_descent", "attention", "backpropagation", "transformer", "training", "inference", "alignment",
+    "interpretability",
+]  # fmt: skip
 
 
 class ShapeError(ValueError):
@@ -35,6 +41,26 @@ def suggest(name: str, candidates: Iterable[str], n: int = 3) -> str:
     """
     near = difflib.get_close_matches(name, list(candidates), n=n, cutoff=0.6)
     return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def within(function: str, interval: str, **numbers: Real) -> None:
+    """Refuse numbers outside an interval, such as "[0, 1)", "(0, ∞)", or "whole [1, ∞)" for whole numbers.
+
+    Raises: ValueError that names the function, the number and the interval; NaN is in no interval.
+
+    >>> within("dropout", "[0, 1)", rate=0.5)
+    >>> within("dropout", "[0, 1)", rate=1.0)
+    Traceback (most recent call last):
+    ValueError: dropout() needs rate in [0, 1), got 1.0
+    """
+    whole, bounds = interval.startswith("whole "), interval.removeprefix("whole ")
+    low, high = (float(bound.strip("[]()").replace("∞", "inf")) for bound in bounds.split(", "))
+    for name, number in numbers.items():
+        above = number >= low if bounds.startswith("[") else number > low
+        below = number <= high if bounds.endswith("]") else number < high
+        if not (above and below and (not whole or number == number // 1)):
+            wanted = f"a whole number {name} in {bounds}" if whole else f"{name} in {bounds}"
+            raise ValueError(f"{function}() needs {wanted}, got {number}")
 
 
 def _require_fitting(what, *shapes, skipped=0):

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "mathllm"
 
 # The reading order. A module may import what stands before it, and nothing that comes after.
-FOUNDATION = ["errors", "autodiff", "reference", "data"]
+FOUNDATION = ["errors", "shapes", "trees", "autodiff", "reference", "data"]
 CHAPTERS = [
     "vectors", "similarity", "matrices", "exponentials", "probability", "softmax", "cross_entropy", "gradients",
     "gradient_descent", "attention", "backpropagation", "transformer", "training", "inference", "alignment",

@@ -12,37 +12,18 @@ linear, and told about positions.
     causal.py              in training: without the half that a causal mask hides
 """
 
+# What the modules define, written by tools/build_exports.py
 from .flash import flash_attention
 from .heads import merge_heads, multi_head_attention, split_heads
 from .linear import linear_attention, linear_attention_recurrent, positive_features
 from .positions import RotaryScaling, alibi_bias, relative_buckets, rotary_angles, rotate, sinusoidal_positions
 from .scaled_dot_product import (
-    additive_mask,
-    attention,
-    attention_weights,
-    causal_mask,
-    padding_mask,
-    sliding_window_mask,
-)
+    additive_mask, attention, attention_weights, causal_mask, padding_mask, sliding_window_mask,
+)  # fmt: skip
 
 __all__ = [
-    "RotaryScaling",
-    "additive_mask",
-    "alibi_bias",
-    "attention",
-    "attention_weights",
-    "causal_mask",
-    "flash_attention",
-    "linear_attention",
-    "linear_attention_recurrent",
-    "merge_heads",
-    "multi_head_attention",
-    "padding_mask",
-    "positive_features",
-    "relative_buckets",
-    "rotary_angles",
-    "rotate",
-    "sinusoidal_positions",
-    "sliding_window_mask",
+    "RotaryScaling", "additive_mask", "alibi_bias", "attention", "attention_weights", "causal_mask", "flash_attention",
+    "linear_attention", "linear_attention_recurrent", "merge_heads", "multi_head_attention", "padding_mask",
+    "positive_features", "relative_buckets", "rotary_angles", "rotate", "sinusoidal_positions", "sliding_window_mask",
     "split_heads",
-]
+]  # fmt: skip

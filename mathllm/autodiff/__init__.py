@@ -13,18 +13,13 @@ reverse-mode differentiation. Everything the book trains is trained by this pack
 """
 
 from . import arithmetic as _arithmetic  # noqa: F401  gives tensors their operators
+
+# What the modules define, written by tools/build_exports.py
 from .backward import grad, hessian_vector_product, value_and_grad, vjp
 from .check import GradientCheck, check_gradient
-from .tensor import Tensor, primitive, sum_to
+from .tensor import Array, ArrayLike, Tensor, WithPullback, primitive, sum_to
 
 __all__ = [
-    "GradientCheck",
-    "Tensor",
-    "check_gradient",
-    "grad",
-    "hessian_vector_product",
-    "primitive",
-    "sum_to",
-    "value_and_grad",
-    "vjp",
-]
+    "Array", "ArrayLike", "GradientCheck", "Tensor", "WithPullback", "check_gradient", "grad",
+    "hessian_vector_product", "primitive", "sum_to", "value_and_grad", "vjp",
+]  # fmt: skip

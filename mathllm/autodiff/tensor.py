@@ -8,9 +8,12 @@ from numbers import Real
 import numpy as np
 
 from ..errors import ShapeError
+from ..shapes import Contract, documented
 
 
-def primitive(function: Callable | None = None, *, nondiff: tuple[str, ...] = ()):
+def primitive(
+    function: Callable | None = None, *, nondiff: tuple[str, ...] = (), shapes: str | None = None
+) -> Callable:
     """Turn `function(*arrays, **options) -> (value, pullback)` into a differentiable function.
 
         value = f(x, …)        pullback(dvalue) = (dx, …),   dxᵢ = Σⱼ dvalueⱼ ∂fⱼ/∂xᵢ
@@ -19,9 +22,11 @@ def primitive(function: Callable | None = None, *, nondiff: tuple[str, ...] = ()
     pullback. Positional arguments arrive in `function` as floating-point arrays (lists and numbers are converted,
     float32 stays float32); those named in `nondiff` (ids, masks) arrive as they are and get no gradient. Broadcasting
     needs no care in a pullback: each gradient is summed to the shape of its argument here, once for all primitives.
-    A pullback of one argument may return its gradient alone; `None` stands for no gradient.
+    A pullback of one argument may return its gradient alone; `None` stands for no gradient. `shapes` declares the
+    shapes of the arguments and of the value, as in "... m k, k n -> ... m n": see `Contract`.
 
-    Raises: TypeError for a tensor given as an option, or for numbers that are not real.
+    Raises: ShapeError where the shapes do not fit; TypeError for a tensor given as an option, or for numbers that are
+    not real.
 
     >>> from mathllm import grad
     >>> @primitive
@@ -33,28 +38,35 @@ def primitive(function: Callable | None = None, *, nondiff: tuple[str, ...] = ()
     (9.0, 6.0)
     """
     if function is None:
-        return functools.partial(primitive, nondiff=nondiff)
+        return functools.partial(primitive, nondiff=nondiff, shapes=shapes)
     parameters = inspect.signature(function).parameters.values()
     positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     skipped = {positional.index(name) for name in nondiff}
+    contract = Contract(shapes) if shapes else None
+    name = function.__name__.strip("_")
 
     @functools.wraps(function)
     def call(*args, **options):
         if options and not options.keys().isdisjoint(positional):
             args, options = _by_position(function, args, options)
         traced = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        for name, option in options.items():
+        for key, option in options.items():
             if isinstance(option, Tensor):
-                raise TypeError(f"{function.__name__}() cannot differentiate its option {name!r}")
+                raise TypeError(f"{name}() cannot differentiate its option {key!r}")
         if len(args) > len(positional) and not variadic:
             function(*args, **options)  # lets Python word the complaint about too many arguments
-        values = _as_arrays(function.__name__.strip("_"), args, skipped)
+        values = _as_arrays(name, args, skipped)
+        if contract:
+            contract.check(name, positional, values, function.__module__)
         value, pullback = function(*values, **options)
         if not traced:
             return value
         return Tensor(value, tuple((i, args[i]) for i in traced if i not in skipped), pullback)
 
+    call.__annotations__ = {**function.__annotations__, "return": "Array"}
+    if contract:
+        call.__doc__ = documented(function.__doc__, contract.line(positional))
     return call
 
 
@@ -151,6 +163,11 @@ class Tensor:
         if function in (np.shape, np.ndim, np.size):
             return function(self.value)
         raise TypeError(f"np.{function.__name__}() records no gradient: use a primitive of mathllm, or tensor.value")
+
+
+Array = np.ndarray | Tensor
+ArrayLike = Array | list | tuple | float  # what np.asarray takes
+WithPullback = tuple[np.ndarray, Callable]  # what a primitive returns to its decorator
 
 
 def sum_to(gradient, shape: tuple[int, ...]) -> np.ndarray:

@@ -9,30 +9,15 @@ small, and the same number says how short the text becomes when the model compre
     compression.py  an arithmetic coder that turns predictions into short files and back
 """
 
+# What the modules define, written by tools/build_exports.py
 from .compression import arithmetic_decode, arithmetic_encode, code_length
 from .information import (
-    convert_information,
-    cross_entropy_between,
-    entropy,
-    kl_divergence,
-    loss_table,
-    mutual_information,
-    perplexity,
+    convert_information, cross_entropy_between, entropy, kl_divergence, loss_table, mutual_information, perplexity,
     surprise,
-)
+)  # fmt: skip
 from .loss import cross_entropy
 
 __all__ = [
-    "arithmetic_decode",
-    "arithmetic_encode",
-    "code_length",
-    "convert_information",
-    "cross_entropy",
-    "cross_entropy_between",
-    "entropy",
-    "kl_divergence",
-    "loss_table",
-    "mutual_information",
-    "perplexity",
-    "surprise",
-]
+    "arithmetic_decode", "arithmetic_encode", "code_length", "convert_information", "cross_entropy",
+    "cross_entropy_between", "entropy", "kl_divergence", "loss_table", "mutual_information", "perplexity", "surprise",
+]  # fmt: skip

@@ -10,62 +10,22 @@ word of that statement precise, learns such distributions from data, and ends wi
     ngrams.py         n-gram language models with smoothing
 """
 
+# What the modules define, written by tools/build_exports.py
 from .distributions import (
-    bigram_counts,
-    conditional_probability,
-    distribution,
-    distribution_from_counts,
-    is_distribution,
-    sample,
-)
+    bigram_counts, conditional_probability, distribution, distribution_from_counts, is_distribution, sample,
+)  # fmt: skip
 from .estimation import (
-    Beta,
-    bernoulli_log_likelihood,
-    linear_log_posterior,
-    map_linear_regression,
-    maximum_likelihood,
-    posterior,
-    ridge_regression,
-    sequential_posterior,
-)
-from .expectation import (
-    Estimate,
-    expectation,
-    integral,
-    monte_carlo,
-    normal_density,
-    normal_log_density,
-    variance,
-)
+    Beta, bernoulli_log_likelihood, linear_log_posterior, map_linear_regression, maximum_likelihood, posterior,
+    ridge_regression, sequential_posterior,
+)  # fmt: skip
+from .expectation import Estimate, expectation, integral, monte_carlo, normal_density, normal_log_density, variance
 from .ngrams import NGram, train_ngram
 from .sequences import Vocabulary, markov_order, sample_markov_chain, sequence_log_probabilities
 
 __all__ = [
-    "Beta",
-    "Estimate",
-    "NGram",
-    "Vocabulary",
-    "bernoulli_log_likelihood",
-    "bigram_counts",
-    "conditional_probability",
-    "distribution",
-    "distribution_from_counts",
-    "expectation",
-    "integral",
-    "is_distribution",
-    "linear_log_posterior",
-    "map_linear_regression",
-    "markov_order",
-    "maximum_likelihood",
-    "monte_carlo",
-    "normal_density",
-    "normal_log_density",
-    "posterior",
-    "ridge_regression",
-    "sample",
-    "sample_markov_chain",
-    "sequence_log_probabilities",
-    "sequential_posterior",
-    "train_ngram",
-    "variance",
-]
+    "Beta", "Estimate", "NGram", "Vocabulary", "bernoulli_log_likelihood", "bigram_counts", "conditional_probability",
+    "distribution", "distribution_from_counts", "expectation", "integral", "is_distribution", "linear_log_posterior",
+    "map_linear_regression", "markov_order", "maximum_likelihood", "monte_carlo", "normal_density",
+    "normal_log_density", "posterior", "ridge_regression", "sample", "sample_markov_chain",
+    "sequence_log_probabilities", "sequential_posterior", "train_ngram", "variance",
+]  # fmt: skip

@@ -11,6 +11,7 @@ learn its own word vectors from plain text.
     word2vec.py   learning word vectors from text by negative sampling
 """
 
+# What the modules define, written by tools/build_exports.py
 from .cosine import COSINE_BANDS, cosine_similarity, cosine_similarity_matrix, interpret_cosine
 from .dot import dot
 from .sentences import contextual_embeddings, info_nce, mean_pool, retrieve
@@ -18,18 +19,7 @@ from .word2vec import negative_sampling_loss, sigmoid, skip_gram_pairs, train_wo
 from .words import WordVectors
 
 __all__ = [
-    "COSINE_BANDS",
-    "WordVectors",
-    "contextual_embeddings",
-    "cosine_similarity",
-    "cosine_similarity_matrix",
-    "dot",
-    "info_nce",
-    "interpret_cosine",
-    "mean_pool",
-    "negative_sampling_loss",
-    "retrieve",
-    "sigmoid",
-    "skip_gram_pairs",
+    "COSINE_BANDS", "WordVectors", "contextual_embeddings", "cosine_similarity", "cosine_similarity_matrix", "dot",
+    "info_nce", "interpret_cosine", "mean_pool", "negative_sampling_loss", "retrieve", "sigmoid", "skip_gram_pairs",
     "train_word2vec",
-]
+]  # fmt: skip

@@ -12,6 +12,7 @@ BERT and T5; one class runs them all.
     counting.py      parameters and operations
 """
 
+# What the modules define, written by tools/build_exports.py
 from .config import Config, bert_config, gpt2_config, llama_config, mixtral_config, t5_config
 from .counting import count_parameters, forward_flops, parameter_count
 from .feed_forward import feed_forward, mixture_of_experts
@@ -19,21 +20,7 @@ from .model import Transformer
 from .norms import batch_norm, layer_norm, layer_norm_gradient_as_printed, rms_norm, running_statistics
 
 __all__ = [
-    "Config",
-    "Transformer",
-    "batch_norm",
-    "bert_config",
-    "count_parameters",
-    "feed_forward",
-    "forward_flops",
-    "gpt2_config",
-    "layer_norm",
-    "layer_norm_gradient_as_printed",
-    "llama_config",
-    "mixtral_config",
-    "mixture_of_experts",
-    "parameter_count",
-    "rms_norm",
-    "running_statistics",
-    "t5_config",
-]
+    "Config", "Transformer", "batch_norm", "bert_config", "count_parameters", "feed_forward", "forward_flops",
+    "gpt2_config", "layer_norm", "layer_norm_gradient_as_printed", "llama_config", "mixtral_config",
+    "mixture_of_experts", "parameter_count", "rms_norm", "running_statistics", "t5_config",
+]  # fmt: skip

@@ -1,0 +1,148 @@
+"""Which shapes does a function take and return? One line declares them; checks, errors and docstrings follow from it.
+
+    "... T K, ... S+ K, ... S D -> ... T D"
+
+describes three arguments and the result. A letter stands for one size everywhere in the line. `...` stands for any axes
+in front, which must broadcast; an axis `T?` may also be 1, an axis `S+` must not be empty, a number stands for itself,
+and an argument `_` is not looked at. Arguments that are None are left out.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+
+import numpy as np
+
+from .errors import CHAPTERS, ShapeError
+
+
+class Contract:
+    """The shapes of the first arguments of a function, and of its result.
+
+    >>> shapes = Contract("m k, k n -> m n")
+    >>> shapes.check("product", ["a", "b"], [np.ones((2, 3)), np.ones((4, 5))])
+    Traceback (most recent call last):
+    mathllm.errors.ShapeError: product() needs a (m, k) and b (k, n), got shapes (2, 3) and (4, 5): k is 3 in a, 4 in b
+    """
+
+    def __init__(self, text: str):
+        arguments, _, self.result = (part.strip() for part in text.partition("->"))
+        self.arguments = [argument.split() for argument in arguments.split(",")]
+
+    def check(self, function: str, names: list[str], values: list, module: str = "") -> None:
+        """Raise a ShapeError unless the shapes of `values`, the arguments of these names, fit together."""
+        sizes, leading = {}, ()
+        for axes, name, value in zip(self.arguments, names, values, strict=False):
+            if value is None or axes == ["_"]:
+                continue
+            shape, fixed = value.shape, axes[1:] if axes[0] == "..." else axes
+            lead = len(shape) - len(fixed)
+            if lead < 0 or (lead and fixed is axes):
+                self._complain(function, names, values, module, f"{name} has {len(shape)} axes")
+            for letter, size in zip(fixed, shape[lead:], strict=True):
+                if problem := _misfit(letter, size, name, sizes):
+                    self._complain(function, names, values, module, problem)
+            if fixed is not axes and lead:
+                try:
+                    leading = leading if shape[:lead] == leading else np.broadcast_shapes(leading, shape[:lead])
+                except ValueError:
+                    self._complain(function, names, values, module, "the axes in front do not fit")
+
+    def line(self, names: list[str]) -> str:
+        """The shapes in words: what a docstring says of them.
+
+        >>> Contract("... T K, ... S+ K -> ... T S").line(["query", "key"])
+        'query: (..., T, K)   key: (..., S, K)   ->   (..., T, S)'
+        """
+        parts = [f"{name}: {_worded(axes)}" for axes, name in zip(self.arguments, names, strict=False) if axes != ["_"]]
+        return "   ".join([*parts, *(["->", _worded(self.result.split())] if self.result else [])])
+
+    def _complain(self, function, names, values, module, problem):
+        given = [
+            (f"{name} {_worded(axes)}", str(value.shape))
+            for axes, name, value in zip(self.arguments, names, values, strict=False)
+            if value is not None and axes != ["_"]
+        ]
+        wanted, found = (" and ".join(part) for part in zip(*given, strict=True))
+        shape = "shapes" if len(given) > 1 else "shape"
+        raise ShapeError(f"{function}() needs {wanted}, got {shape} {found}: {problem}{_chapter(module)}")
+
+
+def contract(text: str) -> Callable:
+    """Declare the shapes of a function that is no primitive: lists become arrays, and misfits are refused in words.
+
+    >>> @contract("... d, d -> ...")
+    ... def weighted_sum(x, weights):
+    ...     '''The sum of the components of x, each times its weight.'''
+    ...     return x @ weights
+    >>> float(weighted_sum([1, 2], [3, 4]))
+    11.0
+    >>> print(weighted_sum.__doc__.splitlines()[2].strip())
+    x: (..., d)   weights: (d)   ->   (...)
+    """
+
+    def declare(function):
+        shapes, parameters = Contract(text), list(inspect.signature(function).parameters)
+        count = len(shapes.arguments)
+
+        @functools.wraps(function)
+        def call(*args, **options):
+            args = list(args)
+            args += [options.pop(name) for name in _following(parameters[len(args) : count], options)]
+            for place, axes in enumerate(shapes.arguments[: len(args)]):
+                if axes != ["_"] and args[place] is not None and not hasattr(args[place], "shape"):
+                    args[place] = _array(function.__name__, args[place])
+            shapes.check(function.__name__, parameters, args, function.__module__)
+            return function(*args, **options)
+
+        call.__doc__ = documented(function.__doc__, shapes.line(parameters))
+        return call
+
+    return declare
+
+
+def documented(doc: str | None, line: str) -> str | None:
+    """A docstring with the line of shapes below its first line."""
+    if not doc:
+        return doc
+    first, _, rest = doc.partition("\n")
+    margin = min((len(row) - len(row.lstrip()) for row in rest.splitlines() if row.strip()), default=4) * " "
+    return f"{first}\n\n{margin}{line}\n{rest}"
+
+
+def _following(names, options):
+    """The parameters given by name, up to the first that was not given."""
+    for name in names:
+        if name not in options:
+            return
+        yield name
+
+
+def _array(function, value):
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ShapeError(f"{function}() needs an array, got rows of unequal length ({error})") from None
+
+
+def _misfit(letter, size, name, sizes):
+    """What is wrong with an axis of this size, or None."""
+    symbol = letter.rstrip("?+")
+    if letter.endswith("+") and size == 0:
+        return f"{symbol} is 0 in {name}"
+    if letter.endswith("?") and size == 1:
+        return None
+    wanted, where = (int(symbol), None) if symbol.isdigit() else sizes.setdefault(symbol, (size, name))
+    if size == wanted:
+        return None
+    return f"{symbol} is {wanted} in {where}, {size} in {name}" if where else f"{name} has {size} in place of {wanted}"
+
+
+def _worded(axes):
+    return "(" + ", ".join(axis.rstrip("?+") for axis in axes) + ")"
+
+
+def _chapter(module):
+    """Where to read on, from the name of the module that holds the function."""
+    part = module.split(".")[1] if module.startswith("mathllm.") else ""
+    return f" (see chapter {CHAPTERS.index(part) + 1:02})" if part in CHAPTERS else ""
