@@ -4,12 +4,13 @@ from __future__ import annotations  # numpy.random is loaded when it is used
 
 import numpy as np
 
+from ..cross_entropy import IGNORED
 from ..errors import ShapeError
 from ..matrices import lora_init
 from ..softmax import log_softmax
 
 
-def completion_labels(tokens, prompt_lengths, ignore_index: int = -100) -> np.ndarray:
+def completion_labels(tokens, prompt_lengths, ignore_index: int = IGNORED) -> np.ndarray:
     """Labels for supervised fine-tuning: the tokens, with those of the prompt marked as not to be learned.
 
     tokens: (B, T) int   prompt_lengths: (B,) int   ->   (B, T) int
@@ -30,7 +31,7 @@ def completion_labels(tokens, prompt_lengths, ignore_index: int = -100) -> np.nd
     return np.where(np.arange(tokens.shape[1]) < lengths[:, None], ignore_index, tokens)
 
 
-def completion_log_probabilities(logits, labels, ignore_index: int = -100):
+def completion_log_probabilities(logits, labels, ignore_index: int = IGNORED):
     """How probable a model finds each completion: the sum of its tokens' log-probabilities.
 
         ln π(y|x) = Σₜ ln π(yₜ | x, y₁ … yₜ₋₁)                                      (15.1)

@@ -73,13 +73,13 @@ def kl_optimal_policy(reference, reward, *, beta: float) -> np.ndarray:
     >>> kl_optimal_policy([0.5, 0.3, 0.2], [1.0, 0.0, 2.0], beta=0.5).round(4)
     array([0.2477, 0.0201, 0.7322])
     """
-    reference, reward = np.asarray(reference, float), np.asarray(reward, float)
+    reference, reward = np.asarray(reference), np.asarray(reward, float)
     if reference.shape != reward.shape or reference.ndim == 0:
         raise ShapeError(f"kl_optimal_policy() needs a reward per outcome, got {reward.shape} for {reference.shape}")
     if not beta > 0:
         raise ValueError(f"kl_optimal_policy() needs a positive beta, got {beta}")
     with np.errstate(divide="ignore"):
-        scores = np.log(distribution(reference)) + reward / beta
+        scores = np.log(distribution(reference, dtype=float)) + reward / beta
     return np.exp(scores - log_sum_exp(scores, keepdims=True))
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import ShapeError
-from ..probability import sample
+from ..probability import distribution, sample
 from ..softmax import softmax
 from .cache import KVCache
 from .decoding import Reader
@@ -71,12 +71,13 @@ def accept_drafts(drafted, draft, target, rng: np.random.Generator) -> tuple[np.
     >>> accept_drafts([1, 0], [[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]], np.random.default_rng(0))
     (array([1, 1]), 1)
     """
-    drafted, target = np.asarray(drafted, int), np.asarray(target, float)
-    draft = np.asarray(draft, float).reshape(len(drafted), -1 if len(drafted) else target.shape[-1])
+    drafted, target = np.asarray(drafted, int), np.asarray(target)
+    draft = np.asarray(draft).reshape(len(drafted), -1 if len(drafted) else target.shape[-1])
     if target.shape != (len(drafted) + 1, draft.shape[1]):
         raise ShapeError(
             f"accept_drafts() needs target ({len(drafted) + 1}, V) for draft {draft.shape}, got {target.shape}"
         )
+    draft, target = distribution(draft, dtype=float), distribution(target, dtype=float)
     for place, token in enumerate(drafted):
         if rng.random() >= acceptance_probability(target[place], draft[place])[token]:
             instead = sample(residual_distribution(target[place], draft[place]), rng)

@@ -20,7 +20,7 @@ afterwards how sure one can be of its result.
 """
 
 # What the modules define, written by tools/build_exports.py
-from .batching import Batch, IGNORED, epoch_batches, next_token_pairs, random_batch, token_stream, validation_batches
+from .batching import Batch, epoch_batches, next_token_pairs, random_batch, token_stream, validation_batches
 from .bpe import Merge, apply_merges, learn_merges, merge_ranks, pair_counts
 from .calculators import (
     Allocation, CHINCHILLA, ScalingLaw, TrainingMemory, approximate_parameters, compute_optimal, devices_needed,
@@ -50,9 +50,9 @@ from .text_filters import (
 from .tokenizer import Tokenizer, gpt2_tokenizer, pre_tokenize, train_tokenizer
 
 __all__ = [
-    "Allocation", "BFLOAT16", "Batch", "CHINCHILLA", "FLOAT16", "FLOAT32", "FloatFormat", "IGNORED", "Interval",
-    "LanguageGuess", "LanguageModel", "LossScale", "Merge", "MixedGradient", "QUALITY_RULES", "Reduced", "ScalingLaw",
-    "Task", "Tokenizer", "TrainingMemory", "TrainingProgress", "TrainingState", "TrainingStopped", "apply_merges",
+    "Allocation", "BFLOAT16", "Batch", "CHINCHILLA", "FLOAT16", "FLOAT32", "FloatFormat", "Interval", "LanguageGuess",
+    "LanguageModel", "LossScale", "Merge", "MixedGradient", "QUALITY_RULES", "Reduced", "ScalingLaw", "Task",
+    "Tokenizer", "TrainingMemory", "TrainingProgress", "TrainingState", "TrainingStopped", "apply_merges",
     "approximate_parameters", "band_probability", "bits_per_byte", "bootstrap_interval", "candidate_pairs",
     "column_parallel", "compute_optimal", "data_parallel_gradient", "deduplicate", "devices_needed", "entropy_rate",
     "epoch_batches", "estimated_similarity", "fit_scaling_law", "gpt2_tokenizer", "guess_language",

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..autodiff import value_and_grad
 from ..autodiff.memory import _Memory, _reused_memory
+from ..cross_entropy import IGNORED
 from ..errors import ShapeError
 from ..gradient_descent import tree_leaves
-from .batching import IGNORED
 from .processes import _forked
 
 _PATIENCE = 1e-4  # seconds after which a worker asks another for Python's lock; the operations between are as short
