@@ -70,16 +70,13 @@ def require_labels(
     if labels.dtype.kind not in "iu" and labels.size:
         raise TypeError(f"{function}() needs integer labels, got {labels.dtype} values")
     if logits.ndim == 0 or labels.shape != logits.shape[:-1]:
-        raise ShapeError(
-            f"{function}() needs logits of shape (..., V) and one label for each row, "
-            f"got shapes {logits.shape} and {labels.shape} (see chapter 07)"
-        )
+        shapes = f"{logits.shape} and {labels.shape}"
+        raise ShapeError(f"{function}() needs logits (..., V) and a label for each row, got shapes {shapes}")
     size = logits.shape[-1]
-    wrong = ((labels < 0) | (labels >= size)) & (labels != ignore_index)
-    if np.any(wrong):
-        raise ValueError(
-            f"{function}() needs labels from 0 to {size - 1} (or {ignore_index} to ignore), got {labels[wrong].flat[0]}"
-        )
+    wrong = labels[((labels < 0) | (labels >= size)) & (labels != ignore_index)]
+    if wrong.size:
+        valid = f"labels from 0 to {size - 1} (or {ignore_index} to ignore)"
+        raise ValueError(f"{function}() needs {valid}, got {wrong[0]} (see chapter 07)")
     return labels.astype(np.int64)
 
 
