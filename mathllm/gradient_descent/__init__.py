@@ -15,6 +15,7 @@ where params, gradient and state are nested dicts of arrays, and nothing is chan
     regularization.py  clipping, weight decay, dropout
     stochastic.py      minibatches, their noise, and the path of a descent
     in_place.py        AdamW over its own memory, for the training loop
+    word2vec.py        word vectors learned from text: skip-gram with negative sampling
 """
 
 # What the modules define, written by tools/build_exports.py
@@ -26,10 +27,11 @@ from .regularization import clip_gradient, dropout, global_norm, l2_penalty
 from .schedules import cosine_restarts, inverse_square_root, polynomial_decay, warmup_cosine
 from .stochastic import descent_path, minibatch_variance, minibatches
 from .trees import tree_leaves, tree_map
+from .word2vec import negative_sampling_loss, skip_gram_pairs, train_word2vec
 
 __all__ = [
     "adam_init", "adam_step", "adamw_init", "adamw_step", "bias_correction", "clip_gradient", "cosine_restarts",
     "descent_path", "dropout", "global_norm", "inverse_square_root", "l2_penalty", "minibatch_variance", "minibatches",
-    "momentum_init", "momentum_step", "polynomial_decay", "rmsprop_init", "rmsprop_step", "sgd_init", "sgd_step",
-    "tree_leaves", "tree_map", "warmup_cosine",
+    "momentum_init", "momentum_step", "negative_sampling_loss", "polynomial_decay", "rmsprop_init", "rmsprop_step",
+    "sgd_init", "sgd_step", "skip_gram_pairs", "train_word2vec", "tree_leaves", "tree_map", "warmup_cosine",
 ]  # fmt: skip

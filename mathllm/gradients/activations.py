@@ -6,7 +6,7 @@ import numpy as np
 
 from ..autodiff import primitive
 from ..errors import ShapeError
-from ..similarity import sigmoid
+from ..exponentials import sigmoid
 
 
 @primitive
