@@ -3,8 +3,7 @@
 import numpy as np
 
 from ..errors import ShapeError
-from ..exponentials import log_sigmoid
-from ..similarity import sigmoid
+from ..exponentials import log_sigmoid, sigmoid
 
 
 def bradley_terry_loss(chosen, rejected):

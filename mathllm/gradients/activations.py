@@ -9,7 +9,7 @@ import numpy as np
 
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
 from ..errors import ShapeError
-from ..similarity import sigmoid
+from ..exponentials import sigmoid
 
 
 @primitive
