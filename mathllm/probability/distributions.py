@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..matrices import is_row_stochastic
-from ..vectors import _require_ids
+from ..vectors import token_ids
 
 
 def is_distribution(p) -> bool:
@@ -146,7 +146,7 @@ def _edges(p):
 
 
 def _require_sequence(name, ids, size):
-    ids = _require_ids(name, ids, size) if np.size(ids) else np.empty(np.shape(ids), np.intp)
+    ids = token_ids(name, ids, size) if np.size(ids) else np.empty(np.shape(ids), np.intp)
     if ids.ndim != 1:
         raise ShapeError(f"{name}() needs one sequence of ids, got shape {ids.shape}")
     return ids.astype(np.int64)
