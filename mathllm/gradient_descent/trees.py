@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..autodiff.backward import _is_numbers
 from ..errors import ShapeError
+from ..trees import _is_numbers
 
 
 def tree_map(function: Callable, tree, *others):
