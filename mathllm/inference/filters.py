@@ -9,6 +9,7 @@ from ..errors import within
 from ..probability import sample
 from ..shapes import contract
 from ..softmax import softmax
+from ..vectors import token_ids
 
 
 @contract("... V+ -> ...")
@@ -147,7 +148,7 @@ def penalize_repetition(
     """
     within("penalize_repetition", "(0, ∞)", penalty=penalty)
     logits = _checked("penalize_repetition", logits)
-    tokens = _token_ids("penalize_repetition", tokens, logits.shape[1])
+    tokens = token_ids("penalize_repetition", tokens, logits.shape[1])
     text = np.ones(tokens.shape, bool) if attention_mask is None else attention_mask != 0
     rows, places = np.nonzero(text)
     occurred = np.zeros(logits.shape, bool)
@@ -172,12 +173,3 @@ def _shifted(logits):
     """The same logits minus the largest of their row, which becomes 0."""
     with np.errstate(over="ignore"):  # a distance beyond the largest float is −∞
         return logits - logits.max(axis=-1, keepdims=True)
-
-
-def _token_ids(name, tokens, vocabulary):
-    """The tokens as integers, if they are ids of this vocabulary."""
-    if tokens.size and tokens.dtype.kind not in "iu":
-        raise TypeError(f"{name}() needs integer token ids, got {tokens.dtype} values")
-    if tokens.size and not 0 <= tokens.min() <= tokens.max() < vocabulary:
-        raise ValueError(f"{name}() needs tokens from 0 to {vocabulary - 1}, got {tokens.min()} to {tokens.max()}")
-    return tokens.astype(np.int64)

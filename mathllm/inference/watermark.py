@@ -8,7 +8,8 @@ import numpy as np
 from ..autodiff import ArrayLike
 from ..errors import ShapeError, within
 from ..shapes import contract
-from .filters import _checked, _token_ids
+from ..vectors import token_ids
+from .filters import _checked
 
 
 class WatermarkTest(NamedTuple):
@@ -87,7 +88,7 @@ def detect_watermark(tokens: ArrayLike, vocabulary: int, *, fraction: float = 0.
     """
     if len(tokens) < 2:
         raise ShapeError(f"detect_watermark() needs a text of at least two tokens, got {len(tokens)}")
-    tokens = _token_ids("detect_watermark", tokens, vocabulary)
+    tokens = token_ids("detect_watermark", tokens, vocabulary)
     pairs = np.unique(np.stack([tokens[:-1], tokens[1:]], axis=1), axis=0)  # (n, 2), sorted by the first token
     lists = {before: green_list(before, vocabulary, fraction=fraction, key=key) for before in np.unique(pairs[:, 0])}
     green = int(sum(lists[before][token] for before, token in pairs))
