@@ -4,9 +4,8 @@ import numpy as np
 
 from ..autodiff import Array, ArrayLike
 from ..errors import within
-from ..exponentials import log_sigmoid
+from ..exponentials import log_sigmoid, sigmoid
 from ..shapes import contract
-from ..similarity import sigmoid
 
 
 @contract("n+, n+")

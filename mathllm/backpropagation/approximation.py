@@ -22,7 +22,7 @@ def bump_network(function: Callable, a: float, b: float, bumps: int, *, steepnes
     Raises: ValueError for no bump, or an empty interval.
     Source: 001, §4.3; 000, step 3; Hornik, Stinchcombe and White 1989.
 
-    >>> from mathllm.similarity import sigmoid
+    >>> from mathllm.exponentials import sigmoid
     >>> layers = bump_network(np.sin, 0, np.pi, bumps=50)
     >>> approximation_error(np.sin, layers, 0, np.pi, activation=sigmoid) < 0.04
     True

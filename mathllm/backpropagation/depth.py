@@ -9,9 +9,9 @@ import numpy as np
 
 from ..autodiff import vjp
 from ..errors import ShapeError
+from ..exponentials import sigmoid
 from ..gradients import jacobian, relu
 from ..matrices import eigenvalues, linear, singular_values
-from ..similarity import sigmoid
 from ..vectors import norm
 from .initialization import initial_weights
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from ..autodiff import primitive
 from ..errors import ShapeError
-from ..exponentials import softplus
-from ..similarity import sigmoid
+from ..exponentials import sigmoid, softplus
 
 
 @primitive(nondiff=("targets",))

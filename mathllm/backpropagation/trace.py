@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ShapeError
-from ..exponentials import exp
+from ..exponentials import exp, sigmoid
 from ..gradients import relu
 from ..matrices import matrix_vector_product
-from ..similarity import sigmoid
 from .logistic import binary_cross_entropy
 from .networks import activation_slope
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..similarity import sigmoid
+from ..exponentials import sigmoid
 from .initialization import he_scale
 
 XOR_INPUTS = ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0))

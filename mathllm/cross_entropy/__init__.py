@@ -6,18 +6,21 @@ small, and the same number says how short the text becomes when the model compre
 
     information.py  surprise, entropy, divergence, mutual information, perplexity, and the base they are counted in
     loss.py         the training loss, from logits, with the simplest gradient of all: prediction minus truth
+    contrastive.py  the loss of choosing the right partner among all of a batch: InfoNCE
     compression.py  an arithmetic coder that turns predictions into short files and back
 """
 
 # What the modules define, written by tools/build_exports.py
 from .compression import arithmetic_decode, arithmetic_encode, code_length
+from .contrastive import info_nce
 from .information import (
     convert_information, cross_entropy_between, entropy, kl_divergence, loss_table, mutual_information, perplexity,
     surprise,
 )  # fmt: skip
-from .loss import cross_entropy
+from .loss import IGNORED, cross_entropy
 
 __all__ = [
-    "arithmetic_decode", "arithmetic_encode", "code_length", "convert_information", "cross_entropy",
-    "cross_entropy_between", "entropy", "kl_divergence", "loss_table", "mutual_information", "perplexity", "surprise",
+    "IGNORED", "arithmetic_decode", "arithmetic_encode", "code_length", "convert_information", "cross_entropy",
+    "cross_entropy_between", "entropy", "info_nce", "kl_divergence", "loss_table", "mutual_information", "perplexity",
+    "surprise",
 ]  # fmt: skip

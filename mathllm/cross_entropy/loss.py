@@ -6,6 +6,8 @@ from ..autodiff import primitive
 from ..errors import ShapeError
 from ..softmax import log_softmax
 
+IGNORED = -100
+
 
 @primitive(nondiff=("labels",))
 def cross_entropy(logits, labels, *, ignore_index=-100, reduction="mean"):

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..autodiff import value_and_grad
 from ..errors import ShapeError
-from ..gradient_descent import adamw_init, adamw_step, clip_gradient, tree_map
+from ..gradient_descent import adamw_init, adamw_step, clip_gradient
+from ..trees import tree_map
 from ..transformer import Config, Transformer
 
 

@@ -15,6 +15,7 @@ from .attention_matrices import (
     attention_focus, is_row_stochastic, repeated_attention, spectral_gap, stationary_distribution,
 )  # fmt: skip
 from .eigen import eigenvalues, power_iteration, rayleigh_quotient
+from .linear import linear
 from .lora import lora_init, lora_linear, lora_merge
 from .products import (
     compose, is_product_defined, is_symmetric, linear, matrix_product, matrix_product_by_hand, matrix_vector_product,
@@ -24,7 +25,7 @@ from .svd import SVD, low_rank_approximation, low_rank_error, low_rank_parameter
 
 __all__ = [
     "SVD", "attention_focus", "compose", "eigenvalues", "is_product_defined", "is_row_stochastic", "is_symmetric",
-    "linear", "lora_init", "lora_linear", "lora_merge", "low_rank_approximation", "low_rank_error",
+    "linear", "linear", "lora_init", "lora_linear", "lora_merge", "low_rank_approximation", "low_rank_error",
     "low_rank_parameters", "matrix_product", "matrix_product_by_hand", "matrix_vector_product", "multiply_adds",
     "power_iteration", "product_shape", "rayleigh_quotient", "repeated_attention", "singular_values", "spectral_gap",
     "stationary_distribution", "svd", "transpose",

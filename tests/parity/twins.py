@@ -91,7 +91,6 @@ TWINS = {
     "dot": lambda a, b: torch.linalg.vecdot(a, b),
     "cosine_similarity": lambda a, b: F.cosine_similarity(a, b, dim=-1),
     "mean_pool": lambda x: x[:, [0, 2]].mean(1),
-    "_cross_entropy_of_diagonal": lambda s: F.cross_entropy(s, torch.arange(len(s))),
     "sigmoid": torch.sigmoid,
     "negative_sampling_loss": negative_sampling,
     "matrix_vector_product": lambda W, x: (W @ x[..., None])[..., 0],
