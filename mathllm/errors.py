@@ -46,7 +46,8 @@ def suggest(name: str, candidates: Iterable[str], n: int = 3) -> str:
 def within(function: str, interval: str, **numbers: Real) -> None:
     """Refuse numbers outside an interval, such as "[0, 1)", "(0, ∞)", or "whole [1, ∞)" for whole numbers.
 
-    Raises: ValueError that names the function, the number and the interval; NaN is in no interval.
+    Raises: ValueError that names the function, the number and the interval; NaN is in no interval. TypeError for an
+    array.
 
     >>> within("dropout", "[0, 1)", rate=0.5)
     >>> within("dropout", "[0, 1)", rate=1.0)
@@ -56,6 +57,8 @@ def within(function: str, interval: str, **numbers: Real) -> None:
     whole, bounds = interval.startswith("whole "), interval.removeprefix("whole ")
     low, high = (float(bound.strip("[]()").replace("∞", "inf")) for bound in bounds.split(", "))
     for name, number in numbers.items():
+        if not isinstance(number, Real) and getattr(number, "ndim", 1):
+            raise TypeError(f"{function}() needs one number {name}, got {type(number).__name__}")
         above = number >= low if bounds.startswith("[") else number > low
         below = number <= high if bounds.endswith("]") else number < high
         if not (above and below and (not whole or number == number // 1)):

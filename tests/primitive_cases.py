@@ -221,6 +221,7 @@ CASES = {
             "clipped_surrogate", lambda r: ml.clipped_surrogate(r, signs(r.shape)), with_reach,
             extreme=far_apart(1e-4, 1e4, ("n", "d")),
         ),
+        Case("kl_estimate", ml.kl_estimate, PAIR, extreme=uniform(-4, 4, ("n", "d"), ("n", "d"))),  # e⁸ is in float16
     ],
 }  # fmt: skip
 ALL = [case for cases in CASES.values() for case in cases]

@@ -17,10 +17,7 @@ other text.
 # What the modules define, written by tools/build_exports.py
 from .beam import Hypothesis, beam_search, sequence_score
 from .cache import KVCache, keys_computed, kv_cache_bytes, step_flops
-from .filters import (
-    apply_temperature, greedy, keep_min_p, keep_top_k, keep_top_p, nucleus_as_printed, penalize_repetition,
-    sample_token,
-)  # fmt: skip
+from .filters import apply_temperature, greedy, keep_min_p, keep_top_k, keep_top_p, penalize_repetition, sample_token
 from .generation import continuation, generate, generate_with_beams, left_pad, reshape_logits, sampler
 from .speculative import (
     ModelDraft, PromptLookup, Speculation, accept_drafts, acceptance_probability, residual_distribution,
@@ -32,7 +29,6 @@ __all__ = [
     "Hypothesis", "KVCache", "ModelDraft", "PromptLookup", "Speculation", "WatermarkTest", "accept_drafts",
     "acceptance_probability", "apply_temperature", "beam_search", "continuation", "detect_watermark", "generate",
     "generate_with_beams", "greedy", "green_list", "keep_min_p", "keep_top_k", "keep_top_p", "keys_computed",
-    "kv_cache_bytes", "left_pad", "nucleus_as_printed", "penalize_repetition", "reshape_logits",
-    "residual_distribution", "sample_token", "sampler", "sequence_score", "speculative_generate", "step_flops",
-    "watermark_logits",
+    "kv_cache_bytes", "left_pad", "penalize_repetition", "reshape_logits", "residual_distribution", "sample_token",
+    "sampler", "sequence_score", "speculative_generate", "step_flops", "watermark_logits",
 ]  # fmt: skip
