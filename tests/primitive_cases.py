@@ -180,6 +180,10 @@ CASES = {
             "kl_divergence", lambda z, w: ml.kl_divergence(ml.softmax(z), ml.softmax(w)), PAIR,
             extreme=both(LARGE, RULING_OUT_NOTHING),
         ),
+        Case(
+            "mutual_information", lambda z: ml.mutual_information(ml.softmax(z.reshape(-1)).reshape(z.shape)), WIDE,
+            wild=True, refuses=("empty",),
+        ),
         Case("cross_entropy", ml.cross_entropy, with_integers(WIDE, 0, "d", "n"), True, ("empty",)),
     ],
     8: [

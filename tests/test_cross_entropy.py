@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
 from mathllm import reference
+from mathllm.exhibits import cross_entropy as exhibits
 
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 rng = np.random.default_rng(7)
@@ -62,8 +63,8 @@ ROWS = {
     "primer.ch07.text.surprise_certain": loss_at,
     "primer.ch07.text.ppl20_loss": lambda ppl: ml.entropy(np.full(ppl, 1 / ppl)),
     "primer.ch07.text.ppl20_uniform": uniform_perplexity,
-    **{f"primer.ch07.table.loss{n}": lambda p: ml.loss_table([p])[0][1] for n in range(1, 6)},
-    **{f"primer.ch07.table.ppl{n}": lambda p: ml.loss_table([p])[0][2] for n in range(1, 6)},
+    **{f"primer.ch07.table.loss{n}": lambda p: exhibits.loss_table([p])[0][1] for n in range(1, 6)},
+    **{f"primer.ch07.table.ppl{n}": lambda p: exhibits.loss_table([p])[0][2] for n in range(1, 6)},
     "primer.ch07.q15.loss": loss_at,
     "primer.ch07.q15.ppl": perplexity_at,
     "primer.ch07.q16.ppl": lambda loss: ml.perplexity(loss, base=np.e),
@@ -172,7 +173,7 @@ def test_independent_things_tell_nothing_about_each_other():
 
 
 def test_losses_of_the_reference_table():
-    table = ml.loss_table([0.95, 0.5, 0.1, 0.01, 0.001])
+    table = exhibits.loss_table([0.95, 0.5, 0.1, 0.01, 0.001])
     assert [f"{p:.3f} {loss:.2f} {choices:.2f}" for p, loss, choices in table] == [
         "0.950 0.05 1.05",
         "0.500 0.69 2.00",
@@ -418,12 +419,12 @@ def test_a_model_cannot_change_the_message():
         (lambda: ml.entropy([0.5, 0.4]), ValueError, "sums to 1, this one to 0.9"),
         (lambda: ml.entropy([1.5, -0.5]), ValueError, "no negative entries, got -0.5"),
         (lambda: ml.entropy([np.nan, 1]), ValueError, "got nan"),
-        (lambda: ml.entropy([]), ml.ShapeError, r"at least one outcome.*\(0,\)"),
+        (lambda: ml.entropy([]), ml.ShapeError, r"entropy\(\) needs p .*\(0,\)"),
         (lambda: ml.entropy(1.0), ml.ShapeError, r"\(\)"),
-        (lambda: ml.cross_entropy_between([1.0], [0.5, 0.5]), ml.ShapeError, "got 1 and 2 outcomes"),
+        (lambda: ml.cross_entropy_between([1.0], [0.5, 0.5]), ml.ShapeError, "n is 1 in p, 2 in q"),
         (lambda: ml.kl_divergence([0.5, 0.5], [0.5, 0.6]), ValueError, "sums to 1, this one to 1.1"),
         (lambda: ml.kl_divergence([0.5, 0.5], [0.5, 0.5], base=np.inf), ValueError, "got inf"),
-        (lambda: ml.mutual_information([0.5, 0.5]), ml.ShapeError, r"matrix.*\(2,\)"),
+        (lambda: ml.mutual_information([0.5, 0.5]), ml.ShapeError, r"\(m, n\), got shape \(2,\)"),
         (lambda: ml.perplexity(-1.0, base=2), ValueError, "at least 0, got -1.0"),
         (lambda: ml.perplexity(np.nan, base=2), ValueError, "got nan"),
         (lambda: ml.perplexity(1.0, base=0), ValueError, "got 0"),
@@ -440,7 +441,7 @@ def test_a_model_cannot_change_the_message():
         (lambda: ml.arithmetic_encode([[0]], lambda seen: [0.5, 0.5]), ml.ShapeError, r"\(1, 1\)"),
         (lambda: ml.arithmetic_encode([0], lambda seen: [0.5, 0.6]), ValueError, "sums to 1, this one to 1.1"),
         (lambda: ml.arithmetic_encode([0], lambda seen: [[1.0]]), ml.ShapeError, r"\(V,\), got shape \(1, 1\)"),
-        (lambda: ml.arithmetic_decode(b"", lambda seen: [1.0], -1), ValueError, "at least 0, got -1"),
+        (lambda: ml.arithmetic_decode(b"", lambda seen: [1.0], -1), ValueError, r"length in \[0, ∞\), got -1"),
         (lambda: ml.code_length([1], lambda seen: [1.0]), ValueError, "0 to 0, got 1"),
     ],
 )
