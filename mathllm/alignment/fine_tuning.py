@@ -5,7 +5,7 @@ from __future__ import annotations  # numpy.random is loaded when it is used
 import numpy as np
 
 from ..errors import ShapeError
-from ..matrices import lora_init
+from ..matrices import lora_init, lora_merge
 from ..softmax import log_softmax
 
 
@@ -105,4 +105,4 @@ def with_adapters(params, adapters, scale: float = 1.0):
         return {name: with_adapters(branch, adapters.get(name), scale) for name, branch in params.items()}
     if isinstance(params, list):
         return [with_adapters(p, a, scale) for p, a in zip(params, adapters, strict=True)]
-    return params + adapters["A"] @ adapters["B"] * scale
+    return lora_merge(params, adapters["A"], adapters["B"], scale=scale)
