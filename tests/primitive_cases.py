@@ -136,6 +136,10 @@ CASES = {
             "lora_linear", lambda x, A, B: ml.lora_linear(x, fixed(x.shape[-1], 4), A, B, scale=2.0),
             normal(("n", "d"), ("d", 2), (2, 4)), wild=True, half=10,
         ),
+        Case(
+            "lora_merge", lambda W, A, B: ml.lora_merge(W, A, B, scale=2.0),
+            normal(("n", "d"), ("n", 2), (2, "d")), wild=True, half=100,
+        ),
     ],
     4: [
         Case("exp", ml.exp, WIDE, extreme=uniform(-1e4, 9, ("n", "d"))),  # e¹⁰ is within float16, e¹² is not

@@ -10,7 +10,7 @@ import numpy as np
 from ..autodiff import Array, ArrayLike
 from ..cross_entropy import IGNORED, cross_entropy
 from ..errors import ShapeError
-from ..matrices import lora_init
+from ..matrices import lora_init, lora_merge
 from ..shapes import contract
 from ..trees import rebuild, tree_leaves, walk
 from ..vectors import token_ids
@@ -92,7 +92,7 @@ def with_adapters(params: Any, adapters: Any, scale: float = 1.0) -> Any:
     def adapted(path, weight):
         if (*path, "A") not in factors:
             return weight
-        return weight + factors.pop((*path, "A")) @ factors.pop((*path, "B")) * scale
+        return lora_merge(weight, factors.pop((*path, "A")), factors.pop((*path, "B")), scale=scale)
 
     merged = rebuild(params, (adapted(*leaf) for leaf in walk(params)))
     if factors:
