@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .autodiff import Array, WithPullback, primitive
-from .similarity import sigmoid
 
 __all__ = [
     "ExponentRange", "exp", "exponent_range", "log", "log1m_exp", "log_add_exp", "log_product", "log_sigmoid",
-    "log_sum_exp", "softplus", "subtract_maximum",
+    "log_sum_exp", "sigmoid", "softplus", "subtract_maximum",
 ]  # fmt: skip
 
 
@@ -240,3 +239,18 @@ def log_sigmoid(x: Array) -> WithPullback:
     array([-1.00e+03, -6.93e-01,  0.00e+00])
     """
     return -softplus(-x), lambda dy: dy * sigmoid(-x)
+
+
+@primitive
+def sigmoid(x: Array) -> WithPullback:
+    """Squeeze a score into (0, 1): the probability of "yes".
+
+        σ(x) = 1 / (1 + e⁻ˣ) = ½ (1 + tanh ½x),      dσ/dx = σ (1 − σ) ≤ ¼
+
+    x: any shape   ->   the same shape. The second form never overflows.
+
+    >>> sigmoid([0.0, 2.0, -1000.0]).round(3)
+    array([0.5  , 0.881, 0.   ])
+    """
+    s = 0.5 * (1 + np.tanh(0.5 * x))
+    return s, lambda dy: dy * s * (1 - s)

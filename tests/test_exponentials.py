@@ -293,3 +293,8 @@ def test_an_empty_batch_stays_empty(function):
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_sigmoid_is_a_half_at_zero_and_never_overflows():
+    assert ml.sigmoid([0, -1e4, 1e4]).tolist() == [0.5, 0, 1]
+    assert ml.sigmoid(np.float32([-100])).dtype == np.float32

@@ -4,6 +4,9 @@ The surprisal of an event of probability p is −log p: the less probable, the l
 probabilities are those of the data, and the cross-entropy if they are those of a model. Training makes the
 cross-entropy small, and the same number is the length of the text after compression with the model.
 
+    information.py  surprise, entropy, divergence, mutual information, perplexity, and the base they are counted in
+    loss.py         the training loss, from logits, with the simplest gradient of all: prediction minus truth
+    contrastive.py  the loss of choosing the right partner among all of a batch: InfoNCE
     information.py  surprisal, entropy, divergence, mutual information, perplexity, and the base in which they are given
     loss.py         the training loss from logits; its gradient is predicted probability minus target
     compression.py  an arithmetic coder that turns predictions into short files and back
@@ -11,13 +14,13 @@ cross-entropy small, and the same number is the length of the text after compres
 
 # What the modules define, written by tools/build_exports.py
 from .compression import arithmetic_decode, arithmetic_encode, code_length
+from .contrastive import info_nce
 from .information import (
     convert_information, cross_entropy_between, entropy, kl_divergence, mutual_information, perplexity, surprise,
 )  # fmt: skip
-from .loss import IGNORED, cross_entropy, require_labels
+from .loss import IGNORED, cross_entropy
 
 __all__ = [
     "IGNORED", "arithmetic_decode", "arithmetic_encode", "code_length", "convert_information", "cross_entropy",
-    "cross_entropy_between", "entropy", "kl_divergence", "mutual_information", "perplexity", "require_labels",
-    "surprise",
+    "cross_entropy_between", "entropy", "info_nce", "kl_divergence", "mutual_information", "perplexity", "surprise",
 ]  # fmt: skip

@@ -7,8 +7,9 @@ import numpy as np
 from ..autodiff import value_and_grad
 from ..cross_entropy import IGNORED
 from ..errors import ShapeError
-from ..gradient_descent import adamw_init, adamw_step, clip_gradient, tree_map
+from ..gradient_descent import adamw_init, adamw_step, clip_gradient
 from ..transformer import Config, Transformer
+from ..trees import tree_map
 
 
 def induction_model(vocabulary: int, context: int, *, strength: float = 1000.0, confidence: float = 20.0):

@@ -9,7 +9,7 @@ from ..autodiff import ArrayLike
 from ..errors import ShapeError, within
 from ..matrices import is_row_stochastic
 from ..shapes import contract
-from ..vectors import _require_ids
+from ..vectors import token_ids
 
 
 def is_distribution(p: ArrayLike) -> bool:
@@ -100,7 +100,7 @@ def token_sequence(function: str, ids: ArrayLike, size: float = np.inf) -> np.nd
     >>> token_sequence("bigram_counts", [0, 2, 1], 3)
     array([0, 2, 1])
     """
-    ids = _require_ids(function, ids, size)
+    ids = token_ids(function, ids, size)
     if ids.ndim != 1:
         raise ShapeError(f"{function}() needs one sequence of ids, got shape {ids.shape}")
     return ids.astype(np.int64)

@@ -97,13 +97,11 @@ TWINS = {
     "dot": lambda a, b: torch.linalg.vecdot(a, b),
     "cosine_similarity": lambda a, b: F.cosine_similarity(a, b, dim=-1),
     "mean_pool": lambda x: x[:, [0, 2]].mean(1),
-    "_cross_entropy_of_diagonal": lambda s: F.cross_entropy(s, torch.arange(len(s))),
-    "sigmoid": torch.sigmoid,
-    "negative_sampling_loss": negative_sampling,
     "matrix_vector_product": lambda W, x: (W @ x[..., None])[..., 0],
     "linear": lambda x, W, b: F.linear(x, W.T, b),
     "singular_values": torch.linalg.svdvals,
     "lora_linear": lambda x, A, B: x @ matrix(x, x.shape[-1], 4) + 2.0 * (x @ A) @ B,
+    "lora_merge": lambda W, A, B: W + 2.0 * A @ B,
     "exp": torch.exp,
     "log": torch.log,
     "log_product": lambda p: p.log().sum(-1),
@@ -112,6 +110,7 @@ TWINS = {
     "log1m_exp": lambda x: torch.log(-torch.expm1(x)),
     "softplus": lambda x: F.softplus(x, threshold=40),  # not cut off at e^−20
     "log_sigmoid": F.logsigmoid,
+    "sigmoid": torch.sigmoid,
     "bernoulli_log_likelihood": bernoulli,
     "expectation": expected,
     "variance": variance,
@@ -135,6 +134,7 @@ TWINS = {
     "silu": F.silu,
     "swiglu": lambda g, v: F.silu(g) * v,
     "dropout": dropped,
+    "negative_sampling_loss": negative_sampling,
     "attention_weights": twin_of_attention(weights_only=True),
     "attention": twin_of_attention(),
     "flash_attention": twin_of_attention(causal=True),
@@ -146,6 +146,7 @@ TWINS = {
     "batch_norm": lambda x, g, b: F.batch_norm(x, None, None, g, b, training=True),
     "_scatter": scattered,
     "clipped_surrogate": clipped,
+    "kl_estimate": lambda p, q: torch.expm1(q - p) - (q - p),
 }
 MISSING = {"round_to": "PyTorch rounds by a cast; the straight line through the steps is our own rule"}
 

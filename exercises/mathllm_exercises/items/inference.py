@@ -223,7 +223,7 @@ REPAIR_NUCLEUS = Item(
     minutes=12,
     source="Foundations (001), section 10.2.3",
     answer="nucleus",
-    masked=("keep_top_p", "nucleus_as_printed", "reshape_logits"),
+    masked=("keep_top_p", "reshape_logits"),
     task="""
 This is nucleus sampling as one document prints it, for probabilities `P` of shape `(V,)` in any order:
 
