@@ -184,6 +184,10 @@ CASES = {
             "kl_divergence", lambda z, w: ml.kl_divergence(ml.softmax(z), ml.softmax(w)), PAIR,
             extreme=both(LARGE, RULING_OUT_NOTHING),
         ),
+        Case(
+            "mutual_information", lambda z: ml.mutual_information(ml.softmax(z.reshape(-1)).reshape(z.shape)), WIDE,
+            wild=True, refuses=("empty",),
+        ),
         Case("cross_entropy", ml.cross_entropy, with_integers(WIDE, 0, "d", "n"), True, ("empty",)),
     ],
     8: [
@@ -225,6 +229,7 @@ CASES = {
             "clipped_surrogate", lambda r: ml.clipped_surrogate(r, signs(r.shape)), with_reach,
             extreme=far_apart(1e-4, 1e4, ("n", "d")),
         ),
+        Case("kl_estimate", ml.kl_estimate, PAIR, extreme=uniform(-4, 4, ("n", "d"), ("n", "d"))),  # e⁸ is in float16
     ],
 }  # fmt: skip
 ALL = [case for cases in CASES.values() for case in cases]

@@ -67,6 +67,12 @@ def expected(x, z):
     return (x * F.softmax(z, dim=-1)).sum(-1)
 
 
+def mutual_information(z):
+    log_p = F.log_softmax(z.reshape(-1), dim=0).reshape(z.shape)
+    log_ratio = log_p - log_p.logsumexp(1, keepdim=True) - log_p.logsumexp(0, keepdim=True)
+    return (log_p.exp() * log_ratio).sum()
+
+
 def scattered(x):
     return x.new_zeros(2 * len(x), x.shape[1]).index_copy(0, torch.arange(len(x)).flip(0) * 2, x)
 
@@ -118,6 +124,7 @@ TWINS = {
     "kl_divergence": lambda z, w: F.kl_div(
         F.log_softmax(w, dim=-1), F.log_softmax(z, dim=-1), reduction="none", log_target=True
     ).sum(-1),
+    "mutual_information": mutual_information,
     "cross_entropy": F.cross_entropy,
     "relu": F.relu,
     "leaky_relu": F.leaky_relu,
@@ -139,6 +146,7 @@ TWINS = {
     "batch_norm": lambda x, g, b: F.batch_norm(x, None, None, g, b, training=True),
     "_scatter": scattered,
     "clipped_surrogate": clipped,
+    "kl_estimate": lambda p, q: torch.expm1(q - p) - (q - p),
 }
 MISSING = {"round_to": "PyTorch rounds by a cast; the straight line through the steps is our own rule"}
 
