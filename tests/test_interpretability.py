@@ -621,7 +621,7 @@ def replaced(name, value):
         ),
         (lambda: sparse_autoencoder_loss({}, np.ones((1, 2)), -1), ValueError, "at least 0"),
         (lambda: train_sparse_autoencoder(np.ones(3), 2, None), ml.ShapeError, r"\(n, d\)"),
-        (lambda: recovery(np.eye(2), np.eye(3)), ml.ShapeError, "one length"),
+        (lambda: recovery(np.eye(2), np.eye(3)), ml.ShapeError, "d is 2 in a, 3 in b"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):
