@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
-from ..errors import within
+from ..errors import all_within, within
 from ..exponentials import exp
 from .distributions import distribution
 
@@ -104,9 +104,7 @@ def normal_log_density(x: Array, mean: Array, standard_deviation: Array) -> With
     >>> round(float(normal_log_density(0, 0, 1)), 6)
     -0.918939
     """
-    if not np.all(standard_deviation > 0):
-        wrong = standard_deviation[~(standard_deviation > 0)][0]
-        raise ValueError(f"a normal distribution needs a positive standard deviation, got {wrong:g} (see chapter 05)")
+    all_within("normal_log_density", "(0, ∞)", standard_deviation=standard_deviation)
     z = (x - mean) / standard_deviation
     constant = x.dtype.type(0.5 * np.log(2 * np.pi))
 
