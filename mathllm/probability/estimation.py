@@ -57,11 +57,10 @@ def maximum_likelihood(log_likelihood: Callable, candidates: ArrayLike) -> np.nd
     0.7
     """
     candidates = np.asarray(candidates)
-    if candidates.ndim == 0 or len(candidates) == 0:
-        raise ValueError("maximum_likelihood() needs at least one candidate")
     scores = np.asarray(log_likelihood(candidates))
-    if scores.shape != candidates.shape[:1]:
-        raise ShapeError(f"maximum_likelihood() needs one score for each candidate, got shape {scores.shape}")
+    if scores.ndim != 1 or scores.shape != candidates.shape[:1] or not scores.size:
+        wanted = "at least one candidate, and one score for each candidate"
+        raise ShapeError(f"maximum_likelihood() needs {wanted}, got shape {scores.shape}")
     best = np.argmax(np.where(np.isnan(scores), -np.inf, scores))
     if not scores[best] > -np.inf:
         raise ValueError("maximum_likelihood() found no candidate under which the data are possible")

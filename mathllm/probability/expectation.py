@@ -27,7 +27,7 @@ def expectation(values: Array, p: Array) -> WithPullback:
     3.5
     """
     distribution(p)
-    return np.sum(values * p, axis=-1), lambda dmean: (dmean[..., None] * p, dmean[..., None] * values)
+    return np.sum(values * p, axis=-1), lambda dy: (dy[..., None] * p, dy[..., None] * values)
 
 
 @primitive(shapes="... n+, ... n -> ...")
@@ -48,12 +48,7 @@ def variance(values: Array, p: Array) -> WithPullback:
     """
     distribution(p)
     away = values - np.sum(values * p, axis=-1, keepdims=True)
-
-    def pullback(dvariance):
-        dvariance = dvariance[..., None]
-        return dvariance * 2 * p * away, dvariance * away**2
-
-    return np.sum(p * away**2, axis=-1), pullback
+    return np.sum(p * away**2, axis=-1), lambda dy: (dy[..., None] * 2 * p * away, dy[..., None] * away**2)
 
 
 class Estimate(NamedTuple):

@@ -68,8 +68,7 @@ def sample_markov_chain(transition: ArrayLike, steps: int, rng: np.random.Genera
     within("sample_markov_chain", f"whole [0, {len(edges)})", start=start)
     states, state = np.empty(steps, np.intp), start
     for t, point in enumerate(rng.random(steps)):
-        state = int(np.searchsorted(edges[state], point, side="right"))
-        states[t] = state
+        states[t] = state = np.searchsorted(edges[state], point, side="right")
     return states
 
 
