@@ -28,8 +28,10 @@ def replace_with(replacements: dict[str, ArrayLike | Callable]) -> Callable:
         seen.add(name)
         if name == "logits" and (missing := [name for name in replacements if name not in seen]):
             raise ValueError(f"this model has no intermediate {missing[0]!r}{suggest(missing[0], seen)}")
-        new = replacements.get(name, value)
-        return new(value) if callable(new) else new if new is value else np.asarray(new, value.dtype)
+        if name not in replacements:
+            return value
+        new = replacements[name]
+        return new(value) if callable(new) else np.asarray(new, value.dtype)
 
     return tap
 
