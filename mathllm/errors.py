@@ -66,10 +66,12 @@ def within(function: str, interval: str, **numbers: Real) -> None:
             raise ValueError(f"{function}() needs {wanted}, got {number}")
 
 
-def _require_fitting(what, *shapes, skipped=0):
-    """Shapes that broadcast: along each axis, counted from the last, one size (or 1). The error names the axis.
+def require_broadcasting(what: str, *shapes: tuple[int, ...], skipped: int = 0) -> None:
+    """Raise a ShapeError unless shapes broadcast: along each axis, counted from the last, one size (or 1).
 
-    `what` needs them, as in "a + b" or "attention()"; its last `skipped` axes are checked by somebody else.
+    `what` needs them, as in "a + b"; the last `skipped` axes are not checked.
+
+    >>> require_broadcasting("a + b", (2, 3), (3,))
     """
     if shapes[1:] == shapes[:-1]:  # all the same, as they are most of the time
         return

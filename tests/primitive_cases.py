@@ -136,6 +136,10 @@ CASES = {
             "lora_linear", lambda x, A, B: ml.lora_linear(x, fixed(x.shape[-1], 4), A, B, scale=2.0),
             normal(("n", "d"), ("d", 2), (2, 4)), wild=True, half=10,
         ),
+        Case(
+            "lora_merge", lambda W, A, B: ml.lora_merge(W, A, B, scale=2.0),
+            normal(("n", "d"), ("n", 2), (2, "d")), wild=True, half=100,
+        ),
     ],
     4: [
         Case("exp", ml.exp, WIDE, extreme=uniform(-1e4, 9, ("n", "d"))),  # e¹⁰ is within float16, e¹² is not
@@ -179,6 +183,10 @@ CASES = {
         Case(
             "kl_divergence", lambda z, w: ml.kl_divergence(ml.softmax(z), ml.softmax(w)), PAIR,
             extreme=both(LARGE, RULING_OUT_NOTHING),
+        ),
+        Case(
+            "mutual_information", lambda z: ml.mutual_information(ml.softmax(z.reshape(-1)).reshape(z.shape)), WIDE,
+            wild=True, refuses=("empty",),
         ),
         Case("cross_entropy", ml.cross_entropy, with_integers(WIDE, 0, "d", "n"), True, ("empty",)),
     ],

@@ -198,7 +198,14 @@ def test_dtype_is_kept_and_nothing_is_changed_in_place(name, dtype):
     after_one, state = first
     assert {np.asarray(leaf).dtype for leaf in ml.tree_leaves(after_one)} == {np.dtype(dtype)}
     remembered = [leaf for key, tree in state.items() if key != "step" for leaf in ml.tree_leaves(tree)]
-    assert {np.asarray(leaf).dtype for leaf in remembered} <= {np.dtype(dtype)}
+    wide = np.promote_types(dtype, np.float32)  # in float16 squares of small gradients and ε would be 0
+    assert {np.asarray(leaf).dtype for leaf in remembered} <= {wide}
+
+
+def test_adam_takes_a_step_in_float16():
+    one = np.ones(2, np.float16)
+    moved, _ = ml.adamw_step(one, np.array([1e-3, 0], np.float16), ml.adamw_init(one), learning_rate=0.1)
+    np.testing.assert_allclose(moved, [0.899, 0.999], atol=1e-3)
 
 
 @given(vectors, vectors)
@@ -494,16 +501,16 @@ def test_a_gradient_that_would_stretch_its_parameter_is_refused_and_the_place_na
         (lambda: ml.sgd_step(1.0, 1.0, {}, learning_rate=-0.1), ValueError, "learning_rate.*got -0.1"),
         (lambda: ml.sgd_step(1.0, 1.0, {}, learning_rate=np.nan), ValueError, "got nan"),
         (lambda: ml.sgd_step(1.0, np.nan, {}, learning_rate=0.1), ValueError, "finite gradient"),
-        (lambda: ml.sgd_step(1.0, 1.0, {}, learning_rate=0.1, weight_decay=-1), ValueError, "weight decay.*got -1"),
-        (lambda: ml.sgd_step({"a": 1.0}, {"b": 1.0}, {}, learning_rate=0.1), ml.ShapeError, "keys"),
-        (lambda: ml.sgd_step([np.ones(1)], [np.ones(1)] * 2, {}, learning_rate=0.1), ml.ShapeError, "parts"),
+        (lambda: ml.sgd_step(1.0, 1.0, {}, learning_rate=0.1, weight_decay=-1), ValueError, "weight_decay.*got -1"),
+        (lambda: ml.sgd_step({"a": 1.0}, {"b": 1.0}, {}, learning_rate=0.1), ml.ShapeError, "no counterpart"),
+        (lambda: ml.sgd_step([np.ones(1)], [np.ones(1)] * 2, {}, learning_rate=0.1), ml.ShapeError, "no counterpart"),
         (lambda: ml.sgd_step({"a": 1.0}, {"a": None}, {}, learning_rate=0.1), ml.ShapeError, r"params\['a'\]"),
         (lambda: after(1, ml.momentum_init, ml.momentum_step, 1.0, 1.0, learning_rate=1, beta=1), ValueError, "beta"),
         (lambda: ml.momentum_step(1.0, 1.0, {}, learning_rate=1, form="nesterov"), ValueError, "'nesterov'"),
-        (lambda: after(1, ml.adam_init, ml.adam_step, 1.0, 1.0, beta2=1.0), ValueError, "beta2.*got 1.0"),
+        (lambda: after(1, ml.adam_init, ml.adam_step, 1.0, 1.0, beta2=1.0), ValueError, "beta.*got 1.0"),
         (lambda: after(1, ml.rmsprop_init, ml.rmsprop_step, 1.0, 1.0, beta=-1), ValueError, "beta.*got -1"),
-        (lambda: ml.bias_correction(0.9, 0), ValueError, "from 1, got 0"),
-        (lambda: ml.clip_gradient([1.0], 0), ValueError, "positive limit, got 0"),
+        (lambda: ml.bias_correction(0.9, 0), ValueError, "step in .*got 0"),
+        (lambda: ml.clip_gradient([1.0], 0), ValueError, "max_norm in .*got 0"),
         (lambda: ml.clip_gradient([np.inf], 1), ValueError, "finite gradient"),
         (lambda: ml.l2_penalty([1.0], -1), ValueError, "got -1"),
         (lambda: ml.dropout([1.0], rate=1.0, rng=rng), ValueError, "below 1, got 1.0"),

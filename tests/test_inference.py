@@ -52,16 +52,16 @@ CONFIGS = {
     "llama": llama_config(**SIZES),
     "llama, grouped and tied": llama_config(**SIZES, kv_heads=2, tied=True, pairing="adjacent"),
     "llama, multi-query": llama_config(**SIZES, kv_heads=1),
-    "llama, stretched": llama_config(**SIZES, rope_scaling="yarn", rope_factor=4.0),
+    "llama, stretched": llama_config(**SIZES, rope_scaling=ml.RotaryScaling("yarn", 4.0)),
     "llama 3": llama_config(
-        **SIZES, rope_scaling=RotaryScaling("llama3", trained=4, turns=(0.1, 1)), rope_factor=4.0
+        **SIZES, rope_scaling=RotaryScaling("llama3", 4.0, trained=4, turns=(0.1, 1))
     ),
     "mixtral": mixtral_config(**SIZES | {"kv_heads": 2, "experts": 4}),
     "alibi, post-norm": Config(**SIZES, positions="alibi", norm_order="post", activation="relu"),
     "alibi, grouped": Config(**SIZES, positions="alibi", kv_heads=2),
     "sinusoidal": Config(**SIZES, positions="sinusoidal"),
     "no positions": Config(**SIZES, positions="none"),
-    "t5": t5_config(**SIZES, position_buckets=6, farthest_position=4),
+    "t5": t5_config(**SIZES, t5=ml.T5Parts(6, 4, 8**-0.5)),
     "translator": Config(**SIZES, encoder_layers=2, norm="rms", bias=False),
 }
 TOKENS = np.random.default_rng(14).integers(0, 11, size=(2, 6))
@@ -331,10 +331,10 @@ def test_the_model_computes_as_many_keys_as_the_count_says():
     cache, with_cache, without = KVCache(model.config, capacity=6), [], []
     for step in range(6):
         record = {}
-        model(params, TOKENS[:1, : step + 1], record=record)
+        model(params, TOKENS[:1, : step + 1], tap=ml.record_to(record))
         without.append(record["blocks.0.attention.output"].shape[1])
         record = {}
-        model(params, TOKENS[:1, step : step + 1], record=record, cache=cache)
+        model(params, TOKENS[:1, step : step + 1], tap=ml.record_to(record), cache=cache)
         with_cache.append(record["blocks.0.attention.output"].shape[1])
         assert record["blocks.1.attention.key"].shape[2] == step + 1  # all keys are at hand
     np.testing.assert_array_equal(without, keys_computed(6, cached=False))
@@ -428,13 +428,13 @@ def test_a_decoding_step_computes_in_the_wider_of_the_dtypes_of_model_and_cache(
         np.testing.assert_allclose(logits, model(params, [[3]])[0, 0], rtol=0, atol=1e-4)
 
 
-LONG = RotaryScaling("longrope", short=(1.0,), long=(4.0,))
+LONG = RotaryScaling("longrope", 2.0, short=(1.0,), long=(4.0,))
 
 
 @pytest.mark.parametrize("scaling", ["dynamic", LONG])
 def test_a_decoding_step_does_not_outgrow_rotary_positions_that_turn_all_keys_anew(scaling):
     model, params, _ = model_of("llama")
-    model = Transformer(replace(model.config, rope_scaling=scaling, rope_factor=2.0, context=3))
+    model = Transformer(replace(model.config, rope_scaling=scaling, context=3))
     step = DecodingStep(model, params, KVCache(model.config, capacity=4))
     for token in (1, 2, 3):
         step(token)
@@ -581,7 +581,7 @@ def test_hypotheses_come_best_first_with_the_score_of_their_tokens():
 
 @pytest.mark.parametrize("scaling", ["dynamic", LONG])
 def test_a_text_that_outgrows_its_rotary_positions_is_read_anew_for_every_token(scaling):
-    model = Transformer(llama_config(**SIZES | {"context": 6}, rope_scaling=scaling, rope_factor=4.0))
+    model = Transformer(llama_config(**SIZES | {"context": 6}, rope_scaling=scaling))
     params = ml.tree_map(lambda w: 10 * w, model.init(np.random.default_rng(1)))
     text = TOKENS[:1, :3].tolist()
     for _ in range(12):

@@ -219,7 +219,7 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
         (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest([1, 2, 3]), ml.ShapeError, "2 components"),
         (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest([0, 0]), ValueError, "zero vector"),
         (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest([np.nan, 0]), ValueError, "finite"),
-        (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest("king", k=0), ValueError, "whole number k in .1, ∞., got 0"),
+        (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest("king", k=0), ValueError, "whole number k"),
         (lambda: ml.mean_pool(np.ones((2, 3)), [0, 0]), ValueError, "padding"),
         (lambda: ml.mean_pool(np.ones((2, 3)), [1, 1, 1]), ml.ShapeError, "T is 2 in x, 3 in mask"),
         (lambda: ml.mean_pool(np.ones((2, 3)), [1, 0.5]), ValueError, "zeros and ones"),

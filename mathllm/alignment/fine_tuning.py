@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from ..autodiff import Array, ArrayLike
-from ..cross_entropy import cross_entropy
+from ..cross_entropy import IGNORED, cross_entropy
 from ..errors import ShapeError
-from ..matrices import lora_init
+from ..matrices import lora_init, lora_merge
 from ..shapes import contract
 from ..trees import rebuild, tree_leaves, walk
 from ..vectors import token_ids
 
 
 @contract("B T, B -> B T")
-def completion_labels(tokens: ArrayLike, prompt_lengths: ArrayLike, ignore_index: int = -100) -> np.ndarray:
+def completion_labels(tokens: ArrayLike, prompt_lengths: ArrayLike, ignore_index: int = IGNORED) -> np.ndarray:
     """Labels for supervised fine-tuning: the tokens, with `ignore_index` in place of those of the prompt.
 
     Raises: ValueError for a length that is not a whole number from 0 to T, or a negative token; TypeError for tokens
@@ -34,7 +34,7 @@ def completion_labels(tokens: ArrayLike, prompt_lengths: ArrayLike, ignore_index
 
 
 @contract("B T V, B T -> B")
-def completion_log_probabilities(logits: Array, labels: ArrayLike, ignore_index: int = -100) -> Array:
+def completion_log_probabilities(logits: Array, labels: ArrayLike, ignore_index: int = IGNORED) -> Array:
     """The log-probability of each completion: the sum of the log-probabilities of its tokens.
 
         ln π(y|x) = Σₜ ln π(yₜ | x, y₁ … yₜ₋₁)                                      (15.1)
@@ -92,7 +92,7 @@ def with_adapters(params: Any, adapters: Any, scale: float = 1.0) -> Any:
     def adapted(path, weight):
         if (*path, "A") not in factors:
             return weight
-        return weight + factors.pop((*path, "A")) @ factors.pop((*path, "B")) * scale
+        return lora_merge(weight, factors.pop((*path, "A")), factors.pop((*path, "B")), scale=scale)
 
     merged = rebuild(params, (adapted(*leaf) for leaf in walk(params)))
     if factors:

@@ -8,7 +8,6 @@ from ..autodiff import Array, ArrayLike
 from ..errors import ShapeError
 from ..matrices import linear
 from ..shapes import contract
-from .positions import rotate
 from .scaled_dot_product import attention
 
 

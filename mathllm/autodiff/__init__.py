@@ -10,7 +10,6 @@ reverse-mode differentiation. Everything the book trains is trained by this pack
     backward.py    value_and_grad, grad, vjp: walking the record backwards
     differences.py derivatives from the values at two nearby points
     check.py       the gradient check: pullbacks against central differences
-    memory.py      arrays that a training run uses again
 """
 
 from . import arithmetic as _arithmetic  # noqa: F401  gives tensors their operators

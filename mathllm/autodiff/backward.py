@@ -90,7 +90,7 @@ def grad(function: Callable) -> Callable:
 
 
 def _backpropagate(output: Tensor, cotangent) -> dict[int, np.ndarray]:
-    """The gradients of the leaves below `output`, by id. Every pullback runs once, with the full gradient of its value."""
+    """The gradients of the leaves below `output`, by id: every pullback runs once, with the full gradient."""
     gradients = {id(output): cotangent}
     for tensor in _last_to_first(output):
         if tensor.pullback is None or id(tensor) not in gradients:

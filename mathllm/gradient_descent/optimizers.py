@@ -181,12 +181,12 @@ def adamw(
 
 
 def adam_step(
-    params: Any, gradient: Any, state: dict, *, l2: Any = 0.0, **options: float
-) -> tuple[Any, dict]:
+    params: Any, gradient: Any, state: dict, *,
+    learning_rate: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, l2: Any = 0.0,
+) -> tuple[Any, dict]:  # fmt: skip
     """One step of Adam: momentum, divided by the root mean square of each entry of the gradient: `adamw` without decay.
 
-    params, gradient: nested arrays   state: of adam_init() or the last step   options: learning_rate (0.001), beta1,
-    beta2, epsilon, as in `adamw`   ->   params, state
+    params, gradient: nested arrays   state: of adam_init() or the last step   ->   params, state
 
     v is the mean of g² itself, not a variance: a constant gradient has v̂ = g² and no variance. The first step has the
     length η for every parameter, whatever its gradient. `l2` adds λθ to the gradient, before the division that removes
@@ -201,17 +201,19 @@ def adam_step(
     if np.any(strength := _decay("adam_step", params, l2)):
         theta, g, restore = _vectors("adam_step", params, gradient, 0.0)
         gradient = restore(g + strength * theta)
-    return adamw_step(params, gradient, state, weight_decay=0.0, **options)
+    options = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+    return adamw_step(params, gradient, state, learning_rate=learning_rate, weight_decay=0.0, **options)
 
 
 def adamw_step(
     params: Any, gradient: Any, state: dict, *,
-    learning_rate: float = 1e-3, weight_decay: Any = 0.01, **options: float,
+    learning_rate: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
+    weight_decay: Any = 0.01,
 ) -> tuple[Any, dict]:  # fmt: skip
     """One step of AdamW: `adamw` on copies of params and state. The weights decay beside the step, not through it.
 
     params, gradient: nested arrays   state: of adamw_init() or the last step   weight_decay: λ, one number or a number
-    for each parameter   options: beta1, beta2, epsilon   ->   params, state
+    for each parameter   ->   params, state
 
     Usually only matrices decay, gains and biases do not:
     `weight_decay=tree_map(lambda p: 0.1 * (p.ndim > 1), params)`.
@@ -225,6 +227,7 @@ def adamw_step(
     theta, g, restore = _vectors("adamw_step", params, gradient, learning_rate)
     (m, views), (v, _), t = _memory(state["mean"]), _memory(state["square"]), state["step"] + 1
     decay = _decay("adamw_step", params, weight_decay)
+    options = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
     adamw(theta, g, m, v, t, learning_rate=learning_rate, weight_decay=decay, **options)
     return restore(theta), {"step": t, "mean": views(m), "square": views(v)}
 

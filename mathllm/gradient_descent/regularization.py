@@ -7,8 +7,8 @@ import numpy as np
 
 from ..autodiff import Tensor, primitive
 from ..errors import within
-from ..vectors import norm
 from ..trees import flatten, tree_leaves, tree_map
+from ..vectors import norm
 
 
 def global_norm(tree: Any) -> float:

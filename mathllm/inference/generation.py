@@ -147,8 +147,9 @@ def generate(
     tokens: (B, T) int   attention_mask: (B, T), 0 for padding, on the left   options: those of `sampler` and of
     `continuation`   ->   the prompts and what follows, (B·num_return_sequences, T + n), n ≤ max_new_tokens
 
-    To see each token as it is chosen, write `for token in continuation(…)`. For beam search see `generate_with_beams`.
-    Raises: as `sampler` and `continuation`.
+    To see each token as it is chosen, write `for token in continuation(…)`. `num_beams` above 1 searches with beams: see
+    `generate_with_beams`.
+    Raises: as `sampler` and `continuation`; ValueError for beams with options of sampling.
 
     >>> from mathllm.transformer import Config
     >>> model = Transformer(Config(vocabulary=10, width=8, layers=2, heads=2))
@@ -156,9 +157,14 @@ def generate(
     >>> generate(model, params, [[1, 2], [3, 4]], max_new_tokens=3, top_k=5, rng=np.random.default_rng(0)).shape
     (2, 5)
     """
+    options |= {"attention_mask": attention_mask, "max_new_tokens": max_new_tokens, "eos_token_id": eos_token_id}
+    if options.setdefault("num_beams", 1) != 1:
+        if (rng, temperature, top_k, top_p, num_return_sequences) != (None, 1.0, None, None, 1):
+            raise ValueError("beam search draws nothing: no rng, no options of sampling, and one sequence for each prompt")
+        return generate_with_beams(model, params, tokens, **options)
+    del options["num_beams"]
     more = {name: options.pop(name) for name in ("min_p", "repetition_penalty", "logits_processor") if name in options}
     choose = sampler(rng, temperature=temperature, top_k=top_k, top_p=top_p, **more)
-    options |= {"attention_mask": attention_mask, "max_new_tokens": max_new_tokens, "eos_token_id": eos_token_id}
     columns = continuation(model, params, tokens, choose, num_return_sequences=num_return_sequences, **options)
     return np.column_stack([np.repeat(np.asarray(tokens), num_return_sequences, axis=0), *columns])
 

@@ -78,12 +78,12 @@ def accept_drafts(
     >>> accept_drafts([1, 0], [[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]], np.random.default_rng(0))
     (array([1, 1]), 1)
     """
-    target = distribution(target)
-    draft = np.asarray(draft, float).reshape(len(drafted), -1 if len(drafted) else target.shape[-1])
+    target = distribution(target, dtype=float)
+    drafted = token_ids("accept_drafts", drafted, target.shape[-1]) if len(drafted) else np.empty(0, int)
+    draft = distribution(np.reshape(draft, (len(drafted), -1 if len(drafted) else target.shape[-1])), dtype=float)
     if target.shape != (len(drafted) + 1, draft.shape[1]):
         wanted = f"({len(drafted) + 1}, V)"
         raise ShapeError(f"accept_drafts() needs target {wanted} for draft {draft.shape}, got {target.shape}")
-    drafted = token_ids("accept_drafts", drafted, target.shape[1])
     for place, token in enumerate(drafted):
         if rng.random() >= acceptance_probability(target[place], draft[place])[token]:
             instead = sample(residual_distribution(target[place], draft[place]), rng)

@@ -1,13 +1,14 @@
 """What does a layer do to a vector?
 
-It multiplies it by a matrix. This chapter takes that one operation apart: what it computes and costs, when it is
-defined, what happens when it is done twice, which directions it only stretches, and how much of it can be thrown away.
+It multiplies it by a matrix. This chapter explains that one operation: what it computes and costs, when it is defined,
+what two products in a row compute, which directions a matrix only scales, and how well a matrix of low rank can replace
+it.
 
     products.py            matrix times vector, matrix times matrix, shapes, cost, transpose, composition
     eigen.py               eigenvalues and power iteration
     attention_matrices.py  rows that sum to one: stationary distribution, spectral gap, focus
     svd.py                 singular values and the best approximation of low rank
-    lora.py                a low-rank update beside a frozen matrix
+    lora.py                a low-rank update of a frozen matrix
 """
 
 # What the modules define, written by tools/build_exports.py
@@ -15,7 +16,6 @@ from .attention_matrices import (
     attention_focus, is_row_stochastic, repeated_attention, spectral_gap, stationary_distribution,
 )  # fmt: skip
 from .eigen import eigenvalues, power_iteration, rayleigh_quotient
-from .linear import linear
 from .lora import lora_init, lora_linear, lora_merge
 from .products import (
     compose, is_product_defined, is_symmetric, linear, matrix_product, matrix_product_by_hand, matrix_vector_product,
@@ -25,7 +25,7 @@ from .svd import SVD, low_rank_approximation, low_rank_error, low_rank_parameter
 
 __all__ = [
     "SVD", "attention_focus", "compose", "eigenvalues", "is_product_defined", "is_row_stochastic", "is_symmetric",
-    "linear", "linear", "lora_init", "lora_linear", "lora_merge", "low_rank_approximation", "low_rank_error",
+    "linear", "lora_init", "lora_linear", "lora_merge", "low_rank_approximation", "low_rank_error",
     "low_rank_parameters", "matrix_product", "matrix_product_by_hand", "matrix_vector_product", "multiply_adds",
     "power_iteration", "product_shape", "rayleigh_quotient", "repeated_attention", "singular_values", "spectral_gap",
     "stationary_distribution", "svd", "transpose",

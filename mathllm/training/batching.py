@@ -12,7 +12,6 @@ from ..errors import ShapeError
 from ..gradient_descent import minibatches
 
 
-
 class Batch(NamedTuple):
     """Inputs and targets, both (B, T): the target of a position is the token that follows it."""
 

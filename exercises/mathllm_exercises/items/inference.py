@@ -667,7 +667,7 @@ TEMPERATURE_PULLBACK = Item(
     minutes=12,
     source="ours; Part II (004), temperature",
     answer="temperature_pullback",
-    masked=("vjp", "grad", "value_and_grad", "softmax_jacobian"),
+    masked=("vjp", "grad", "value_and_grad", "softmax_jacobian", "softmax_gradient"),
     task="""
 Distillation trains through a temperature. Let $p = \\operatorname{softmax}(z/T)$ for one row of logits, and let the
 slopes $dp$ of a loss be known. Write `temperature_pullback(z, T, dp)`, which returns $dz$, `(n,)`. How do the slopes

@@ -3,6 +3,7 @@
 import numpy as np
 
 import mathllm as ml
+from mathllm.exhibits.similarity import COSINE_BANDS, interpret_cosine
 
 from ..cases import each, normals, refusing, tells_apart
 from ..compare import numeric, show
