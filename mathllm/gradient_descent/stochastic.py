@@ -65,9 +65,9 @@ def descend(
     What else has to happen to a gradient before a step, or to the parameters after it, belongs into `step`.
     Raises: ValueError for a negative number of steps; what the optimiser refuses, such as a descent that diverged.
 
-    >>> w = {"weight": np.array([8.0])}
-    >>> for number, w, loss in descend(lambda w: (w["weight"] ** 2).sum(), w, 3, learning_rate=0.25):
-    ...     print(number, w["weight"], float(loss))
+    >>> start = {"weight": np.array([8.0])}
+    >>> for number, params, loss in descend(lambda w: (w["weight"] ** 2).sum(), start, 3, learning_rate=0.25):
+    ...     print(number, params["weight"], float(loss))
     1 [4.] 64.0
     2 [2.] 16.0
     3 [1.] 4.0
