@@ -17,15 +17,14 @@ def run(source, held_out, width, steps):
     wider = lambda w: w if w.ndim == 1 else w * np.float32(0.5 / (len(w) ** 0.5 * w.std()))  # noqa: E731
     start = ml.tree_map(wider, model.init(rng, np.float32))
     texts = ml.sample_markov_chain(source, steps * TEXTS * LENGTH, rng).reshape(steps, TEXTS, -1)
-    for _, params, _ in ml.descend(
+    params = ml.minimize(
         model.loss,
         start,
         zip(texts, texts, strict=True),  # the tokens are their own labels
         learning_rate=lambda step: 0.02 * (1 - (step - 1) / steps),
         init=ml.adam_init,
         step=ml.adam_step,
-    ):
-        pass
+    )
     return ml.count_parameters(params), steps * TEXTS * LENGTH, float(model.loss(params, held_out, held_out))
 
 

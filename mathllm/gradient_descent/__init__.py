@@ -24,12 +24,12 @@ from .optimizers import (
 )  # fmt: skip
 from .regularization import clip_gradient, dropout, global_norm, l2_penalty
 from .schedules import cosine_restarts, inverse_square_root, polynomial_decay, warmup_cosine
-from .stochastic import descend, descent_path, minibatch_variance, minibatches
+from .stochastic import descend, descent_path, minibatch_variance, minibatches, minimize
 from .trees import tree_leaves, tree_map
 
 __all__ = [
     "adam_init", "adam_step", "adamw_init", "adamw_step", "bias_correction", "clip_gradient", "cosine_restarts",
     "descend", "descent_path", "dropout", "global_norm", "inverse_square_root", "l2_penalty", "minibatch_variance",
-    "minibatches", "momentum_init", "momentum_step", "polynomial_decay", "rmsprop_init", "rmsprop_step", "sgd_init",
-    "sgd_step", "tree_leaves", "tree_map", "warmup_cosine",
+    "minibatches", "minimize", "momentum_init", "momentum_step", "polynomial_decay", "rmsprop_init", "rmsprop_step",
+    "sgd_init", "sgd_step", "tree_leaves", "tree_map", "warmup_cosine",
 ]  # fmt: skip

@@ -107,7 +107,6 @@ def test_a_known_mistake_is_named_whatever_type_its_number_has():
 
 def test_a_function_that_calls_mathllms_own_is_refused_as_it_is_when_graded(monkeypatch):
     import mathllm
-
     from mathllm.exhibits import backpropagation as exhibits
 
     for home in (mathllm, exhibits):
