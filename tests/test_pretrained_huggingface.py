@@ -8,16 +8,10 @@ import pytest
 
 from mathllm.attention import RotaryScaling
 from mathllm.errors import ShapeError
-from mathllm.pretrained import safetensors
 from mathllm.pretrained.gguf import GGUF
-from mathllm.pretrained.huggingface import (
-    from_hf,
-    gguf_to_hf,
-    load_pretrained,
-    save_pretrained,
-    to_hf,
-    to_hf_config,
-)
+from mathllm.pretrained.gguf_model import gguf_to_hf
+from mathllm.pretrained.huggingface import from_hf, load_pretrained, save_pretrained, save_tensors, to_hf
+from mathllm.pretrained.settings import to_hf_config
 from mathllm.training import train_tokenizer
 from mathllm.transformer import (
     Config,
@@ -288,7 +282,7 @@ def test_a_head_of_bert_is_there_whole_or_not_at_all(left):
         ("gpt2", {"activation_function": "tanh"}, "activation 'tanh'"),
         ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx=True"),
         ("gpt2", {"add_cross_attention": True}, "add_cross_attention=True"),
-        ("llama", {"attention_bias": True}, "attention_bias=True; it knows False"),
+        ("llama", {"attention_bias": True}, "attention_bias=True; it knows only False"),
         ("llama", {"mlp_bias": True}, "mlp_bias=True"),
         ("llama", {"rope_scaling": {"type": "axial", "factor": 2.0}}, "positions .*axial.*dynamic, yarn,"),
         ("llama", {"rope_scaling": {"type": "longrope", "long_factor": [2.0]}}, "needs short_factor in the rotary"),
@@ -417,7 +411,7 @@ def test_a_checkpoint_in_several_files_is_read_through_its_index(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(to_hf_config(config)))
     files = {name: f"model-{i % 2}.safetensors" for i, name in enumerate(tensors)}
     for file in set(files.values()):
-        safetensors.save(tmp_path / file, {name: tensors[name] for name in tensors if files[name] == file})
+        save_tensors(tmp_path / file, {name: tensors[name] for name in tensors if files[name] == file})
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": files}))
     assert_same(load_pretrained(tmp_path)[1], params)
 
@@ -529,8 +523,8 @@ def test_neighbours_in_gguf_turn_as_halves_do_here():
     ("metadata", "message"),
     [
         ({"general.architecture": "phi3"}, "reads the architecture llama; model.gguf holds 'phi3'"),
-        ({"llama.rope.scaling.type": "other"}, "rotary positions of model.gguf, 'other' with no numbers"),
-        ({"llama.rope.scaling.type": "longrope"}, "rotary positions of model.gguf, 'longrope' with no numbers"),
+        ({"llama.rope.scaling.type": "other"}, "rotary positions of model.gguf, 'other' with no factors"),
+        ({"llama.rope.scaling.type": "longrope"}, "rotary positions of model.gguf, 'longrope' with no factors"),
         ({"llama.block_count": None}, r"needs llama\.block_count"),
     ],
 )
