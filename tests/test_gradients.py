@@ -323,7 +323,7 @@ def test_far_out_activations_are_straight_lines(function, dtype):
         (lambda: ml.numerical_derivative(np.exp, 1.0, h=-1), ValueError, "positive step, got -1"),
         (lambda: ml.numerical_derivative(lambda x: np.where(x > 1, np.inf, x), 1.0), ValueError, "finite around x"),
         (lambda: ml.numerical_gradient(lambda x: x * x, [1.0, 2.0]), ml.ShapeError, "one number as its value"),
-        (lambda: ml.numerical_hessian(lambda x: x**2, 1.0), ml.ShapeError, r"a vector, got shape \(\)"),
+        (lambda: ml.numerical_hessian(lambda x: x**2, 1.0), ml.ShapeError, r"x \(n\), got shape \(\)"),
         (lambda: ml.numerical_hessian(lambda x: x**2, [1.0, 2.0]), ml.ShapeError, "one number as its value"),
         (lambda: ml.partial_derivative("sin(x)", "x"), ValueError, r"polynomial, got 'sin\(x\)'"),
         (lambda: ml.partial_derivative("x**y", "x"), ValueError, "polynomial"),

@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 import mathllm as ml
 from mathllm import reference
 from mathllm.attention import RotaryScaling, sliding_window_mask
+from mathllm.exhibits.inference import nucleus_as_printed
 from mathllm.inference import (
     DecodingStep,
     KVCache,
@@ -32,7 +33,6 @@ from mathllm.inference import (
     kv_cache_bytes,
     lay_side_by_side,
     left_pad,
-    nucleus_as_printed,
     penalize_repetition,
     reshape_logits,
     residual_distribution,
@@ -52,16 +52,16 @@ CONFIGS = {
     "llama": llama_config(**SIZES),
     "llama, grouped and tied": llama_config(**SIZES, kv_heads=2, tied=True, pairing="adjacent"),
     "llama, multi-query": llama_config(**SIZES, kv_heads=1),
-    "llama, stretched": llama_config(**SIZES, rope_scaling="yarn", rope_factor=4.0),
+    "llama, stretched": llama_config(**SIZES, rope_scaling=ml.RotaryScaling("yarn", 4.0)),
     "llama 3": llama_config(
-        **SIZES, rope_scaling=RotaryScaling("llama3", trained=4, turns=(0.1, 1)), rope_factor=4.0
+        **SIZES, rope_scaling=RotaryScaling("llama3", 4.0, trained=4, turns=(0.1, 1))
     ),
     "mixtral": mixtral_config(**SIZES | {"kv_heads": 2, "experts": 4}),
     "alibi, post-norm": Config(**SIZES, positions="alibi", norm_order="post", activation="relu"),
     "alibi, grouped": Config(**SIZES, positions="alibi", kv_heads=2),
     "sinusoidal": Config(**SIZES, positions="sinusoidal"),
     "no positions": Config(**SIZES, positions="none"),
-    "t5": t5_config(**SIZES, position_buckets=6, farthest_position=4),
+    "t5": t5_config(**SIZES, t5=ml.T5Parts(6, 4, 8**-0.5)),
     "translator": Config(**SIZES, encoder_layers=2, norm="rms", bias=False),
 }
 TOKENS = np.random.default_rng(14).integers(0, 11, size=(2, 6))
@@ -331,10 +331,10 @@ def test_the_model_computes_as_many_keys_as_the_count_says():
     cache, with_cache, without = KVCache(model.config, capacity=6), [], []
     for step in range(6):
         record = {}
-        model(params, TOKENS[:1, : step + 1], record=record)
+        model(params, TOKENS[:1, : step + 1], tap=ml.record_to(record))
         without.append(record["blocks.0.attention.output"].shape[1])
         record = {}
-        model(params, TOKENS[:1, step : step + 1], record=record, cache=cache)
+        model(params, TOKENS[:1, step : step + 1], tap=ml.record_to(record), cache=cache)
         with_cache.append(record["blocks.0.attention.output"].shape[1])
         assert record["blocks.1.attention.key"].shape[2] == step + 1  # all keys are at hand
     np.testing.assert_array_equal(without, keys_computed(6, cached=False))
@@ -428,13 +428,13 @@ def test_a_decoding_step_computes_in_the_wider_of_the_dtypes_of_model_and_cache(
         np.testing.assert_allclose(logits, model(params, [[3]])[0, 0], rtol=0, atol=1e-4)
 
 
-LONG = RotaryScaling("longrope", short=(1.0,), long=(4.0,))
+LONG = RotaryScaling("longrope", 2.0, short=(1.0,), long=(4.0,))
 
 
 @pytest.mark.parametrize("scaling", ["dynamic", LONG])
 def test_a_decoding_step_does_not_outgrow_rotary_positions_that_turn_all_keys_anew(scaling):
     model, params, _ = model_of("llama")
-    model = Transformer(replace(model.config, rope_scaling=scaling, rope_factor=2.0, context=3))
+    model = Transformer(replace(model.config, rope_scaling=scaling, context=3))
     step = DecodingStep(model, params, KVCache(model.config, capacity=4))
     for token in (1, 2, 3):
         step(token)
@@ -558,6 +558,13 @@ def test_few_beams_miss_the_best_sequence_sometimes_and_more_never_beat_it():
     assert missed > 0
 
 
+def test_hypotheses_that_have_ended_are_found_where_nothing_goes_on():
+    only_the_end = np.array([[0.0, -np.inf]])
+    found = beam_search(lambda *_: only_the_end, num_beams=2, max_new_tokens=5, eos_token_id=0)
+    assert found == [((0,), 0.0, 0.0)]
+    assert beam_search(random_tables(0), num_beams=2, max_new_tokens=0) == [((), 0.0, 0.0)]
+
+
 def test_hypotheses_come_best_first_with_the_score_of_their_tokens():
     after = random_tables(1)
     everything = all_sequences(after, 3, end=0)
@@ -574,7 +581,7 @@ def test_hypotheses_come_best_first_with_the_score_of_their_tokens():
 
 @pytest.mark.parametrize("scaling", ["dynamic", LONG])
 def test_a_text_that_outgrows_its_rotary_positions_is_read_anew_for_every_token(scaling):
-    model = Transformer(llama_config(**SIZES | {"context": 6}, rope_scaling=scaling, rope_factor=4.0))
+    model = Transformer(llama_config(**SIZES | {"context": 6}, rope_scaling=scaling))
     params = ml.tree_map(lambda w: 10 * w, model.init(np.random.default_rng(1)))
     text = TOKENS[:1, :3].tolist()
     for _ in range(12):
@@ -856,26 +863,44 @@ def small():
     return model_of("gpt2")[:2]
 
 
+def beams_of(log_probability):
+    return beam_search(lambda *_: np.full((1, 3), log_probability), num_beams=2, max_new_tokens=2)
+
+
+def generated_with(logit, **options):
+    processor = lambda tokens, logits: np.full_like(logits, logit)  # noqa: E731
+    return generate(*small(), [[1]], max_new_tokens=2, logits_processor=processor, **options)
+
+
 TABLE = random_tables(0)
 RNG = np.random.default_rng(0)
+LOGITS_AND_TOKENS = np.zeros((2, 4)), [[1, 2], [1, 2]]
 
 
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
         (lambda: apply_temperature([1.0], 0), ValueError, "greedy"),
-        (lambda: apply_temperature([1.0], -1), ValueError, "positive.*-1"),
+        (lambda: apply_temperature([1.0], -1), ValueError, r"\[0, ∞\), got -1"),
         (lambda: greedy([1.0, np.nan]), ValueError, "NaN"),
-        (lambda: greedy([]), ml.ShapeError, "at least one logit"),
+        (lambda: greedy([]), ml.ShapeError, r"\(..., V\), got shape \(0,\): V is 0"),
+        (lambda: greedy([-np.inf, -np.inf]), ValueError, "all are masked"),
+        (lambda: apply_temperature([1.0], np.ones(2)), TypeError, "one number temperature, got ndarray"),
         (lambda: sample_token([np.inf, 0.0], RNG), ValueError, r"\+∞"),
         (lambda: sample_token([-np.inf, -np.inf], RNG), ValueError, "all are masked"),
-        (lambda: keep_min_p([-np.inf, -np.inf], 0.5), ValueError, "no token is left"),
-        (lambda: keep_top_k([1.0], 0), ValueError, "at least 1, got 0"),
-        (lambda: keep_top_p([1.0], 0), ValueError, "0 < p ≤ 1, got 0"),
+        (lambda: keep_min_p([-np.inf, -np.inf], 0.5), ValueError, "all are masked"),
+        (lambda: keep_top_k([1.0], 0), ValueError, r"whole number k in \[1, ∞\), got 0"),
+        (lambda: keep_top_k([1.0], np.nan), ValueError, "whole number k.*nan"),
+        (lambda: keep_top_k([1.0], np.inf), ValueError, "whole number k.*inf"),
+        (lambda: keep_top_p([1.0], 0), ValueError, r"p in \(0, 1\], got 0"),
         (lambda: keep_min_p([1.0], 1.5), ValueError, "got 1.5"),
-        (lambda: penalize_repetition([[1.0]], [[0]], 0), ValueError, "positive"),
+        (lambda: penalize_repetition([[1.0]], [[0]], 0), ValueError, r"penalty in \(0, ∞\), got 0"),
         (lambda: penalize_repetition([[1.0]], [[1]], 2), ValueError, "from 0 to 0"),
+        (lambda: penalize_repetition([[1.0]], [[0.0]], 2), TypeError, "integer token ids, got float64"),
         (lambda: penalize_repetition([1.0], [[0]], 2), ml.ShapeError, r"\(B, V\)"),
+        (lambda: penalize_repetition(*LOGITS_AND_TOKENS, 2, [[1, 1]]), ml.ShapeError, "B is 2 in logits, 1 in att"),
+        (lambda: penalize_repetition(*LOGITS_AND_TOKENS, 2, [[1], [1]]), ml.ShapeError, "T is 2 in tokens, 1 in att"),
+        (lambda: penalize_repetition(*LOGITS_AND_TOKENS, 2, np.ones((3, 2))), ml.ShapeError, "B is 2 in logits, 3"),
         (lambda: nucleus_as_printed([0.5, 0.6], 0.9), ValueError, "sums to 1"),
         (lambda: KVCache(CONFIGS["gpt2"], batch=0), ValueError, "at least 1, got 0"),
         (lambda: KVCache(CONFIGS["gpt2"], window=0), ValueError, "at least 1"),
@@ -889,8 +914,18 @@ RNG = np.random.default_rng(0)
         (lambda: kv_cache_bytes(layers=-1, kv_heads=1, head_width=1, tokens=1), ValueError, "not negative"),
         (lambda: keys_computed(-1, True), ValueError, "got -1"),
         (lambda: step_flops(CONFIGS["gpt2"], 0, True), ValueError, "at least 1"),
-        (lambda: sequence_score([]), ml.ShapeError, "one sequence"),
-        (lambda: beam_search(TABLE, num_beams=0, max_new_tokens=1), ValueError, "got 0 and 1"),
+        (lambda: sequence_score([]), ml.ShapeError, "t is 0"),
+        (lambda: sequence_score([-1.0], np.nan), ValueError, "length_penalty.*got nan"),
+        (lambda: beam_search(TABLE, num_beams=0, max_new_tokens=1), ValueError, r"num_beams in \[1, ∞\), got 0"),
+        (lambda: beam_search(TABLE, num_beams=1.5, max_new_tokens=1), ValueError, "whole number num_beams"),
+        (lambda: beam_search(TABLE, num_beams=1, max_new_tokens=-1), ValueError, "max_new_tokens.*got -1"),
+        (lambda: beams_of(np.nan), ValueError, "NaN or"),
+        (lambda: beams_of(np.inf), ValueError, r"NaN or \+∞"),
+        (lambda: beams_of(-np.inf), ValueError, "every next token has probability 0"),
+        (lambda: beam_search(lambda *_: np.zeros(3), num_beams=2, max_new_tokens=1), ml.ShapeError, r"\(1, V\)"),
+        (lambda: generated_with(np.nan, num_beams=2), ValueError, "NaN or"),
+        (lambda: generated_with(-np.inf, num_beams=2), ValueError, "probability 0"),
+        (lambda: generated_with(-np.inf), ValueError, "all are masked"),
         (lambda: left_pad([]), ValueError, "at least one prompt"),
         (lambda: left_pad([[1], []]), ValueError, "in each at least one"),
         (lambda: generate(*small(), TOKENS, temperature=0), ValueError, "greedy decoding.*leave out"),
@@ -909,10 +944,13 @@ RNG = np.random.default_rng(0)
         (lambda: speculative_generate(*small(), *small(), [[1]], temperature=0), ValueError, "greedy"),
         (lambda: accept_drafts([1], [[0.5, 0.5]], [[0.5, 0.5]], RNG), ml.ShapeError, r"\(2, V\)"),
         (lambda: green_list(0, 10, fraction=1.0), ValueError, "10 green of 10"),
-        (lambda: green_list(-1, 10), ValueError, "at least 0"),
+        (lambda: green_list(0, 10, fraction=np.nan), ValueError, "fraction"),
+        (lambda: green_list(-1, 10), ValueError, r"previous in \[0, ∞\), got -1"),
+        (lambda: green_list(1, 10, key=0.5), ValueError, "whole number key"),
         (lambda: watermark_logits([[1.0, 2.0]], [[]]), ml.ShapeError, r"\(B, T\)"),
         (lambda: detect_watermark([1], 10), ml.ShapeError, "two tokens"),
         (lambda: detect_watermark([1, 10], 10), ValueError, "from 0 to 9"),
+        (lambda: detect_watermark([1.0, 2.0], 10), TypeError, "integer token ids"),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

@@ -1,29 +1,29 @@
 """What keeps a descent from running away, and a model from learning the noise."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ..autodiff import Tensor, primitive
+from ..errors import within
+from ..trees import flatten, tree_leaves, tree_map
 from ..vectors import norm
-from .trees import _as_float, tree_leaves, tree_map
 
 
-def global_norm(tree) -> float:
-    """Length of a gradient read as one long vector, over all parameters.
+def global_norm(tree: Any) -> float:
+    """Length of a gradient as one long vector, over all parameters.
 
         ‖g‖ = √(Σ over all parameters of ‖gᵢ‖²)
-
-    Source: 001, §4.5 and §9.3.
 
     >>> global_norm({"weight": np.array([3.0, 0.0]), "bias": 4.0})
     5.0
     """
-    lengths = [norm(np.ravel(_as_float(leaf)).astype(np.float64)) for leaf in tree_leaves(tree) if np.size(leaf)]
-    return float(norm(np.array(lengths))) if lengths else 0.0
+    vector, _ = flatten(tree)
+    return float(norm(vector.astype(np.promote_types(vector.dtype, np.float32), copy=False))) if vector.size else 0.0
 
 
-def clip_gradient(gradient, max_norm: float):
+def clip_gradient(gradient: Any, max_norm: float) -> tuple[Any, float]:
     """Shorten a gradient that is too long, and keep its direction.
 
         g ← g · min(1, γ/‖g‖)                                                       (9.13)
@@ -31,18 +31,17 @@ def clip_gradient(gradient, max_norm: float):
     gradient: nested arrays   max_norm: γ > 0   ->   gradient, its length before
 
     Raises: ValueError for a limit that is not positive, or a gradient that is not finite and has no direction.
-    Source: 001, §4.5 and §9.3; Pascanu, Mikolov and Bengio 2013, algorithm 1.
+    Source: Pascanu, Mikolov and Bengio 2013, algorithm 1.
 
     >>> clip_gradient(np.array([6.0, 8.0]), max_norm=5.0)
     (array([3., 4.]), 10.0)
     """
-    if not max_norm > 0:
-        raise ValueError(f"clip_gradient() needs a positive limit, got {max_norm}")
+    within("clip_gradient", "(0, ∞]", max_norm=max_norm)
     length = global_norm(gradient)
     if not math.isfinite(length):
         raise ValueError(f"clip_gradient() needs a finite gradient, got one of length {length}")
     factor = min(1.0, max_norm / length) if length else 1.0
-    return tree_map(lambda g: _as_float(g) * factor, gradient), length
+    return tree_map(lambda g: g * factor, gradient), length
 
 
 def l2_penalty(params, strength: float, *, half: bool = True):
@@ -66,7 +65,7 @@ def l2_penalty(params, strength: float, *, half: bool = True):
     factor = 0.5 * float(strength) if half else float(strength)
     total = 0.0
     for leaf in tree_leaves(params):
-        leaf = leaf if isinstance(leaf, Tensor) else _as_float(leaf)
+        leaf = leaf if isinstance(leaf, Tensor) else np.asarray(leaf, float)
         total = (leaf * leaf).sum() * factor + total
     return total
 

@@ -5,9 +5,11 @@ from __future__ import annotations  # numpy.random is loaded when it is used
 import numpy as np
 
 from ..autodiff import value_and_grad
+from ..cross_entropy import IGNORED
 from ..errors import ShapeError
-from ..gradient_descent import adamw_init, adamw_step, clip_gradient, tree_map
+from ..gradient_descent import adamw_init, adamw_step, clip_gradient
 from ..transformer import Config, Transformer
+from ..trees import tree_map
 
 
 def induction_model(vocabulary: int, context: int, *, strength: float = 1000.0, confidence: float = 20.0):
@@ -148,7 +150,7 @@ def _answerable(tokens):
     """Labels that count only where the same pair has stood before: the token that follows could be known."""
     pairs = tokens[:, :-1] * (tokens.max() + 1) + tokens[:, 1:]  # (B, T − 1)
     again = np.tril(pairs[:, :, None] == pairs[:, None, :], k=-1).any(axis=-1)
-    return np.pad(np.where(again, tokens[:, 1:], -100), ((0, 0), (1, 0)), constant_values=-100)
+    return np.pad(np.where(again, tokens[:, 1:], IGNORED), ((0, 0), (1, 0)), constant_values=IGNORED)
 
 
 def _wider(weight):

@@ -1,14 +1,14 @@
-"""A language model made by counting: which token followed the last few, and what to say when they are new.
+"""N-gram language models: relative frequencies of the next token after the last n − 1 tokens, with smoothing.
 
-The counts live in a tree. Level k holds every k-gram of the text; an n-gram is found by walking down from its first
-token, one level for each. All levels are sorted arrays, so a whole text takes each step of the walk at once.
+The counts are stored in a tree. Level k holds every k-gram of the text; an n-gram is found by one search per level,
+from its first token on. All levels are sorted arrays, so the tokens of a whole text are searched together.
 
 Every smoothing rule here has one form,
 
     P_k(w | h) = direct(h, w) + back(h) · P_{k−1}(w | h′),      h′ = h without its oldest token
 
-with P₀ = 1/V: what was counted after the history h, and a share `back` kept for what a shorter history h′ says. A
-history that was never seen keeps everything for the shorter one.
+with P₀ = 1/V: `direct` comes from the counts after the history h, and the probability `back` is distributed as after
+the shorter history h′. After a history that was never seen, back(h) is 1.
 """
 
 from __future__ import annotations  # numpy.random is loaded when it is used
@@ -18,14 +18,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .distributions import _require_sequence, sample
+from ..autodiff import ArrayLike
+from ..errors import within
+from .distributions import _token_sequence, sample
 from .sequences import markov_order
 
 _SMOOTHING = ("kneser-ney", "witten-bell", "add-k")
 
 
 class _Level(NamedTuple):
-    """The k-grams of a text, sorted: `keys` = row of the history in the level above · V + last token."""
+    """The k-grams of a text, sorted by keys = (row of the history in the level above) · V + last token."""
 
     keys: np.ndarray  # (G,)
     direct: np.ndarray  # (G + 1,), the last entry for k-grams that were never seen
@@ -34,7 +36,7 @@ class _Level(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NGram:
-    """A trained n-gram model. Made by `train_ngram`; every prediction is a distribution over all V tokens.
+    """A trained n-gram model, as made by `train_ngram`: it predicts a distribution over all V tokens.
 
     >>> model = train_ngram([0, 1, 0, 1, 0, 2], n=2, smoothing="add-k", add=0)
     >>> model.next_probabilities([0]).round(3)
@@ -46,27 +48,27 @@ class NGram:
     smoothing: str
     _levels: tuple[_Level, ...]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"NGram(n={self.n}, {self.seen} different n-grams of {self.vocabulary_size} tokens, {self.smoothing})"
 
     @property
     def seen(self) -> int:
-        """How many different n-grams the training text contained."""
+        """The number of different n-grams in the training text."""
         return len(self._levels[-1].keys)
 
     @property
     def order(self) -> int:
-        """How many tokens back the model looks: n − 1."""
+        """The number of tokens before the next on which the prediction depends: n − 1."""
         return markov_order(self.n)
 
-    def next_probabilities(self, context) -> np.ndarray:
-        """The distribution of the next token after these ids, of which only the last n − 1 matter: (T,) -> (V,).
+    def next_probabilities(self, context: ArrayLike) -> np.ndarray:
+        """The distribution of the next token after these ids, of which the last n − 1 are used: (T,) -> (V,).
 
         Raises: ValueError for an id outside the vocabulary.
         """
         context = np.asarray(context)
         context = context[max(0, len(context) - self.order) :]
-        context = _require_sequence("next_probabilities", context, self.vocabulary_size)
+        context = _token_sequence("next_probabilities", context, self.vocabulary_size)
         p = uniform = np.full(self.vocabulary_size, 1 / self.vocabulary_size)
         for k, level in enumerate(self._levels[: len(context) + 1]):
             lower = uniform if self.smoothing == "add-k" else p
@@ -78,27 +80,27 @@ class NGram:
                 p[level.keys[followers] - first] += level.direct[followers]
         return p
 
-    def log_probabilities(self, ids) -> np.ndarray:
-        """ln P(xₜ | the n − 1 tokens before it) for each token of a text, all at once: (T,) -> (T,).
+    def log_probabilities(self, ids: ArrayLike) -> np.ndarray:
+        """ln P(xₜ | the n − 1 tokens before it) for each token of a text: (T,) -> (T,).
 
-        The first tokens have fewer before them. Minus the mean is the cross-entropy, its exponential the perplexity.
+        The first tokens have a shorter history. Minus the mean is the cross-entropy, its exponential the perplexity.
         Raises: ValueError for an id outside the vocabulary.
         """
         V = self.vocabulary_size
-        ids = _require_sequence("log_probabilities", ids, V)
+        ids = _token_sequence("log_probabilities", ids, V)
         p = np.full(len(ids), 1 / V)
-        history = np.zeros(len(ids) + 1, np.int64)  # where the tokens before each position stand; first: no tokens
+        history = np.zeros(len(ids) + 1, np.int64)  # the row of the tokens before each position, at first of none
         for k, level in enumerate(self._levels):
             history, token = history[:-1], ids[k:]
             gram = _search(level.keys, np.where(history >= 0, history * np.int64(V) + token, -1))
             lower = 1 / V if self.smoothing == "add-k" else p[k:]
             p[k:] = level.direct[gram] + level.back[history] * lower
             history = gram
-        with np.errstate(divide="ignore"):  # only add-k with k = 0 finds anything impossible
+        with np.errstate(divide="ignore"):  # add-k with k = 0 has probabilities of 0
             return np.log(p)
 
-    def sample(self, rng: np.random.Generator, length: int, context=()) -> np.ndarray:
-        """Let the model write: `length` tokens that continue the context. -> (length,) int"""
+    def sample(self, rng: np.random.Generator, length: int, context: ArrayLike = ()) -> np.ndarray:
+        """Draw `length` tokens that continue the context, one after another. -> (length,) int"""
         ids = [int(i) for i in context]
         start = len(ids)
         for _ in range(length):
@@ -114,9 +116,9 @@ class NGram:
 
 
 def train_ngram(
-    ids, n: int, vocabulary_size: int | None = None, smoothing: str = "kneser-ney", add: float = 1.0
+    ids: ArrayLike, n: int, vocabulary_size: int | None = None, smoothing: str = "kneser-ney", add: float = 1.0
 ) -> NGram:
-    """Count all n-grams of a text, and share out some probability among those that did not occur.
+    """Count all n-grams of a text, and reserve some probability for those that did not occur (smoothing).
 
         add-k         direct = c(hw) / (c(h) + kV),      back = kV / (c(h) + kV),  to 1/V at once      (5.13)
         Witten–Bell   direct = c(hw) / (c(h) + t(h)),    back = t(h) / (c(h) + t(h))                   (5.14)
@@ -125,10 +127,10 @@ def train_ngram(
     ids: (T,) int   vocabulary_size: V, by default the largest id + 1   smoothing: one of the three   add: k of add-k
 
     c counts, t(h) is the number of different tokens that followed h, n₁ and n₂ are the numbers of k-grams counted once
-    and twice (δ is ½ where one of them is 0). Below the highest level Kneser–Ney does not count how often a k-gram
-    occurs, but after how many different tokens: "Francisco" is frequent, yet follows little else than "San".
+    and twice (δ is ½ where one of them is 0). Below the highest level, Kneser–Ney does not count how often a k-gram
+    occurs, but after how many different tokens: "Francisco" is frequent, but follows little else than "San".
     Raises: ValueError for an empty text, n < 1, an unknown smoothing, or a negative k.
-    Source: 002, n-gram models; Witten and Bell 1991; Kneser and Ney 1995; Chen and Goodman 1999.
+    Source: Witten and Bell 1991; Kneser and Ney 1995; Chen and Goodman 1999.
 
     >>> model = train_ngram([0, 1, 0, 1, 0, 2, 0, 1], n=3, smoothing="witten-bell")
     >>> model
@@ -136,15 +138,14 @@ def train_ngram(
     >>> model.next_probabilities([1, 0]).round(3)
     array([0.076, 0.561, 0.364])
     """
-    markov_order(n)  # refuses n < 1
+    within("train_ngram", "whole [1, ∞)", n=n)
+    within("train_ngram", "[0, ∞)", add=add)
     if smoothing not in _SMOOTHING:
         raise ValueError(f"train_ngram() knows the smoothing {', '.join(_SMOOTHING)}; got {smoothing!r}")
-    if not add >= 0:
-        raise ValueError(f"train_ngram() needs an `add` of at least 0, got {add}")
     if np.size(ids) == 0:
         raise ValueError("train_ngram() needs a text of at least one token")
     V = int(np.max(ids)) + 1 if vocabulary_size is None else vocabulary_size
-    ids = _require_sequence("train_ngram", ids, V)
+    ids = _token_sequence("train_ngram", ids, V)
 
     keys, counts = _count(ids, n, V, neighbours=smoothing == "kneser-ney")
     histories = [1, *map(len, keys)]
@@ -153,8 +154,8 @@ def train_ngram(
 
 
 def _count(ids, n, V, neighbours):
-    """For each level its sorted keys, and how often each k-gram occurs, or (below the highest level, with
-    `neighbours`) after how many different tokens."""
+    """The sorted keys of each level, and the count of each k-gram: how often it occurs, or (below the highest level,
+    with `neighbours`) after how many different tokens."""
     keys, counts = [], []
     rows = np.zeros(len(ids) + 1, np.int64)  # the row of the (k − 1)-gram that ends before each token
     for k in range(n):
@@ -182,7 +183,7 @@ def _number(codes):
 
 
 def _smooth(keys, count, histories, V, smoothing, add):
-    """What one level says directly, and what it keeps back, by the rules of `train_ngram`."""
+    """One level with `direct` and `back` as `train_ngram` defines them."""
     history = (keys // V).astype(np.intp, copy=False)
     total = np.bincount(history, weights=count, minlength=histories)  # c(h)
     kinds = np.bincount(history, weights=count > 0, minlength=histories)  # t(h)
