@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import ShapeError
-from ..inference import lay_side_by_side
 from ..training import Tokenizer
 from ..transformer import Transformer
 from ..trees import tree_leaves
@@ -63,8 +62,6 @@ def load_gguf(file: GGUF | str | os.PathLike) -> GGUFModel:
     with ThreadPoolExecutor(2) as pool:  # NumPy dequantises two tensors at a time
         arrays = dict(zip(file, pool.map(file.__getitem__, file), strict=True))
     config, params = from_hf(*gguf_to_hf(file, arrays))
-    del arrays  # so that each matrix is freed when its copy is made
-    lay_side_by_side(params)
     for array in tree_leaves(params):
         array.flags.writeable = False  # later calls may return the same arrays
     return GGUFModel(Transformer(config), params, gguf_tokenizer(file))

@@ -22,9 +22,8 @@ import numpy as np
 
 from ..errors import ShapeError, suggest
 from ..training import Tokenizer
-from ..transformer import Config
+from ..transformer import Config, parameter_table
 from ..trees import rebuild, walk
-from ._table import parameter_table
 from .settings import read_settings, to_hf_config
 
 __all__ = [
@@ -101,7 +100,7 @@ def to_hf(config: Config, params: Mapping) -> dict[str, np.ndarray]:
     for name, (places, transposed) in family.names(config, shapes).items():
         parts = [leaves[place] for place in places]
         joined = np.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]
-        if family.name == "bert" and not config.head_transform:
+        if config.bert and not config.bert.head:
             name = name.removeprefix("bert.")  # a BertModel without a head has no prefix
         tensors[name] = joined.T if transposed else joined
     return tensors

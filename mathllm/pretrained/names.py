@@ -152,7 +152,7 @@ _MIXTRAL = dataclasses.replace(  # LLaMA with experts in place of the feed-forwa
 
 _BERT = Family(
     "bert", bert_config, body="bert.", ignored=r"\.position_ids$|^bert\.pooler\.|^cls\.seq_relationship\.",
-    settings=_HIDDEN | {"segments": "type_vocab_size", "norm_epsilon": "layer_norm_eps"},
+    settings=_HIDDEN | {"norm_epsilon": "layer_norm_eps"},
     defaults={
         "max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12, "hidden_act": "gelu",
         "tie_word_embeddings": True,
@@ -197,8 +197,7 @@ _T5 = Family(
     settings=_COMMON | {
         "width": "d_model", "head_width": "d_kv", "hidden": "d_ff", "heads": "num_heads",
         "layers": "num_decoder_layers", "encoder_layers": "num_layers", "context": "n_positions",
-        "norm_epsilon": "layer_norm_epsilon", "position_buckets": "relative_attention_num_buckets",
-        "farthest_position": "relative_attention_max_distance",
+        "norm_epsilon": "layer_norm_epsilon",
     },
     defaults={
         "num_decoder_layers": None, "n_positions": 512, "relative_attention_num_buckets": 32,

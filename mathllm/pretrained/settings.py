@@ -4,12 +4,11 @@ Reading is strict. A setting that our model cannot express is an error, so that 
 numbers of the original.
 """
 
-import dataclasses
 import math
 from collections.abc import Mapping
 
 from ..attention import RotaryScaling
-from ..transformer import Config
+from ..transformer import BertParts, Config, T5Parts
 from .names import FAMILIES, Family
 
 __all__ = ["read_settings", "to_hf_config"]
@@ -41,7 +40,8 @@ def to_hf_config(config: Config) -> dict:
     table = {"model_type": family.name} | dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
     table |= {theirs: getattr(config, ours) for ours, theirs in family.settings.items()} | family.constants
     table |= _written(family, config)
-    ours, back = vars(config), vars(read_settings(table, head=config.head_transform)[1])
+    head = config.bert is None or config.bert.head
+    ours, back = vars(config), vars(read_settings(table, head=head)[1])
     if fields := [name for name in ours if ours[name] != back[name]]:
         differ = ", ".join(f"{name}={ours[name]!r} (it has {back[name]!r})" for name in fields)
         raise ValueError(f"a {family.name} of Hugging Face cannot express {differ}")
@@ -68,11 +68,8 @@ def read_settings(table: Mapping, *, head: bool = True) -> tuple[Family, Config]
     for name, only in family.only.items():
         if given.get(name, only) != only:
             raise ValueError(f"from_hf() does not support {name}={given[name]!r}; it knows only {only!r}")
-    fields = {ours: given[theirs] for ours, theirs in family.settings.items()} | _read(family, given)
-    config = family.preset(**{name: value for name, value in fields.items() if value is not None})
-    if config.head_transform and not head:
-        config = dataclasses.replace(config, head_transform=False, tied=True)  # no head: no unembedding to tie
-    return family, config
+    fields = {ours: given[theirs] for ours, theirs in family.settings.items()} | _read(family, given, head)
+    return family, family.preset(**{name: value for name, value in fields.items() if value is not None})
 
 
 def _family_for(config):
@@ -88,7 +85,7 @@ def _family_for(config):
 # Settings that are more than another name for a number
 
 
-def _read(family, given):
+def _read(family, given, head):
     if family.name == "t5":
         return _read_t5(given)
     fields = {"activation": _our_activation(given[family.settings["activation"]])}
@@ -97,6 +94,9 @@ def _read(family, given):
     width, heads = (given[family.settings[name]] for name in ("width", "heads"))
     if width % heads:
         raise ValueError(f"from_hf() cannot cut a width of {width} into {heads} heads")
+    if family.name == "bert":
+        fields["bert"] = BertParts(segments=given["type_vocab_size"], head=head)
+        fields |= {} if head else {"tied": True}  # without a head there is no unembedding
     return fields
 
 
@@ -104,9 +104,10 @@ def _written(family, config):
     if family.name == "t5":
         return _written_t5(config)
     table = {family.settings["activation"]: _THEIR_ACTIVATION[config.activation]}
-    if family.name == "bert":
-        return table | {"architectures": ["BertForMaskedLM" if config.head_transform else "BertModel"]}
-    return table | ({"rope_scaling": _written_scaling(config)} if family.name != "gpt2" else {})
+    if config.bert:
+        model = "BertForMaskedLM" if config.bert.head else "BertModel"
+        table |= {"architectures": [model], "type_vocab_size": config.bert.segments}
+    return table | ({"rope_scaling": _written_scaling(config.rope_scaling)} if "rope_base" in family.settings else {})
 
 
 def _our_activation(theirs):
@@ -119,16 +120,21 @@ def _read_t5(given):
     *gated, activation = given["feed_forward_proj"].split("-")
     activation = "gelu_new" if gated and activation == "gelu" else activation  # this is what "gated-gelu" means
     scaled = given.get("scale_decoder_outputs", given["tie_word_embeddings"])
-    return {
-        "gated": bool(gated), "activation": _our_activation(activation),
-        "layers": given["num_decoder_layers"] or given["num_layers"],
-        "output_scale": given["d_model"] ** -0.5 if scaled else 1.0,
-    }  # fmt: skip
+    parts = T5Parts(
+        buckets=given["relative_attention_num_buckets"], farthest=given["relative_attention_max_distance"],
+        output_scale=given["d_model"] ** -0.5 if scaled else 1.0,
+    )  # fmt: skip
+    layers = given["num_decoder_layers"] or given["num_layers"]
+    return {"gated": bool(gated), "activation": _our_activation(activation), "layers": layers, "t5": parts}
 
 
 def _written_t5(config):
-    activation = ("gated-" if config.gated else "") + _THEIR_ACTIVATION[config.activation]
-    return {"feed_forward_proj": activation, "scale_decoder_outputs": config.output_scale != 1}
+    parts, activation = config.t5 or T5Parts(), _THEIR_ACTIVATION[config.activation]
+    return {
+        "feed_forward_proj": ("gated-" if config.gated else "") + activation,
+        "scale_decoder_outputs": parts.output_scale != 1,
+        "relative_attention_num_buckets": parts.buckets, "relative_attention_max_distance": parts.farthest,
+    }  # fmt: skip
 
 
 # Rotary positions, scaled for a longer context or not
@@ -153,8 +159,7 @@ def _read_rotary(given):
         raise ValueError(f"from_hf() needs {', '.join(lacking)} in the rotary positions {rope}")
     trained = given.get("original_max_position_embeddings", rope.get("original_max_position_embeddings", context))
     rope.setdefault("factor", context / trained)
-    scaling = RotaryScaling(kind, **_read_scaling(kind, rope, trained))
-    return base | {"rope_scaling": scaling, "rope_factor": rope["factor"]}
+    return base | {"rope_scaling": RotaryScaling(kind, factor=rope["factor"], **_read_scaling(kind, rope, trained))}
 
 
 def _read_scaling(kind, rope, trained):
@@ -163,37 +168,35 @@ def _read_scaling(kind, rope, trained):
         return {"trained": trained, "turns": (rope["low_freq_factor"], rope["high_freq_factor"])}
     if kind == "longrope":
         short, long = tuple(rope["short_factor"]), tuple(rope["long_factor"])
-        return {"trained": trained, "short": short, "long": long, "sharpness": rope.get("attention_factor")}
+        return {"trained": trained, "short": short, "long": long, "attention_factor": rope.get("attention_factor")}
     if kind == "yarn":
-        turns = rope.get("beta_slow") or 1, rope.get("beta_fast") or 32
-        whole = rope.get("truncate", True)
-        return {"trained": trained, "turns": turns, "whole_pairs": whole, "sharpness": _sharpness(rope)}
+        turns, whole_pairs = (rope.get("beta_slow") or 1, rope.get("beta_fast") or 32), rope.get("truncate", True)
+        factor = _attention_factor(rope)
+        return {"trained": trained, "turns": turns, "whole_pairs": whole_pairs, "attention_factor": factor}
     return {}
 
 
-def _sharpness(rope):
-    """The factor of YaRN on queries and keys, or None for the usual one."""
+def _attention_factor(rope):
+    """The factor of YaRN on queries and keys, or None for that of the paper."""
     part, whole = rope.get("mscale"), rope.get("mscale_all_dim")
-    stretch = 0.1 * math.log(rope["factor"])
-    inferred = (1 + part * stretch) / (1 + whole * stretch) if part and whole else 1 + stretch
+    growth = 0.1 * math.log(rope["factor"])
+    inferred = (1 + part * growth) / (1 + whole * growth) if part and whole else 1 + growth
     found = rope.get("attention_factor", inferred)
-    return None if found == 1 + stretch else found
+    return None if found == 1 + growth else found
 
 
-def _written_scaling(config):
+def _written_scaling(scaling):
     """The content of `rope_scaling`, which `_read_rotary` reads."""
-    scaling = config.rope_scaling
-    scaling = RotaryScaling(scaling) if isinstance(scaling, str) else scaling
     if scaling is None or scaling.kind not in _SCALINGS:
         return None
-    rope = {"rope_type": scaling.kind, "factor": config.rope_factor}
+    rope = {"rope_type": scaling.kind, "factor": scaling.factor}
     if scaling.kind in ("yarn", "longrope", "llama3"):
-        rope["original_max_position_embeddings"] = scaling.trained or config.context
+        rope["original_max_position_embeddings"] = scaling.trained
     if scaling.turns is not None:
-        slow, fast = ("beta_slow", "beta_fast") if scaling.kind == "yarn" else ("low_freq_factor", "high_freq_factor")
-        rope |= dict(zip((slow, fast), scaling.turns, strict=True))
+        names = ("beta_slow", "beta_fast") if scaling.kind == "yarn" else ("low_freq_factor", "high_freq_factor")
+        rope |= dict(zip(names, scaling.turns, strict=True))
     if scaling.kind == "longrope":
         rope |= {"short_factor": list(scaling.short), "long_factor": list(scaling.long)}
-    if scaling.sharpness is not None:
-        rope["attention_factor"] = float(scaling.sharpness)
+    if scaling.attention_factor is not None:
+        rope["attention_factor"] = float(scaling.attention_factor)
     return rope if scaling.whole_pairs else rope | {"truncate": False}
