@@ -42,11 +42,13 @@ from .similarity import *  # noqa: F403
 from .softmax import *  # noqa: F403
 from .training import *  # noqa: F403
 from .transformer import *  # noqa: F403
+from .trees import flatten, tree_leaves, tree_map, walk
 from .vectors import *  # noqa: F403
 
 __version__ = "0.1.0"
 __all__ = [  # in reading order
     "MissingDataError", "ShapeError", "UnknownReferenceError", "UnknownWordError", "suggest",
+    "flatten", "tree_leaves", "tree_map", "walk",
     *autodiff.__all__,
     *vectors.__all__,
     *similarity.__all__,

@@ -46,7 +46,8 @@ def suggest(name: str, candidates: Iterable[str], n: int = 3) -> str:
 def within(function: str, interval: str, **numbers: Real) -> None:
     """Refuse numbers outside an interval, such as "[0, 1)", "(0, ∞)", or "whole [1, ∞)" for whole numbers.
 
-    Raises: ValueError that names the function, the number and the interval; NaN is in no interval.
+    Raises: ValueError that names the function, the number and the interval; NaN is in no interval. TypeError for an
+    array.
 
     >>> within("dropout", "[0, 1)", rate=0.5)
     >>> within("dropout", "[0, 1)", rate=1.0)
@@ -56,6 +57,8 @@ def within(function: str, interval: str, **numbers: Real) -> None:
     whole, bounds = interval.startswith("whole "), interval.removeprefix("whole ")
     low, high = (float(bound.strip("[]()").replace("∞", "inf")) for bound in bounds.split(", "))
     for name, number in numbers.items():
+        if not isinstance(number, Real) and getattr(number, "ndim", 1):
+            raise TypeError(f"{function}() needs one number {name}, got {type(number).__name__}")
         above = number >= low if bounds.startswith("[") else number > low
         below = number <= high if bounds.endswith("]") else number < high
         if not (above and below and (not whole or number == number // 1)):
@@ -63,10 +66,12 @@ def within(function: str, interval: str, **numbers: Real) -> None:
             raise ValueError(f"{function}() needs {wanted}, got {number}")
 
 
-def _require_fitting(what, *shapes, skipped=0):
-    """Shapes that broadcast: along each axis, counted from the last, one size (or 1). The error names the axis.
+def require_broadcasting(what: str, *shapes: tuple[int, ...], skipped: int = 0) -> None:
+    """Raise a ShapeError unless shapes broadcast: along each axis, counted from the last, one size (or 1).
 
-    `what` needs them, as in "a + b" or "attention()"; its last `skipped` axes are checked by somebody else.
+    `what` needs them, as in "a + b"; the last `skipped` axes are not checked.
+
+    >>> require_broadcasting("a + b", (2, 3), (3,))
     """
     if shapes[1:] == shapes[:-1]:  # all the same, as they are most of the time
         return

@@ -1,34 +1,25 @@
 """How do you multiply a thousand probabilities without arriving at zero?
 
-By adding their logarithms. The exponential turns sums into products and the logarithm turns products into sums; between
-them lies everything that keeps a language model's numbers inside the range a computer can hold. This chapter has the
-two functions, the limits of that range, and the tools for working in logarithms without ever leaving them.
+By adding their logarithms. The exponential turns sums into products and the logarithm turns products into sums. This
+chapter has both functions, the range of exponents that a floating-point number can hold, and functions that compute
+with logarithms throughout, so that no intermediate result leaves that range.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from .autodiff import primitive
-from .errors import _require_fitting
-from .similarity import sigmoid
+from .autodiff import Array, WithPullback, primitive
 
 __all__ = [
-    "ExponentRange",
-    "exp",
-    "exponent_range",
-    "log",
-    "log1m_exp",
-    "log_add_exp",
-    "log_product",
-    "log_sigmoid",
-    "log_sum_exp",
-    "softplus",
-]
+    "ExponentRange", "exp", "exponent_range", "log", "log1m_exp", "log_add_exp", "log_product", "log_sigmoid",
+    "log_sum_exp", "sigmoid", "softplus", "subtract_maximum",
+]  # fmt: skip
 
 
 class ExponentRange(NamedTuple):
-    """The exponents that a dtype can take: below `lowest` eˣ becomes 0, above `highest` it overflows.
+    """The exponents that a dtype can take: below `lowest` eˣ is rounded to 0, above `highest` it overflows.
 
     >>> round(exponent_range(np.float32).highest, 1)
     88.7
@@ -38,56 +29,50 @@ class ExponentRange(NamedTuple):
     highest: float
 
 
-def exponent_range(dtype=np.float64) -> ExponentRange:
-    """Between which numbers can x lie for eˣ to be neither zero nor infinite?
+def exponent_range(dtype: DTypeLike = np.float64) -> ExponentRange:
+    """The range of exponents x for which eˣ is neither zero nor infinite.
 
         ln(½ · smallest number) < x < ln(largest number)                            (4.4)
-
-    Source: 001, §2.1.1; 003, ch. VI.
 
     >>> [tuple(round(x, 1) for x in exponent_range(dtype)) for dtype in (np.float64, np.float32, np.float16)]
     [(-745.1, 709.8), (-104.0, 88.7), (-17.3, 11.1)]
     """
     limits = np.finfo(dtype)
-    half_of_the_smallest = np.log2(float(limits.smallest_subnormal)) - 1  # below that it is rounded to zero
-    return ExponentRange(float(half_of_the_smallest * np.log(2)), float(np.log(float(limits.max))))
+    lowest_power_of_two = np.log2(float(limits.smallest_subnormal)) - 1  # smaller numbers are rounded to zero
+    return ExponentRange(float(lowest_power_of_two * np.log(2)), float(np.log(float(limits.max))))
 
 
-@primitive
-def exp(x):
-    """The exponential function: sums become products, and every result is positive.
+@primitive(shapes="... -> ...")
+def exp(x: Array) -> WithPullback:
+    """The exponential function: it turns sums into products, and every result is positive.
 
         eˣ,      e⁰ = 1,      e^(a+b) = eᵃ eᵇ,      d eˣ/dx = eˣ                     (4.1)
 
-    x: any shape   ->   the same shape. Far below zero the result is rounded to 0.
-
-    Raises: OverflowError where eˣ is larger than the dtype can hold: stay in logarithms there.
-    Source: 003, ch. IV.
+    Far below zero the result is rounded to 0.
+    Raises: OverflowError where eˣ is larger than the dtype can hold: compute with logarithms instead.
 
     >>> exp([0, 1, -1]).round(3)
     array([1.   , 2.718, 0.368])
     """
     with np.errstate(over="ignore", under="ignore"):
         y = np.exp(x)
-    if np.any(np.isinf(y) & np.isfinite(x)):
-        raise OverflowError(
-            f"exp({x[np.isinf(y) & np.isfinite(x)].max():g}) is more than {x.dtype} can hold; its limit is "
-            f"exp({exponent_range(x.dtype).highest:.4g}). Work with logarithms instead (see chapter 04)"
-        )
+    overflowed = np.isinf(y) & np.isfinite(x)
+    if np.any(overflowed):
+        limit = f"more than {x.dtype} can hold; its limit is exp({exponent_range(x.dtype).highest:.4g})"
+        raise OverflowError(f"exp({x[overflowed].max():g}) is {limit}: compute with logarithms (see chapter 04)")
     return y, lambda dy: dy * y
 
 
-@primitive
-def log(x, *, base: float | None = None):
-    """The logarithm, which undoes the exponential: products become sums.
+@primitive(shapes="... -> ...")
+def log(x: Array, *, base: float | None = None) -> WithPullback:
+    """The logarithm, the inverse of the exponential function: it turns products into sums.
 
         ln x,      ln 1 = 0,      ln(ab) = ln a + ln b,      log_b x = ln x / ln b   (4.2)
         d log_b x/dx = 1 / (x ln b)
 
-    x: any shape, positive   base: e unless given   ->   the same shape
+    x: positive   base: e unless given
 
-    Raises: ValueError for zero and negative numbers, which have no logarithm, and for a base that is none.
-    Source: 003, ch. IV.
+    Raises: ValueError for zero and negative numbers, which have no logarithm, and for a base that is not positive or 1.
 
     >>> log([1, 20.09]).round(2), float(log(8, base=2))
     (array([0., 3.]), 3.0)
@@ -95,26 +80,23 @@ def log(x, *, base: float | None = None):
     if base is not None and not (base > 0 and base != 1):
         raise ValueError(f"log() needs a positive base other than 1, got {base}")
     if not np.all(x > 0):
-        raise ValueError(f"log() needs positive numbers, got {np.asarray(x)[~(x > 0)][0]:g} (see chapter 04)")
-    if base in (2, 10):
-        y = np.log2(x) if base == 2 else np.log10(x)  # exact at the powers of the base
-    else:
-        y = np.log(x) if base is None else np.log(x) / x.dtype.type(np.log(base))
-    scale = 1.0 if base is None else float(np.log(base))
-    return y, lambda dy: dy / (x * x.dtype.type(scale))
+        raise ValueError(f"log() needs positive numbers, got {x[~(x > 0)][0]:g} (see chapter 04)")
+    scale = x.dtype.type(1 if base is None else np.log(base))
+    exact = {2: np.log2, 10: np.log10}.get(base)  # exact at the powers of these bases
+    y = exact(x) if exact else np.log(x) / scale
+    return y, lambda dy: dy / (x * scale)
 
 
 @primitive
-def log_product(p, *, axis: int | None = -1):
-    """The logarithm of a product of probabilities, as a sum that cannot run out of digits.
+def log_product(p: Array, *, axis: int | None = -1) -> WithPullback:
+    """The logarithm of a product of probabilities, computed as a sum of logarithms, which does not underflow.
 
         ln Πᵢ pᵢ = Σᵢ ln pᵢ,      ∂/∂pᵢ = 1/pᵢ                                       (4.3)
 
     p: (..., n), not negative   axis: the factors, None for all   ->   (...)
 
-    A single zero makes the product zero and its logarithm −∞. The empty product is 1, with the logarithm 0.
+    If one factor is zero, the product is zero and its logarithm −∞. The empty product is 1, with the logarithm 0.
     Raises: ValueError for a negative number or NaN.
-    Source: 003, ch. IV, example 4, and ch. V, example 5.
 
     >>> round(float(log_product([0.8, 0.6, 0.9])), 3)
     -0.839
@@ -134,71 +116,85 @@ def log_product(p, *, axis: int | None = -1):
     return total, pullback
 
 
+def subtract_maximum(
+    x: np.ndarray, *, axis: int | tuple[int, ...] | None = -1, dtype: DTypeLike = None, out: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Shift numbers so that the largest along an axis becomes 0: then the exponential of none of them overflows.
+
+        zᵢ = xᵢ − m,      m = max xᵢ
+
+    x: (..., n)   dtype: of z, by default that of x   out: where to write z; it may be x itself   ->   z, m (..., 1)
+
+    If the maximum is infinite or NaN, nothing is subtracted, so that −∞ stays −∞. The largest of no numbers is −∞.
+
+    >>> z, m = subtract_maximum(np.array([1000.0, 999.0, -np.inf]))
+    >>> z, m
+    (array([  0.,  -1., -inf]), array([1000.]))
+    """
+    m = x.max(axis=axis, keepdims=True, initial=-np.inf)
+    with np.errstate(over="ignore"):  # a difference beyond the largest number is −∞, and its exponential 0
+        return np.asarray(np.subtract(x, np.where(np.isfinite(m), m, 0), out=out, dtype=dtype)), m
+
+
 @primitive
-def log_sum_exp(x, *, axis: int | tuple[int, ...] | None = -1, keepdims: bool = False):
-    """Add numbers that are given by their logarithms, and stay in logarithms: a maximum with soft edges.
+def log_sum_exp(x: Array, *, axis: int | tuple[int, ...] | None = -1, keepdims: bool = False) -> WithPullback:
+    """The logarithm of a sum of numbers that are given by their logarithms: a smooth maximum.
 
         ln Σᵢ e^xᵢ = m + ln Σᵢ e^(xᵢ−m),      m = max xᵢ                             (4.5)
-        ∂/∂xᵢ = e^(xᵢ−y): the share of xᵢ in the sum
+        ∂/∂xᵢ = e^(xᵢ−y): the fraction of the sum that comes from xᵢ
 
     x: (..., n)   ->   (...)
 
-    No exponent is above zero, so nothing overflows, and the largest term is 1, so the sum is not zero. −∞ stands for an
-    empty summand; the sum of nothing is −∞.
-    Source: 001, §2.1.1; 003, ch. VI.
+    No exponent is above zero, so nothing overflows. The largest term is 1, so the sum is not zero. A number xᵢ = −∞
+    stands for an empty summand; the sum of nothing is −∞.
 
     >>> round(float(log_sum_exp([1000, 1000])), 6), round(1000 + float(np.log(2)), 6)
     (1000.693147, 1000.693147)
     """
-    largest = x.max(axis=axis, keepdims=True, initial=-np.inf)
-    shift = np.where(np.isfinite(largest), largest, 0).astype(x.dtype)
-    with np.errstate(under="ignore", divide="ignore"):
-        terms = np.exp(x - shift)
+    wide = np.promote_types(x.dtype, np.float32)  # the sum of many terms may be more than the largest float16
+    terms, m = subtract_maximum(x, axis=axis, dtype=wide)
+    with np.errstate(under="ignore", divide="ignore", over="ignore"):
+        np.exp(terms, out=terms)
         total = terms.sum(axis=axis, keepdims=True)
-        y = np.log(total) + shift
+        y = (m + np.log(total)).astype(x.dtype)
 
     def pullback(dy):
-        # terms / total and not e^(x−y): near y = 10⁴ a float16 has no digits left behind the point
+        # terms / total and not e^(x−y): near y = 10⁴, y is rounded too coarsely in float16
         return dy.reshape(y.shape) * terms / np.where(total > 0, total, 1)
 
     return y if keepdims else y.squeeze(axis)[()], pullback
 
 
-@primitive
-def log_add_exp(a, b):
-    """Add two numbers that are given by their logarithms.
+@primitive(shapes="..., ... -> ...")
+def log_add_exp(a: Array, b: Array) -> WithPullback:
+    """The logarithm of the sum of two numbers that are given by their logarithms.
 
         ln(eᵃ + eᵇ) = max(a, b) + ln(1 + e^−|a−b|)                                  (4.6)
         ∂/∂a = σ(a − b),      ∂/∂b = σ(b − a)
 
-    a, b: shapes that broadcast   ->   their common shape
-
-    Source: 003, ch. IV (log space).
-
     >>> round(float(exp(log_add_exp(np.log(0.2), np.log(0.3)))), 9)
     0.5
     """
-    _require_fitting("log_add_exp()", a.shape, b.shape)
     with np.errstate(under="ignore"):
         y = np.logaddexp(a, b)
+
     def pullback(dy):
-        both_empty = np.isneginf(y)
-        with np.errstate(under="ignore", invalid="ignore"):
-            share = np.where(both_empty, 0, sigmoid(np.where(both_empty, 0, a - b)))
-            return dy * share, dy * np.where(both_empty, 0, 1 - share)
+        with np.errstate(under="ignore", invalid="ignore"):  # where both are −∞, a − b is NaN; the gradient is 0
+            da, db = (dy * np.where(np.isneginf(y), 0, sigmoid(difference)) for difference in (a - b, b - a))
+        return da, db
 
     return y, pullback
 
 
-@primitive
-def log1m_exp(x):
-    """The logarithm of what is left to one: from ln p to ln(1 − p), precise at both ends.
+@primitive(shapes="... -> ...")
+def log1m_exp(x: Array) -> WithPullback:
+    """From ln p to ln(1 − p): the logarithm of the complementary probability, accurate for p near 0 and near 1.
 
         ln(1 − eˣ) = ln(−expm1(x)) near 0, else log1p(−eˣ),      d/dx = −1/expm1(−x)  (4.7)
 
-    x: any shape, not above 0   ->   the same shape; x = 0 gives −∞
+    x: not above 0; x = 0 gives −∞
 
-    Written down directly, 1 − eˣ is 0 for x = −1e-20 and 1 for x = −50: `expm1` and `log1p` keep the digits.
+    Computed directly, 1 − eˣ is 0 for x = −1e-20 and 1 for x = −50: `expm1` and `log1p` keep the digits.
     Raises: ValueError for x > 0: no probability has a positive logarithm.
     Source: Mächler 2012, "Accurately computing log(1 − exp(−|a|))".
 
@@ -220,15 +216,11 @@ def log1m_exp(x):
     return y, pullback
 
 
-@primitive
-def softplus(x):
-    """A ramp with a soft foot: nearly 0 far below zero, nearly x far above.
+@primitive(shapes="... -> ...")
+def softplus(x: Array) -> WithPullback:
+    """A smooth version of max(x, 0): nearly 0 far below zero, nearly x far above.
 
         ln(1 + eˣ) = max(x, 0) + log1p(e^−|x|),      d/dx = σ(x)                    (4.8)
-
-    x: any shape   ->   the same shape
-
-    Source: 001, §2.1.1 (overflow), applied to the logistic loss.
 
     >>> softplus([-1000, 0, 1000]).round(3)
     array([0.00e+00, 6.93e-01, 1.00e+03])
@@ -237,17 +229,28 @@ def softplus(x):
         return np.logaddexp(x.dtype.type(0), x), lambda dy: dy * sigmoid(x)
 
 
-@primitive
-def log_sigmoid(x):
-    """The logarithm of the sigmoid, where the sigmoid itself is already rounded to 0 or 1.
+@primitive(shapes="... -> ...")
+def log_sigmoid(x: Array) -> WithPullback:
+    """The logarithm of the sigmoid, accurate also where the sigmoid itself is rounded to 0 or 1.
 
         ln σ(x) = −ln(1 + e⁻ˣ) = −softplus(−x),      d/dx = σ(−x)                   (4.9)
-
-    x: any shape   ->   the same shape
-
-    Source: 004, binary cross-entropy.
 
     >>> log_sigmoid([-1000, 0, 1000]).round(3) + 0.0
     array([-1.00e+03, -6.93e-01,  0.00e+00])
     """
     return -softplus(-x), lambda dy: dy * sigmoid(-x)
+
+
+@primitive
+def sigmoid(x: Array) -> WithPullback:
+    """Squeeze a score into (0, 1): the probability of "yes".
+
+        σ(x) = 1 / (1 + e⁻ˣ) = ½ (1 + tanh ½x),      dσ/dx = σ (1 − σ) ≤ ¼
+
+    x: any shape   ->   the same shape. The second form never overflows.
+
+    >>> sigmoid([0.0, 2.0, -1000.0]).round(3)
+    array([0.5  , 0.881, 0.   ])
+    """
+    s = 0.5 * (1 + np.tanh(0.5 * x))
+    return s, lambda dy: dy * s * (1 - s)

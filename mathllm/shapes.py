@@ -63,7 +63,7 @@ class Contract:
             for axes, name, value in zip(self.arguments, names, values, strict=False)
             if value is not None and axes != ["_"]
         ]
-        wanted, found = (" and ".join(part) for part in zip(*given, strict=True))
+        wanted, found = (_listed(part) for part in zip(*given, strict=True))
         shape = "shapes" if len(given) > 1 else "shape"
         raise ShapeError(f"{function}() needs {wanted}, got {shape} {found}: {problem}{_chapter(module)}")
 
@@ -136,6 +136,11 @@ def _misfit(letter, size, name, sizes):
     if size == wanted:
         return None
     return f"{symbol} is {wanted} in {where}, {size} in {name}" if where else f"{name} has {size} in place of {wanted}"
+
+
+def _listed(parts):
+    """The parts, divided by commas and the word "and"."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
 def _worded(axes):

@@ -1,21 +1,23 @@
 """How do scores become probabilities?
 
-A network ends in logits: numbers of any size and sign. Softmax turns them into a distribution; only the differences
-between them count, and a temperature stretches or shrinks those differences. This chapter adds softmax, its logarithm
-and its Jacobian, and tanh. The sigmoid, softmax of two classes, is in chapter 02.
+A network ends in logits: numbers of any size and sign. Softmax turns them into a distribution. It depends only on the
+differences between the logits, and a temperature stretches or shrinks these differences. This chapter has softmax, its
+logarithm and its Jacobian, and tanh. The sigmoid is the softmax of two classes.
 """
 
 import numpy as np
 
-from .autodiff import primitive
+from .autodiff import Array, ArrayLike, WithPullback, primitive
 from .errors import ShapeError
-from .exponentials import log_sum_exp
+from .exponentials import log_sum_exp, subtract_maximum
 
-__all__ = ["log_softmax", "softmax", "softmax_jacobian", "tanh"]
+__all__ = [
+    "log_softmax", "shifted_logits", "softmax", "softmax_gradient", "softmax_in_place", "softmax_jacobian", "tanh",
+]  # fmt: skip
 
 
 @primitive
-def softmax(logits, *, axis=-1, temperature=1.0):
+def softmax(logits: Array, *, axis: int = -1, temperature: float = 1.0) -> WithPullback:
     """Turn logits into probabilities: exponentials, divided by their sum.
 
         pᵢ = exp(zᵢ/T) / Σⱼ exp(zⱼ/T)                                          (6.1, 6.5)
@@ -24,32 +26,27 @@ def softmax(logits, *, axis=-1, temperature=1.0):
 
     logits: (..., n), or another `axis`   temperature: T > 0   ->   p: the same shape, sums of 1 along `axis`
 
-    A common shift of all logits changes nothing, so the largest is taken to 0 and no exponential overflows. A logit of
-    −∞ is a mask: its probability is exactly 0. As T → 0 the largest logit takes everything (argmax), as T → ∞ all get
-    the same share; neither limit is a temperature.
+    Adding a constant to all logits changes nothing, so the largest logit is subtracted and no exponential overflows.
+    A logit of −∞ is masked: its probability is exactly 0. As T → 0, the probability of the largest logit approaches 1
+    (argmax); as T → ∞, all probabilities become equal. Neither limit is a temperature.
     Raises: ValueError for a temperature that is not positive and finite, for NaN or +∞ among the logits, and where
     every logit is masked; ShapeError where there is no logit.
-    Source: 003, ch. VI, example 6; 001, §2.1.1 and §10.2.1.
 
     >>> softmax([2.0, 1.0, 0.5]).round(3), softmax([2.0, 1.0, 0.5], temperature=2).round(3)
     (array([0.629, 0.231, 0.14 ]), array([0.481, 0.292, 0.227]))
     >>> softmax([1000.0, 1000.0, -np.inf])
     array([0.5, 0.5, 0. ])
     """
-    p = _shifted("softmax", logits, axis, temperature)
+    p = shifted_logits("softmax", logits, axis=axis, temperature=temperature)  # (z − max z)/T
     np.exp(p, out=p)
     p /= p.sum(axis=axis, keepdims=True)
     p = p.astype(logits.dtype, copy=False)
-
-    def pullback(dp):
-        return p * (dp - np.sum(p * dp, axis=axis, keepdims=True)) / float(temperature)
-
-    return p, pullback
+    return p, lambda dp: softmax_gradient(p, dp, axis=axis) / float(temperature)
 
 
 @primitive
-def log_softmax(logits, *, axis=-1, temperature=1.0):
-    """Logarithms of the softmax probabilities, without ever forming a probability that could vanish.
+def log_softmax(logits: Array, *, axis: int = -1, temperature: float = 1.0) -> WithPullback:
+    """Logarithms of the softmax probabilities, computed without a probability that could be rounded to 0.
 
         ln pᵢ = zᵢ/T − ln Σⱼ exp(zⱼ/T)                                              (6.8)
         dz = (d ln p − p Σⱼ d ln pⱼ) / T                                            (6.9)
@@ -57,14 +54,13 @@ def log_softmax(logits, *, axis=-1, temperature=1.0):
     logits: (..., n), or another `axis`   temperature: T > 0   ->   ln p: the same shape, −∞ for a masked logit
 
     Raises: as softmax().
-    Source: 003, ch. VI and VII; the logarithm of (6.1).
 
     >>> log_softmax([0.0, -2000.0])
     array([    0., -2000.])
     """
-    log_p = _shifted("log_softmax", logits, axis, temperature)
+    log_p = shifted_logits("log_softmax", logits, axis=axis, temperature=temperature)
     log_p -= log_sum_exp(log_p, axis=axis, keepdims=True)
-    with np.errstate(over="ignore"):  # below the smallest float16 stands −∞
+    with np.errstate(over="ignore"):  # what is below the smallest float16 becomes −∞
         log_p = log_p.astype(logits.dtype, copy=False)
 
     def pullback(dlog_p):
@@ -73,15 +69,14 @@ def log_softmax(logits, *, axis=-1, temperature=1.0):
     return log_p, pullback
 
 
-def softmax_jacobian(logits, *, temperature: float = 1.0) -> np.ndarray:
-    """How every probability changes with every logit.
+def softmax_jacobian(logits: ArrayLike, *, temperature: float = 1.0) -> np.ndarray:
+    """The Jacobian of softmax: how every probability changes with every logit.
 
         ∂pᵢ/∂zⱼ = pᵢ (δᵢⱼ − pⱼ) / T                                                 (6.6)
 
     logits: (..., n)   ->   J: (..., n, n), symmetric, with rows that sum to 0
 
     Raises: as softmax().
-    Source: 002, derivative of the softmax.
 
     >>> softmax_jacobian([2.0, 1.0, 0.5]).round(4)
     array([[ 0.2335, -0.1453, -0.0881],
@@ -93,14 +88,13 @@ def softmax_jacobian(logits, *, temperature: float = 1.0) -> np.ndarray:
     return p[..., :, None] * (identity - p[..., None, :]) / float(temperature)
 
 
-@primitive
-def tanh(x):
-    """Squeeze a number into (−1, 1): the sigmoid, stretched to twice its height and moved down by one.
+@primitive(shapes="... -> ...")
+def tanh(x: Array) -> WithPullback:
+    """The hyperbolic tangent maps a number into (−1, 1): the sigmoid of 2x, scaled to twice its height and shifted.
 
         tanh x = (eˣ − e⁻ˣ)/(eˣ + e⁻ˣ) = 2σ(2x) − 1,      tanh′ = 1 − tanh² ≤ 1    (6.12)
 
-    x: any shape   ->   the same shape. Its steepest slope is 1, four times that of the sigmoid.
-    Source: 001, §4.2.2, which prints the slope of the sigmoid for both (erratum B17).
+    Its largest derivative is 1, four times that of the sigmoid.
 
     >>> tanh([0.0, 1.0, -1000.0]).round(4)
     array([ 0.    ,  0.7616, -1.    ])
@@ -109,30 +103,69 @@ def tanh(x):
     return y, lambda dy: dy * (1 - y * y)
 
 
-def _shifted(name, logits, axis, temperature):
-    """A new array (z − max z)/T, at least in float32: 0 for the largest logit, so that no exponential overflows."""
+# The steps of softmax, for functions that need them on their own
+
+
+def shifted_logits(name: str, logits: np.ndarray, *, axis: int = -1, temperature: float = 1.0) -> np.ndarray:
+    """A new array of checked logits, shifted so that the largest is 0, and divided by the temperature.
+
+        (z − max z)/T
+
+    name: of the function, for its messages   logits: floating-point   ->   the same shape, at least in float32
+
+    Raises: as softmax().
+
+    >>> shifted_logits("softmax", np.array([1001.0, 1000.0]))
+    array([ 0., -1.])
+    """
     if not 0 < temperature < np.inf:
-        limit = "; its limit at 0 is argmax, which is not a division" if temperature == 0 else ""
-        raise ValueError(f"{name}() needs a positive, finite temperature, got {temperature}{limit} (see chapter 06)")
-    if not -logits.ndim <= axis < logits.ndim:
-        what = f"an axis {axis}" if logits.ndim else "a vector of logits"
-        raise ShapeError(f"{name}() needs {what}, got an array of shape {logits.shape} (see chapter 06)")
-    if logits.shape[axis] == 0:
+        wanted = "a positive, finite temperature (for the limit 0, use argmax)"
+        raise ValueError(f"{name}() needs {wanted}, got {temperature} (see chapter 06)")
+    if not -logits.ndim <= axis < logits.ndim or logits.shape[axis] == 0:
         raise ShapeError(f"{name}() needs at least one logit along axis {axis}, got shape {logits.shape}")
-    largest = logits.max(axis=axis, keepdims=True)  # NaN or ∞ if one of the logits is
-    if not np.all(np.isfinite(largest)):
-        raise ValueError(f"{name}() {_complaint(largest)} (see chapter 06)")
-    precise = np.float64 if temperature != 1 else np.promote_types(logits.dtype, np.float32)
-    with np.errstate(over="ignore"):  # a distance beyond the largest float is −∞, and its share 0
-        shifted = np.subtract(logits, largest, dtype=precise)
-        if temperature != 1:
+    wide = np.float64 if temperature != 1 else np.promote_types(logits.dtype, np.float32)
+    shifted, largest = subtract_maximum(logits, axis=axis, dtype=wide)
+    if not np.all(np.isfinite(largest)):  # NaN or ∞ if one of the logits is; −∞ if all of them are
+        wrong = largest[~np.isfinite(largest)][0]
+        found = {np.inf: "+∞", -np.inf: "a row where all are masked"}.get(wrong, "NaN among the logits")
+        raise ValueError(f"{name}() needs finite logits (or −∞ for a mask), got {found} (see chapter 06)")
+    if temperature != 1:
+        with np.errstate(over="ignore"):  # a quotient beyond the largest number is −∞, and its probability 0
             shifted /= temperature
     return shifted
 
 
-def _complaint(largest):
-    if np.any(np.isnan(largest)):
-        return "needs numbers, got NaN among the logits"
-    if np.any(largest == np.inf):
-        return "needs finite logits (or −∞ for a mask), got +∞"
-    return "needs one logit that is not −∞ in each row, got a row where all are masked"
+def softmax_in_place(scores: np.ndarray, *, axis: int = -1) -> np.ndarray:
+    """Softmax that overwrites its argument and gives zeros for a row in which every score is −∞.
+
+    scores: (..., n), floating-point   ->   the same array
+
+    Attention uses it: of a query that may attend to no key, all weights are 0. The scores are not checked; a row with
+    NaN or +∞ becomes NaN.
+
+    >>> scores = np.array([[1000.0, 1000.0], [-np.inf, -np.inf]])
+    >>> softmax_in_place(scores) is scores, scores
+    (True, array([[0.5, 0.5],
+           [0. , 0. ]]))
+    """
+    subtract_maximum(scores, axis=axis, out=scores)
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=axis, keepdims=True, dtype=np.promote_types(scores.dtype, np.float32))
+    total[total == 0] = 1  # of a row of −∞
+    scores /= total
+    return scores
+
+
+def softmax_gradient(p: np.ndarray, dp: np.ndarray, *, axis: int = -1) -> np.ndarray:
+    """The pullback of softmax: from the gradient of the probabilities to the gradient of the logits.
+
+        dz = p ⊙ (dp − Σⱼ pⱼ dpⱼ)                                                   (6.7)
+
+    p, dp: one shape   ->   dz: the same shape
+
+    >>> softmax_gradient(np.array([0.5, 0.5]), np.array([1.0, 0.0]))
+    array([ 0.25, -0.25])
+    """
+    dz = dp - np.expand_dims(np.vecdot(p, dp, axis=axis), axis)
+    dz *= p
+    return dz

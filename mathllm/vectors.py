@@ -1,62 +1,50 @@
-"""What can a list of numbers know?
+"""How long is a vector, how far apart are two of them, and how does a token become one?
 
-A vector is an ordered list of numbers, and a language model turns every word into one. This chapter adds the two
-things that can be asked of a vector by itself or of a pair, its length and their distance, and the table that turns
-token ids into vectors. Everything acts on the last axis: an array of shape (..., d) holds many vectors of d components.
+A vector is an ordered list of numbers, and a language model turns every token into one. This chapter adds the length of
+a vector, the distance of two, and the table that turns token ids into vectors. Everything acts on the last axis: an
+array of shape (..., d) holds many vectors of d components.
 """
 
 import numpy as np
 
-from .autodiff import primitive
-from .errors import ShapeError
+from .autodiff import Array, ArrayLike, WithPullback, primitive
+from .shapes import contract
 
-__all__ = ["distance", "embedding", "frobenius_norm", "norm", "normalize", "one_hot", "vector"]
+__all__ = ["distance", "embedding", "frobenius_norm", "norm", "normalize", "one_hot", "token_ids", "vector"]
 
 
-def vector(components) -> np.ndarray:
+@contract("d+ -> d")
+def vector(components: ArrayLike) -> np.ndarray:
     """A vector with the given components: one axis, at least one entry, finite real numbers.
 
         v = [v₁, v₂, …, v_d] ∈ ℝᵈ                                                   (1.1)
 
-    components: d numbers   ->   v: (d,)
-
     Raises: ShapeError for an empty list or for rows of numbers; ValueError for NaN, infinity, or what is no number.
-    Source: 003, ch. I; 001, §1.1.
 
     >>> vector([3, 7])
     array([3., 7.])
     """
-    try:
-        v = np.asarray(components)
-    except ValueError:
-        raise ShapeError("vector() needs one list of numbers, got rows of unequal length") from None
-    if v.ndim != 1 or v.size == 0:
-        raise ShapeError(f"vector() needs one list of at least one number, got an array of shape {v.shape}")
-    if v.dtype.kind not in "fiub":
-        raise ValueError(f"vector() needs real numbers, got {components!r}")
-    v = np.array(v, v.dtype if v.dtype.kind == "f" else np.float64)
+    if components.dtype.kind not in "fiub":
+        raise ValueError(f"vector() needs real numbers, got {components.tolist()}")
+    v = np.array(components, components.dtype if components.dtype.kind == "f" else np.float64)
     if not np.all(np.isfinite(v)):
         raise ValueError(f"vector() needs finite components, got {v[~np.isfinite(v)][0]} (see chapter 01)")
     return v
 
 
-@primitive
-def norm(x):
+@primitive(shapes="... d+ -> ...")
+def norm(x: Array) -> WithPullback:
     """Length (L2 norm, magnitude) of each vector.
 
         ‖x‖ = √(x₁² + x₂² + … + x_d²)                                               (1.2)
-        ∂‖x‖/∂xᵢ = xᵢ / ‖x‖      (zero for the zero vector, where no slope exists)    (1.5)
+        ∂‖x‖/∂xᵢ = xᵢ / ‖x‖                                                         (1.5)
 
-    x: (..., d)   ->   (...)
-
+    At the zero vector, where the length has no derivative, the pullback gives zero.
     Components are divided by the largest one first, so that no square overflows or vanishes.
-    Raises: ShapeError for a vector without components.
-    Source: 003, ch. I, example 1; 001, §1.4.
 
     >>> float(norm([3, 4])), float(norm([6, 2, 3]))
     (5.0, 7.0)
     """
-    _require_components("norm", x)
     largest = np.abs(x).max(axis=-1, keepdims=True)
     scale = np.where((largest > 0) & np.isfinite(largest), largest, 1).astype(x.dtype)
     length = scale[..., 0] * np.sqrt(np.sum((x / scale) ** 2, axis=-1))
@@ -67,22 +55,19 @@ def norm(x):
     return length, pullback
 
 
-@primitive
-def normalize(x):
+@primitive(shapes="... d+ -> ... d")
+def normalize(x: Array) -> WithPullback:
     """The unit vector in the direction of each vector.
 
         u = x / ‖x‖,      dx = (du − u (u·du)) / ‖x‖                                (1.6)
 
-    The pullback removes the part of du along u: growing longer does not turn a vector.
-    x: (..., d)   ->   u: (..., d)
+    The pullback removes the part of du along u, because a change of x in its own direction does not change u.
 
-    Raises: ValueError for a zero vector, which has no direction; ShapeError for a vector without components.
-    Source: 001, §1.1.1.
+    Raises: ValueError for a zero vector, which has no direction.
 
     >>> normalize([3, 4])
     array([0.6, 0.8])
     """
-    _require_components("normalize", x)
     length = norm(x)[..., None]
     if np.any(length == 0):
         raise ValueError("normalize() needs a vector with a direction, got a zero vector (see chapter 01)")
@@ -94,26 +79,15 @@ def normalize(x):
     return unit, pullback
 
 
-@primitive
-def distance(a, b):
+@primitive(shapes="... d+, ... d -> ...")
+def distance(a: Array, b: Array) -> WithPullback:
     """Euclidean distance between two points: the length of the arrow from one to the other.
 
         d(a, b) = ‖a − b‖,      ∂d/∂a = (a − b) / d,      ∂d/∂b = −∂d/∂a            (1.3)
 
-    a, b: (..., d)   ->   (...)
-
-    Raises: ShapeError if the vectors have different numbers of components, or none.
-    Source: 003, ch. I (semantic distance).
-
     >>> float(distance([3, 4], [0, 0]))
     5.0
     """
-    _require_components("distance", a)
-    _require_components("distance", b)
-    if a.shape[-1] != b.shape[-1]:
-        raise ShapeError(
-            f"distance() needs two vectors of one size, got {a.shape[-1]} and {b.shape[-1]} components (see chapter 01)"
-        )
     arrow = a - b
     length = norm(arrow)
 
@@ -124,22 +98,15 @@ def distance(a, b):
     return length, pullback
 
 
-@primitive
-def frobenius_norm(W):
-    """Length of a matrix read as one long vector.
+@primitive(shapes="... m+ n+ -> ...")
+def frobenius_norm(W: Array) -> WithPullback:
+    """Length of a matrix whose entries are read as one long vector.
 
         ‖W‖_F = √(Σᵢ Σⱼ Wᵢⱼ²) = √tr(WᵀW),      ∂‖W‖_F/∂W = W / ‖W‖_F                (1.4)
-
-    W: (..., m, n)   ->   (...)
-
-    Raises: ShapeError for fewer than two axes or none of the entries.
-    Source: 001, §1.4.
 
     >>> float(frobenius_norm([[1, 2], [2, 4]]))
     5.0
     """
-    if W.ndim < 2 or 0 in W.shape[-2:]:
-        raise ShapeError(f"frobenius_norm() needs a matrix with at least one entry, got shape {W.shape}")
     length = norm(W.reshape(*W.shape[:-2], W.shape[-2] * W.shape[-1]))
 
     def pullback(dlength):
@@ -148,44 +115,38 @@ def frobenius_norm(W):
     return length, pullback
 
 
-def one_hot(ids, size: int) -> np.ndarray:
+@contract("... -> ... V")
+def one_hot(ids: ArrayLike, size: int) -> np.ndarray:
     """For each token id a vector of zeros with a single 1, at the place of the id.
 
         e_id = [0, …, 0, 1, 0, …, 0]                                                (1.7)
 
-    ids: (...) int   size: V   ->   (..., V)
+    size: V, the number of tokens in the vocabulary
 
     Raises: ValueError for an id outside 0 … V−1; TypeError for ids that are not integers.
-    Source: 000, step 1.
 
     >>> one_hot([2, 0], 3)
     array([[0., 0., 1.],
            [1., 0., 0.]])
     """
-    ids = _require_ids("one_hot", ids, size)
-    return (ids[..., None] == np.arange(size)).astype(np.float64)
+    return (token_ids("one_hot", ids, size)[..., None] == np.arange(size)).astype(np.float64)
 
 
-@primitive(nondiff=("ids",))
-def embedding(table, ids):
+@primitive(nondiff=("ids",), shapes="V d, ... -> ... d")
+def embedding(table: Array, ids: Array) -> WithPullback:
     """Look up the vector of each token: row `id` of the embedding table.
 
         x = e_idᵀ E = E[id]                                                         (1.8)
 
-    table: (V, d)   ids: (...) int   ->   x: (..., d)
-
     The gradient goes back to the rows that were looked up; a row used twice collects both.
-    Raises: ValueError for an id outside the table; TypeError for ids that are not integers; ShapeError for a table
-    that is no matrix.
-    Source: 000, step 1; 001, §6.1; 004, trace step 1.
+
+    Raises: ValueError for an id outside the table; TypeError for ids that are not integers.
 
     >>> embedding([[0.2, 0.1], [-0.1, 0.4], [0.3, -0.2]], [2, 0])
     array([[ 0.3, -0.2],
            [ 0.2,  0.1]])
     """
-    if table.ndim != 2:
-        raise ShapeError(f"embedding() needs a table of shape (V, d), got {table.shape}")
-    ids = _require_ids("embedding", ids, len(table))
+    ids = token_ids("embedding", ids, len(table))
 
     def pullback(dx):
         dtable = np.zeros_like(table)
@@ -195,20 +156,20 @@ def embedding(table, ids):
     return table[ids], pullback
 
 
-def _require_components(name, x):
-    if x.ndim == 0:
-        raise ShapeError(f"{name}() needs a vector, got the single number {x} (see chapter 01)")
-    if x.shape[-1] == 0:
-        raise ShapeError(f"{name}() needs vectors with at least one component, got shape {x.shape} (see chapter 01)")
+def token_ids(function: str, ids: ArrayLike, size: int) -> np.ndarray:
+    """The ids as an array of integers, or an error in the name of `function` if one is not in 0 … size − 1.
 
+    Raises: ValueError for an id outside 0 … size − 1; TypeError for ids that are not integers.
 
-def _require_ids(name, ids, size):
+    >>> token_ids("embedding", [0, 2, 1], 3)
+    array([0, 2, 1])
+    """
     ids = np.asarray(ids)
     if not ids.size:
         return ids.astype(int)  # an empty list has no type of its own
     if ids.dtype.kind not in "iu":
-        raise TypeError(f"{name}() needs integer token ids, got {ids.dtype} values")
+        raise TypeError(f"{function}() needs integer token ids, got {ids.dtype} values")
     if ids.min() < 0 or ids.max() >= size:
         wrong = ids[(ids < 0) | (ids >= size)][0]
-        raise ValueError(f"{name}() needs ids from 0 to {size - 1}, got {wrong}")
+        raise ValueError(f"{function}() needs ids from 0 to {size - 1}, got {wrong}")
     return ids

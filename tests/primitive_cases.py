@@ -14,7 +14,6 @@ import numpy as np
 
 import mathllm as ml
 from mathllm.autodiff import arithmetic
-from mathllm.similarity.sentences import _cross_entropy_of_diagonal
 from mathllm.transformer.feed_forward import _scatter
 
 
@@ -128,12 +127,6 @@ CASES = {
             "mean_pool", lambda x: ml.mean_pool(x, np.tile([1, 0, 1], (x.shape[0], 1))), normal(("n", 3, "d")),
             wild=True,
         ),
-        Case("_cross_entropy_of_diagonal", _cross_entropy_of_diagonal, normal(("n", "n")), True, ("empty",)),
-        Case("sigmoid", ml.sigmoid, WIDE, wild=True),
-        Case(
-            "negative_sampling_loss", ml.negative_sampling_loss, normal(("n", "d"), ("n", "d"), ("n", 4, "d")),
-            wild=True, refuses=("empty",),
-        ),
     ],
     3: [
         Case("matrix_vector_product", ml.matrix_vector_product, normal(("n", 4, "d"), ("n", "d")), wild=True),
@@ -142,6 +135,10 @@ CASES = {
         Case(
             "lora_linear", lambda x, A, B: ml.lora_linear(x, fixed(x.shape[-1], 4), A, B, scale=2.0),
             normal(("n", "d"), ("d", 2), (2, 4)), wild=True, half=10,
+        ),
+        Case(
+            "lora_merge", lambda W, A, B: ml.lora_merge(W, A, B, scale=2.0),
+            normal(("n", "d"), ("n", 2), (2, "d")), wild=True, half=100,
         ),
     ],
     4: [
@@ -153,6 +150,7 @@ CASES = {
         Case("log1m_exp", ml.log1m_exp, uniform(-3, -0.1, ("n", "d")), extreme=uniform(-1e4, -1e-3, ("n", "d"))),
         Case("softplus", ml.softplus, WIDE, wild=True),
         Case("log_sigmoid", ml.log_sigmoid, WIDE, wild=True),
+        Case("sigmoid", ml.sigmoid, WIDE, wild=True),
     ],
     5: [
         Case(
@@ -186,6 +184,10 @@ CASES = {
             "kl_divergence", lambda z, w: ml.kl_divergence(ml.softmax(z), ml.softmax(w)), PAIR,
             extreme=both(LARGE, RULING_OUT_NOTHING),
         ),
+        Case(
+            "mutual_information", lambda z: ml.mutual_information(ml.softmax(z.reshape(-1)).reshape(z.shape)), WIDE,
+            wild=True, refuses=("empty",),
+        ),
         Case("cross_entropy", ml.cross_entropy, with_integers(WIDE, 0, "d", "n"), True, ("empty",)),
     ],
     8: [
@@ -197,7 +199,13 @@ CASES = {
         Case("silu", ml.silu, WIDE, wild=True),
         Case("swiglu", ml.swiglu, PAIR, wild=True),
     ],
-    9: [Case("dropout", lambda x: ml.dropout(x, rate=0.3, rng=np.random.default_rng(0)), WIDE, wild=True)],
+    9: [
+        Case("dropout", lambda x: ml.dropout(x, rate=0.3, rng=np.random.default_rng(0)), WIDE, wild=True),
+        Case(
+            "negative_sampling_loss", ml.negative_sampling_loss, normal(("n", "d"), ("n", "d"), ("n", 4, "d")),
+            wild=True, refuses=("empty",),
+        ),
+    ],
     10: [
         Case("attention_weights", lambda q, k: ml.attention_weights(q, k, MASK), QUERY_KEY, wild=True),
         Case("attention", lambda q, k, v: ml.attention(q, k, v, MASK), QUERY_KEY_VALUE, wild=True),
@@ -221,6 +229,7 @@ CASES = {
             "clipped_surrogate", lambda r: ml.clipped_surrogate(r, signs(r.shape)), with_reach,
             extreme=far_apart(1e-4, 1e4, ("n", "d")),
         ),
+        Case("kl_estimate", ml.kl_estimate, PAIR, extreme=uniform(-4, 4, ("n", "d"), ("n", "d"))),  # e⁸ is in float16
     ],
 }  # fmt: skip
 ALL = [case for cases in CASES.values() for case in cases]

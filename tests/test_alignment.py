@@ -209,11 +209,74 @@ def test_group_advantages_have_mean_zero_and_spread_one_and_are_zero_for_equal_r
     assert not np.any(group_advantages([3.0, 3.0, 3.0]))
 
 
+@given(st.floats(-1e300, 1e300), st.integers(2, 20))
+def test_equal_rewards_have_no_advantage_however_large_they_are(reward, answers):
+    assert not np.any(group_advantages([reward] * answers))
+    assert not np.any(group_advantages([[1e9 + 0.1] * 7, [1e15 / 3] * 7]))
+
+
 def test_the_kl_estimate_has_the_right_mean():
     p, q = np.array([0.6, 0.3, 0.1]), np.array([0.2, 0.5, 0.3])
     estimate = kl_estimate(np.log(p), np.log(q))
     assert np.all(estimate >= 0)
     assert p @ estimate == pytest.approx(ml.kl_divergence(p, q))
+
+
+def floats_of(dtype, rng):
+    """Numbers of every size: the floats next to 0, those next to the powers of two, and random bit patterns."""
+    bits = np.dtype(f"u{np.dtype(dtype).itemsize}")
+    powers = np.exp2(np.arange(np.finfo(dtype).minexp, 11), dtype=dtype).view(bits)
+    near = (powers[:, None] + np.arange(-8, 9).astype(bits)).ravel()
+    anywhere = rng.integers(0, np.iinfo(bits).max, size=20_000, dtype=bits)
+    found = np.concatenate([np.arange(5000, dtype=bits), near, anywhere]).view(dtype)
+    found = np.concatenate([found, -found])
+    return found[np.isfinite(found) & (found < np.log(np.finfo(dtype).max) * 0.99)]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_kl_estimate_is_never_negative(dtype):
+    difference = floats_of(dtype, np.random.default_rng(0))
+    estimate = kl_estimate(np.zeros_like(difference), difference)
+    assert estimate.dtype == dtype
+    assert np.all(estimate >= 0)
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    assert np.all(kl_estimate(np.zeros_like(every[every < 11]), every[every < 11]) >= 0)
+
+
+@given(st.floats(-60, 0), st.floats(-60, 0), st.sampled_from([np.float32, np.float64]))
+def test_the_kl_estimate_of_any_two_log_probabilities_is_not_negative(policy, reference, dtype):
+    assert kl_estimate(dtype([policy]), dtype([reference])) >= 0
+
+
+def test_the_kl_estimate_keeps_its_digits_near_zero_and_no_difference_has_no_gradient():
+    small = np.array([1e-4, -1e-5])
+    np.testing.assert_allclose(kl_estimate(np.zeros(2), small), small**2 / 2, rtol=1e-4)  # the next term is d³/6
+    assert not np.any(ml.grad(lambda p: kl_estimate(p, np.log([0.3, 0.7])).sum())(np.log([0.3, 0.7])))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int64])
+def test_labels_of_any_integer_tokens_are_signed(dtype):
+    tokens = np.array([[5, 6, 7, 8]], dtype)
+    np.testing.assert_array_equal(completion_labels(tokens, [2], ignore_index=-200), [[-200, -200, 7, 8]])
+    assert completion_labels(tokens, [2]).dtype == np.int64
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_optimal_policy_takes_distributions_of_any_dtype(dtype):
+    reference = ml.softmax(rng.normal(size=(5, 50)).astype(dtype))
+    policy = kl_optimal_policy(reference, rng.normal(size=(5, 50)).astype(dtype), beta=0.5)
+    assert policy.dtype == dtype
+    assert ml.is_distribution(policy)
+
+
+def test_an_outcome_that_the_reference_rules_out_stays_ruled_out():
+    assert kl_optimal_policy([0.5, 0.5, 0.0], [0.0, 0.0, 1e6], beta=1.0).tolist() == [0.5, 0.5, 0.0]
+
+
+def test_lists_are_taken_as_arrays():
+    assert completion_log_probabilities([[[0.0, 0.0], [0.0, 0.0]]], [[0, 1]]) == pytest.approx(-np.log(2))
+    assert grpo_loss([0, -1], [0, -1], [0, -1], [1, 1]) == -1
+    assert bradley_terry_loss(np.uint8([1]), np.uint8([2])) == bradley_terry_loss([1.0], [2.0])
 
 
 def test_labels_of_the_prompt_do_not_count():
@@ -264,23 +327,42 @@ def test_gradients_agree_with_central_differences(function, count):
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: bradley_terry_loss([1.0], [1.0, 2.0]), ml.ShapeError, "one length"),
-        (lambda: bradley_terry_loss([], []), ml.ShapeError, "at least 1"),
-        (lambda: dpo_loss(zero, zero, zero, zero, beta=0), ValueError, "positive beta"),
-        (lambda: kto_loss(zero, zero, [True, False]), ml.ShapeError, "one mark"),
-        (lambda: kto_loss(zero, zero, [True], divergence=-1), ValueError, "at least 0"),
+        (lambda: bradley_terry_loss([1.0], [1.0, 2.0]), ml.ShapeError, "n is 1 in chosen, 2 in rejected"),
+        (lambda: bradley_terry_loss([], []), ml.ShapeError, "n is 0 in chosen"),
+        (lambda: dpo_loss(zero, zero, zero, zero, beta=0), ValueError, r"beta in \(0, ∞\), got 0"),
+        (lambda: ipo_loss(zero, zero, zero, zero, beta=-1), ValueError, r"beta in \(0, ∞\), got -1"),
+        (lambda: kto_loss(zero, zero, [True, False]), ml.ShapeError, "n is 1 in policy, 2 in desirable"),
+        (lambda: kto_loss(zero, zero, [True], divergence=-1), ValueError, r"divergence in \[0, ∞\), got -1"),
+        (lambda: kto_loss(zero, zero, [True], beta=0), ValueError, r"beta in \(0, ∞\), got 0"),
         (lambda: advantages([1.0], [1.0, 2.0]), ml.ShapeError, r"\(1,\) and \(2,\)"),
-        (lambda: advantages([1.0], [1.0], decay=2), ValueError, "between 0 and 1"),
-        (lambda: clipped_surrogate([1.0], [1.0, 2.0]), ml.ShapeError, "advantage per ratio"),
-        (lambda: clipped_surrogate([1.0], [1.0], epsilon=2), ValueError, "between 0 and 1"),
-        (lambda: kl_optimal_policy([0.5, 0.5], [1.0, 2.0], beta=-1), ValueError, "positive beta"),
+        (lambda: advantages([1.0], [1.0], decay=2), ValueError, r"decay in \[0, 1\], got 2"),
+        (lambda: clipped_surrogate([1.0], [1.0, 2.0]), ml.ShapeError, r"one shape, got \(1,\) and \(2,\)"),
+        (lambda: clipped_surrogate([1.0], [1.0], epsilon=2), ValueError, r"epsilon in \(0, 1\), got 2"),
+        (lambda: kl_optimal_policy([0.5, 0.5], [1.0, 2.0], beta=-1), ValueError, r"beta in \(0, ∞\), got -1"),
         (lambda: kl_optimal_policy([0.5, 0.6], [1.0, 2.0], beta=1), ValueError, "distribution"),
-        (lambda: kl_optimal_policy([1.0], [1.0, 2.0], beta=1), ml.ShapeError, "reward per outcome"),
+        (lambda: kl_optimal_policy([1.0], [1.0, 2.0], beta=1), ml.ShapeError, "n is 1 in reference, 2 in reward"),
         (lambda: group_advantages([1.0]), ml.ShapeError, "two answers"),
+        (lambda: group_advantages([1.0, 2.0], 0), ValueError, "epsilon"),
+        (lambda: kl_estimate(np.zeros((5, 3)), np.zeros(3)), ml.ShapeError, r"\(5, 3\) and \(3,\)"),
+        (lambda: kl_estimate([-800.0], [0.0]), OverflowError, r"e\^800 is more than float64"),
+        (lambda: kl_estimate(np.float32([-90]), np.float32([0])), OverflowError, r"e\^90 is more than float32"),
+        (lambda: kl_estimate([-np.inf], [0.0]), OverflowError, r"e\^inf"),
+        (lambda: grpo_loss([], [], [], []), ml.ShapeError, "n is 0 in policy"),
+        (lambda: grpo_loss(np.zeros((4, 1)), *np.zeros((3, 4))), ml.ShapeError, "policy has 2 axes"),
+        (lambda: grpo_loss(*np.zeros((3, 4)), np.zeros((4, 4))), ml.ShapeError, "advantage has 2 axes"),
+        (lambda: grpo_loss(np.zeros(3), np.zeros(3), np.zeros(1), np.zeros(3)), ml.ShapeError, "1 in reference"),
+        (lambda: grpo_loss([0.0], [-800.0], [0.0], [1.0]), OverflowError, "exp"),
         (lambda: completion_labels([[1, 2]], [3]), ValueError, "from 0 to 2"),
-        (lambda: completion_labels([[1, 2]], [1, 2]), ml.ShapeError, "B prompt lengths"),
-        (lambda: completion_log_probabilities(np.zeros((1, 2, 3)), [[1]]), ml.ShapeError, "labels"),
+        (lambda: completion_labels([[1, 2]], [0.5]), ValueError, "from 0 to 2"),
+        (lambda: completion_labels([[1, 2]], [1, 2]), ml.ShapeError, r"prompt_lengths \(B\)"),
+        (lambda: completion_labels([[1.5, 2]], [1]), TypeError, "integer token ids, got float64"),
+        (lambda: completion_log_probabilities(np.zeros((1, 2, 3)), [[1]]), ml.ShapeError, "T is 2 in logits, 1 in"),
+        (lambda: completion_log_probabilities(np.zeros((1, 2, 4)), [[1, 4]]), ValueError, "labels from 0 to 3.*got 4"),
+        (lambda: completion_log_probabilities(np.zeros((1, 2, 4)), [[1, -1]]), ValueError, "from 0 to 3.*got -1"),
+        (lambda: completion_log_probabilities(np.zeros((1, 2, 4)), [[1.0, 1.0]]), TypeError, "integer labels"),
         (lambda: lora_adapters({"key": np.eye(2)}, ["query"], 1, rng), ValueError, "no matrix called query"),
+        (lambda: lora_adapters({"gain": np.ones(2)}, ["gain"], 1, rng), ValueError, "no matrix called gain"),
+        (lambda: with_adapters({"key": np.eye(2)}, {"query": {"A": 1.0, "B": 1.0}}), ml.ShapeError, "query"),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

@@ -3,6 +3,7 @@
 import gc
 import operator
 import weakref
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -150,6 +151,28 @@ def test_gradient_has_the_structure_of_the_parameters():
     assert ml.check_gradient(lambda p: loss(p, np.ones((3, 2))), params).error < TOLERANCE
 
 
+class Layer(NamedTuple):
+    weight: np.ndarray
+    bias: np.ndarray | None
+
+
+def test_parameters_may_be_named_tuples_hold_none_and_be_typed_by_hand():
+    gradient = ml.grad(lambda p: (p["layer"].weight * p["scale"]).sum())({"layer": Layer([1, 2], None), "scale": 3})
+    assert gradient["layer"].weight.tolist() == [3, 3]
+    assert gradient["layer"].bias is None
+    assert gradient["scale"] == 3
+    assert ml.check_gradient(lambda p: p.weight**2, Layer([1, 2], None)).error < TOLERANCE
+
+
+def test_integer_arrays_pass_through_without_a_gradient():
+    table, ids = array(3, 2), np.array([0, 2])
+    _, pullback = ml.vjp(lambda p: p["table"][p["ids"]], {"table": table, "ids": ids})
+    gradient = pullback(np.ones((2, 2)))[0]
+    assert gradient["ids"] is None
+    assert gradient["table"].tolist() == [[1, 1], [0, 0], [1, 1]]
+    assert ml.check_gradient(lambda table, ids: table[ids] ** 2, table, ids).error < TOLERANCE
+
+
 def test_auxiliary_results_come_back_as_arrays():
     (value, aux), gradient = ml.value_and_grad(lambda x: ((x * x).sum(), {"twice": x * 2}), has_aux=True)([1.0, 2.0])
     assert value == 5
@@ -250,6 +273,15 @@ def test_the_checker_names_the_entry_that_is_wrong():
     check = ml.check_gradient(broken, np.array([1.0, 2.0, 3.0]))
     assert check.error > 1e-3
     assert check.where == "argument 0, entry (1,)"
+
+
+def test_the_checker_names_the_parameter_that_is_wrong():
+    @ml.primitive
+    def broken(x):
+        return x * x, lambda dy: 3 * x * dy
+
+    check = ml.check_gradient(lambda p: p["a"] * broken(p["b"][0]), {"a": np.ones(1), "b": [np.ones(1)]})
+    assert check.where == "argument 0['b'][0], entry (0,)"
 
 
 def test_the_checker_leaves_its_arguments_alone():

@@ -5,7 +5,7 @@ import pytest
 import traitlets
 from test_widgets import SAME, run_js
 
-import mathllm as ml
+from mathllm.exhibits import backpropagation as exhibits
 from mathllm.figures.widgets import BackpropStepper
 
 NAMES = {
@@ -25,7 +25,7 @@ def test_every_number_of_the_figure_is_that_of_mathllm(target):
         for x, W1, b1, W2, b2, rate in drawn
     ]
     for (x, W1, b1, W2, b2, rate), shown in zip(drawn, run_js("backprop_stepper.js", "trace", cases), strict=True):
-        ours = ml.trace_network(x, W1, b1, [W2], [b2], target, learning_rate=rate)
+        ours = exhibits.trace_network(x, W1, b1, [W2], [b2], target, learning_rate=rate)
         for theirs, name in NAMES.items():
             np.testing.assert_allclose(shown[theirs], getattr(ours, name), atol=SAME)
         np.testing.assert_allclose(shown["dW2"], ours.dW2[0], atol=SAME)
@@ -35,7 +35,7 @@ def test_every_number_of_the_figure_is_that_of_mathllm(target):
 
 def test_the_figure_begins_with_the_network_of_the_document():
     (shown,) = run_js("backprop_stepper.js", "trace", [[[1.0, 0.5], 1]])
-    assert shown["lossAfter"] == pytest.approx(ml.trace_network().loss_after, abs=SAME)
+    assert shown["lossAfter"] == pytest.approx(exhibits.trace_network().loss_after, abs=SAME)
 
 
 def test_the_words_hold_the_right_numbers():

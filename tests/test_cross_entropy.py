@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
 from mathllm import reference
+from mathllm.exhibits import cross_entropy as exhibits
 
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 rng = np.random.default_rng(7)
@@ -62,8 +63,8 @@ ROWS = {
     "primer.ch07.text.surprise_certain": loss_at,
     "primer.ch07.text.ppl20_loss": lambda ppl: ml.entropy(np.full(ppl, 1 / ppl)),
     "primer.ch07.text.ppl20_uniform": uniform_perplexity,
-    **{f"primer.ch07.table.loss{n}": lambda p: ml.loss_table([p])[0][1] for n in range(1, 6)},
-    **{f"primer.ch07.table.ppl{n}": lambda p: ml.loss_table([p])[0][2] for n in range(1, 6)},
+    **{f"primer.ch07.table.loss{n}": lambda p: exhibits.loss_table([p])[0][1] for n in range(1, 6)},
+    **{f"primer.ch07.table.ppl{n}": lambda p: exhibits.loss_table([p])[0][2] for n in range(1, 6)},
     "primer.ch07.q15.loss": loss_at,
     "primer.ch07.q15.ppl": perplexity_at,
     "primer.ch07.q16.ppl": lambda loss: ml.perplexity(loss, base=np.e),
@@ -157,6 +158,50 @@ def test_what_cannot_happen_adds_nothing_and_what_was_ruled_out_costs_everything
     assert ml.perplexity(1e4, base=np.e) == np.inf
 
 
+def hard_distributions(dtype):
+    """Distributions at the edges of a dtype: ties, certainty, subnormal probabilities, logits up to ±10⁴."""
+    least = np.finfo(dtype).smallest_subnormal
+    yield from (np.array(p, dtype) for p in ([1], [1, 0, 0], [0.5, 0.5], [1, least, least], [1 + np.finfo(dtype).eps]))
+    yield from (np.full(n, 1 / n, dtype) for n in (3, 7, 50))
+    yield ml.softmax(np.array([1e4, -1e4, 0, 1e4], dtype))
+    for _ in range(20):
+        z = 10 ** rng.uniform(-4, 4) * rng.uniform(-1, 1, size=rng.integers(1, 40))
+        yield ml.softmax(z.astype(dtype))
+    yield ml.softmax(rng.normal(size=50_000).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_information_keeps_its_bounds_at_the_edges_of_every_dtype(dtype):
+    for p in hard_distributions(dtype):
+        q = rng.permutation(p)
+        entropy, divergence, between = ml.entropy(p), ml.kl_divergence(p, q), ml.cross_entropy_between(p, q)
+        assert 0 <= entropy <= dtype(np.log(p.size))
+        assert min(divergence, between) >= 0
+        assert ml.kl_divergence(p, p) == 0
+        assert min(ml.perplexity(entropy, base=np.e), ml.perplexity(between, base=np.e)) >= 1
+        assert np.all(ml.surprise(np.minimum(p, 1)) >= 0)
+        assert {np.asarray(value).dtype for value in (entropy, divergence, between)} == {np.dtype(dtype)}
+        for function in (ml.kl_divergence, ml.cross_entropy_between):
+            assert not any(np.any(np.isnan(slope)) for slope in ml.vjp(function, p, q)[1](dtype(1)))
+
+
+@pytest.mark.parametrize(("dtype", "rare"), [(np.float16, 1e-5), (np.float32, 1e-30), (np.float64, 1e-200)])
+def test_pairs_so_rare_that_the_product_of_their_probabilities_is_no_number_give_finite_information(dtype, rare):
+    joint = np.array([[rare, 0], [0, 1]], dtype)
+    assert joint[0, 0] * joint[0, 0] == 0
+    information = ml.mutual_information(joint)
+    assert 0 < information < 1
+    np.testing.assert_allclose(information, -float(joint[0, 0]) * np.log(float(joint[0, 0])), rtol=2e-2)
+    assert np.all(np.isfinite(ml.grad(ml.mutual_information)(joint)))
+
+
+def test_a_surprise_of_rounding_is_none():
+    assert ml.surprise(1 + 2e-16) == 0
+    assert ml.cross_entropy_between([1.0], [1 + 1e-10]) == 0
+    assert not np.signbit(ml.surprise(1.0))
+    assert not np.signbit(ml.entropy([1.0, 0.0]))
+
+
 @given(hnp.arrays(np.float64, (3, 4), elements=st.floats(-5, 5)))
 def test_mutual_information_is_symmetric_and_the_entropy_that_knowing_removes(z):
     joint = ml.softmax(z.ravel()).reshape(z.shape)
@@ -172,7 +217,7 @@ def test_independent_things_tell_nothing_about_each_other():
 
 
 def test_losses_of_the_reference_table():
-    table = ml.loss_table([0.95, 0.5, 0.1, 0.01, 0.001])
+    table = exhibits.loss_table([0.95, 0.5, 0.1, 0.01, 0.001])
     assert [f"{p:.3f} {loss:.2f} {choices:.2f}" for p, loss, choices in table] == [
         "0.950 0.05 1.05",
         "0.500 0.69 2.00",
@@ -285,6 +330,23 @@ def test_extreme_logits_give_a_large_loss_and_no_nan(dtype):
     assert loss.dtype == gradient.dtype == dtype
     assert gradient.tolist() == [[0, 0], [0.5, -0.5]]
     assert ml.cross_entropy([[0.0, -np.inf]], [1]) == np.inf  # ruled out, and yet it came
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_layout_and_the_integers_of_the_arguments_do_not_matter(order):
+    z, labels = rng.normal(size=(3, 4, 5)).astype(np.float32), np.array([[0, 4, 2, 1], [1, 1, 0, 3], [2, 2, 2, 2]])
+    loss, gradient = ml.value_and_grad(lambda z: ml.cross_entropy(z, labels))(z)
+    for dtype in (np.uint8, np.int16, np.uint64):
+        other = np.asarray(z.swapaxes(0, 1), order=order).swapaxes(0, 1)
+        again, slopes = ml.value_and_grad(lambda z, y: ml.cross_entropy(z, y))(other, labels.astype(dtype))
+        assert loss == again
+        np.testing.assert_array_equal(gradient, slopes)
+
+
+def test_the_label_that_does_not_count_has_one_name():
+    z = rng.normal(size=(4, 3))
+    assert ml.IGNORED == -100
+    assert ml.cross_entropy(z, [0, ml.IGNORED, 2, ml.IGNORED]) == ml.cross_entropy(z[[0, 2]], [0, 2])
 
 
 def test_one_token_in_the_vocabulary_and_one_position():
@@ -418,12 +480,12 @@ def test_a_model_cannot_change_the_message():
         (lambda: ml.entropy([0.5, 0.4]), ValueError, "sums to 1, this one to 0.9"),
         (lambda: ml.entropy([1.5, -0.5]), ValueError, "no negative entries, got -0.5"),
         (lambda: ml.entropy([np.nan, 1]), ValueError, "got nan"),
-        (lambda: ml.entropy([]), ml.ShapeError, r"at least one outcome.*\(0,\)"),
+        (lambda: ml.entropy([]), ml.ShapeError, r"entropy\(\) needs p .*\(0,\)"),
         (lambda: ml.entropy(1.0), ml.ShapeError, r"\(\)"),
-        (lambda: ml.cross_entropy_between([1.0], [0.5, 0.5]), ml.ShapeError, "got 1 and 2 outcomes"),
+        (lambda: ml.cross_entropy_between([1.0], [0.5, 0.5]), ml.ShapeError, "n is 1 in p, 2 in q"),
         (lambda: ml.kl_divergence([0.5, 0.5], [0.5, 0.6]), ValueError, "sums to 1, this one to 1.1"),
         (lambda: ml.kl_divergence([0.5, 0.5], [0.5, 0.5], base=np.inf), ValueError, "got inf"),
-        (lambda: ml.mutual_information([0.5, 0.5]), ml.ShapeError, r"matrix.*\(2,\)"),
+        (lambda: ml.mutual_information([0.5, 0.5]), ml.ShapeError, r"\(m, n\), got shape \(2,\)"),
         (lambda: ml.perplexity(-1.0, base=2), ValueError, "at least 0, got -1.0"),
         (lambda: ml.perplexity(np.nan, base=2), ValueError, "got nan"),
         (lambda: ml.perplexity(1.0, base=0), ValueError, "got 0"),
@@ -432,7 +494,12 @@ def test_a_model_cannot_change_the_message():
         (lambda: ml.cross_entropy(np.zeros((2, 3)), [0, -1]), ValueError, "-100 to ignore.*got -1"),
         (lambda: ml.cross_entropy(np.zeros((2, 3)), [0.0, 1.0]), TypeError, "integer labels, got float64"),
         (lambda: ml.cross_entropy(np.zeros((2, 3)), [0]), ml.ShapeError, r"\(2, 3\) and \(1,\)"),
-        (lambda: ml.cross_entropy([[np.nan, 1.0]], [0]), ValueError, "NaN"),
+        (lambda: ml.cross_entropy([[np.nan, 1.0]], [0]), ValueError, r"cross_entropy\(\) needs finite.*NaN"),
+        (lambda: ml.cross_entropy([[-np.inf, -np.inf]], [0]), ValueError, "all are masked"),
+        (lambda: ml.cross_entropy(np.zeros((1, 0)), [-100], reduction="sum"), ml.ShapeError, "at least one logit"),
+        (lambda: ml.kl_divergence(np.full((2, 1), 1.0), np.full((3, 1), 1.0)), ml.ShapeError, "in front do not fit"),
+        (lambda: ml.cross_entropy_between(np.eye(2), np.eye(3)), ml.ShapeError, "n is 2 in p, 3 in q"),
+        (lambda: ml.mutual_information(np.empty((0, 2))), ml.ShapeError, "n is 0"),
         (lambda: ml.cross_entropy([[0.0, 1.0]], [0], reduction="max"), ValueError, "'max'"),
         (lambda: ml.arithmetic_encode([2], lambda seen: [0.5, 0.5]), ValueError, "0 to 1, got 2"),
         (lambda: ml.arithmetic_encode([-1], lambda seen: [0.5, 0.5]), ValueError, "got -1"),
@@ -440,7 +507,7 @@ def test_a_model_cannot_change_the_message():
         (lambda: ml.arithmetic_encode([[0]], lambda seen: [0.5, 0.5]), ml.ShapeError, r"\(1, 1\)"),
         (lambda: ml.arithmetic_encode([0], lambda seen: [0.5, 0.6]), ValueError, "sums to 1, this one to 1.1"),
         (lambda: ml.arithmetic_encode([0], lambda seen: [[1.0]]), ml.ShapeError, r"\(V,\), got shape \(1, 1\)"),
-        (lambda: ml.arithmetic_decode(b"", lambda seen: [1.0], -1), ValueError, "at least 0, got -1"),
+        (lambda: ml.arithmetic_decode(b"", lambda seen: [1.0], -1), ValueError, r"length in \[0, ∞\), got -1"),
         (lambda: ml.code_length([1], lambda seen: [1.0]), ValueError, "0 to 0, got 1"),
     ],
 )

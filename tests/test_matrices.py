@@ -175,6 +175,7 @@ def test_symmetric_means_equal_to_the_transpose():
     assert ml.is_symmetric(W @ W.T)
     assert not ml.is_symmetric(W)
     assert not ml.is_symmetric(np.ones((2, 3)))
+    assert ml.is_symmetric([[True, False], [False, True]])
 
 
 def test_linear_takes_any_batch_also_none_and_an_empty_one():
@@ -350,7 +351,7 @@ def test_with_both_factors_zero_nothing_would_ever_move():
 def test_a_merged_model_answers_as_the_adapted_one(rank, scale):
     x, W = rng.normal(size=(3, 5, 6)), rng.normal(size=(6, 4))
     A, B = rng.normal(size=(6, rank)), rng.normal(size=(rank, 4))
-    merged = ml.lora_merge(W, A, B, scale)
+    merged = ml.lora_merge(W, A, B, scale=scale)
     np.testing.assert_allclose(ml.lora_linear(x, W, A, B, scale=scale), ml.linear(x, merged), atol=1e-10)
     assert np.linalg.matrix_rank(merged - W, tol=1e-9) <= rank
 
@@ -358,6 +359,10 @@ def test_a_merged_model_answers_as_the_adapted_one(rank, scale):
 def test_lora_counts_what_it_stores():
     params = ml.lora_init(np.random.default_rng(0), 30, 20, rank=3)
     assert sum(p.size for p in params.values()) == ml.low_rank_parameters(30, 20, 3) == 150
+
+
+def test_a_merged_matrix_keeps_its_dtype_beside_wider_factors():
+    assert ml.lora_merge(np.eye(2, dtype=np.float32), np.ones((2, 1)), np.ones((1, 2))).dtype == np.float32
 
 
 def test_a_frozen_matrix_gets_no_gradient():
@@ -447,39 +452,47 @@ def test_half_precision_is_read_and_input_left_alone(function, dtype):
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: Wv(np.ones((2, 3)), [1, 2]), ml.ShapeError, r"\(2, 3\) and \(2,\) \(see chapter 03\)"),
-        (lambda: ml.linear([1, 2], np.ones((3, 2))), ml.ShapeError, r"x \(2,\) and W \(3, 2\)"),
-        (lambda: ml.linear([1, 2], np.ones((2, 3)), [1, 2]), ml.ShapeError, r"bias of shape \(3,\), got \(2,\)"),
-        (lambda: ml.matrix_product(np.ones((4, 2)), np.ones((3, 4))), ml.ShapeError, "2 columns meet 3 rows"),
-        (lambda: ml.matrix_product([1, 2], [[1], [2]]), ml.ShapeError, r"rows and columns.*\(2,\)"),
-        (lambda: ml.matrix_product_by_hand(np.ones((2, 3)), np.ones((2, 3))), ml.ShapeError, "3 columns meet 2 rows"),
+        (lambda: Wv(np.ones((2, 3)), [1, 2]), ml.ShapeError, r"n is 3 in W, 2 in x \(see chapter 03\)"),
+        (lambda: ml.linear([1, 2], np.ones((3, 2))), ml.ShapeError, r"shapes \(2,\) and \(3, 2\): n is 2 in x, 3 in W"),
+        (lambda: ml.linear([1, 2], np.ones((2, 3)), [1, 2]), ml.ShapeError, "m is 3 in W, 2 in b"),
+        (lambda: ml.matrix_product(np.ones((4, 2)), np.ones((3, 4))), ml.ShapeError, "n is 2 in A, 3 in B"),
+        (lambda: ml.matrix_product([1, 2], [[1], [2]]), ml.ShapeError, r"\(2,\).*A has 1 axes"),
+        (lambda: ml.matrix_product(np.ones((2, 3, 3)), np.ones((4, 3, 3))), ml.ShapeError, "axes in front do not fit"),
+        (lambda: ml.matrix_product([[1j]], [[1]]), TypeError, "real numbers, got complex128"),
+        (lambda: ml.is_symmetric([[1j]]), TypeError, "real numbers"),
+        (lambda: ml.eigenvalues([[1j]]), TypeError, "real numbers"),
+        (lambda: ml.svd([[1j]]), TypeError, "real numbers"),
+        (lambda: ml.lora_merge([[1j]], [[1]], [[1]]), TypeError, "real numbers"),
+        (lambda: ml.matrix_product_by_hand(np.ones((2, 3)), np.ones((2, 3))), ml.ShapeError, "n is 3 in A, 2 in B"),
         (lambda: ml.product_shape((2, 3, 4), (4, 5)), ml.ShapeError, "two sizes"),
         (lambda: ml.product_shape(), ml.ShapeError, "two sizes"),
         (lambda: ml.multiply_adds((2, 3), (2, 3)), ml.ShapeError, "3 columns meet 2 rows"),
         (lambda: ml.compose(), ml.ShapeError, "at least one matrix"),
+        (lambda: ml.compose([1, 2]), ml.ShapeError, "W has 1 axes"),
+        (lambda: ml.compose(np.ones((2, 3)), np.ones((2, 3))), ml.ShapeError, "n is 3 in A, 2 in B"),
         (lambda: ml.transpose([1, 2]), ml.ShapeError, r"\(2,\)"),
-        (lambda: ml.eigenvalues(np.ones((2, 3))), ml.ShapeError, r"square matrix, got shape \(2, 3\)"),
+        (lambda: ml.eigenvalues(np.ones((2, 3))), ml.ShapeError, r"A \(n, n\), got shape \(2, 3\)"),
         (lambda: ml.eigenvalues([[1, np.nan], [0, 1]]), ValueError, "finite entries, got nan"),
         (lambda: ml.eigenvalues(np.empty((0, 0))), ml.ShapeError, r"\(0, 0\)"),
-        (lambda: ml.power_iteration(np.ones((2, 3)), rng), ml.ShapeError, "square"),
-        (lambda: ml.rayleigh_quotient(np.eye(2), [1, 2, 3]), ml.ShapeError, "2 components"),
+        (lambda: ml.power_iteration(np.ones((2, 3)), rng), ml.ShapeError, "n is 2 in A, 3 in A"),
+        (lambda: ml.rayleigh_quotient(np.eye(2), [1, 2, 3]), ml.ShapeError, "n is 2 in A, 3 in v"),
         (lambda: ml.rayleigh_quotient(np.eye(2), [0, 0]), ValueError, "zero vector"),
         (lambda: ml.stationary_distribution(np.eye(3)), ValueError, "not unique"),
         (lambda: ml.stationary_distribution([[0.5, 0.6], [0.5, 0.5]]), ValueError, "sum to 1"),
         (lambda: ml.spectral_gap([[1.5, -0.5], [0.5, 0.5]]), ValueError, "non-negative"),
-        (lambda: ml.spectral_gap([[0.5, 0.5]]), ml.ShapeError, r"tokens × tokens, got shape \(1, 2\)"),
+        (lambda: ml.spectral_gap([[0.5, 0.5]]), ml.ShapeError, r"A \(n, n\), got shape \(1, 2\)"),
         (lambda: ml.attention_focus([[0.5, 0.6]]), ValueError, "sum to 1"),
-        (lambda: ml.repeated_attention(np.eye(2), -1), ValueError, "at least 0, got -1"),
-        (lambda: ml.svd([1, 2]), ml.ShapeError, "rows and columns"),
+        (lambda: ml.repeated_attention(np.eye(2), -1), ValueError, "whole number steps in .*got -1"),
+        (lambda: ml.svd([1, 2]), ml.ShapeError, "W has 1 axes"),
         (lambda: ml.svd(np.empty((0, 3))), ml.ShapeError, r"\(0, 3\)"),
         (lambda: ml.svd([[np.inf]]), ValueError, "finite entries, got inf"),
-        (lambda: ml.low_rank_approximation(np.eye(3), 4), ValueError, "rank from 0 to 3, got 4"),
-        (lambda: ml.low_rank_error(np.eye(3), -1), ValueError, "rank from 0 to 3, got -1"),
-        (lambda: ml.low_rank_parameters(3, 0, 1), ValueError, "positive sizes, got 3 and 0"),
-        (lambda: ml.lora_init(rng, 3, 3, 0), ValueError, "at least 1, got 0"),
-        (lambda: ml.lora_init(rng, 3, 2, 3), ValueError, "from 0 to 2, got 3"),
-        (lambda: ml.lora_linear([1], np.eye(2), [[1], [1]], [[1, 1]]), ml.ShapeError, r"2 components in x"),
-        (lambda: ml.lora_merge(np.eye(2), [[1], [1]], [[1, 1, 1]]), ml.ShapeError, r"\(2, 2\), \(2, 1\), \(1, 3\)"),
+        (lambda: ml.low_rank_approximation(np.eye(3), 4), ValueError, r"rank in \[0, 3\], got 4"),
+        (lambda: ml.low_rank_error(np.eye(3), -1), ValueError, r"rank in \[0, 3\], got -1"),
+        (lambda: ml.low_rank_parameters(3, 0, 1), ValueError, r"columns in \[1, ∞\), got 0"),
+        (lambda: ml.lora_init(rng, 3, 3, 0), ValueError, r"rank in \[1, 3\], got 0"),
+        (lambda: ml.lora_init(rng, 3, 2, 3), ValueError, r"rank in \[1, 2\], got 3"),
+        (lambda: ml.lora_linear([1], np.eye(2), [[1], [1]], [[1, 1]]), ml.ShapeError, "n is 1 in x, 2 in W"),
+        (lambda: ml.lora_merge(np.eye(2), [[1], [1]], [[1, 1, 1]]), ml.ShapeError, "m is 2 in W, 3 in B"),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

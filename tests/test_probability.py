@@ -76,6 +76,47 @@ def test_a_distribution_over_a_large_vocabulary_survives_its_dtype(dtype):
     assert ml.distribution(p).dtype == dtype
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_a_distribution_in_any_dtype_is_one_for_every_function_of_the_package(dtype):
+    p = ml.softmax(np.random.default_rng(3).normal(size=(50, 50)).astype(dtype))
+    x, draw = np.arange(50.0), np.random.default_rng(0)
+    wide = ml.distribution(p, dtype=float)
+    assert wide.dtype == float
+    np.testing.assert_allclose(wide.sum(axis=-1), 1, rtol=1e-15)
+    np.testing.assert_allclose(wide, p, rtol=50 * np.finfo(dtype).eps)
+    for values in [
+        ml.expectation(x, p), ml.variance(x, p), ml.sample(p, draw), ml.posterior(p, p), ml.entropy(p),
+        ml.kl_divergence(p, p[::-1]), ml.cross_entropy_between(p, p[::-1]), ml.mutual_information(p / dtype(50)),
+        ml.sequential_posterior(p[0], p), ml.sample_markov_chain(p, 5, draw), ml.stationary_distribution(p),
+        ml.entropy_rate(p), ml.kl_optimal_policy(p, np.ones((50, 50)), beta=1.0),
+        ml.accept_drafts([1, 2], p[:2], p[:3], draw)[0], ml.accept_drafts([], [], p[:1], draw)[0],
+        ml.code_length([1, 2], lambda seen: p[len(seen)]),
+    ]:  # fmt: skip
+        assert np.all(np.isfinite(values))
+
+
+def test_what_is_no_distribution_stays_none_in_another_dtype():
+    with pytest.raises(ValueError, match=r"this one to 1\.1"):
+        ml.distribution(np.float32([0.5, 0.6]), dtype=float)
+    p = np.array([0.25, 0.75])
+    assert ml.distribution(p, dtype=np.float64) is p
+
+
+def test_rounded_sums_of_probabilities_do_not_make_both_more_frequent_than_one():
+    both = 0.1 + 0.2  # 0.30000000000000004
+    assert ml.conditional_probability(both, 0.3) == 1
+    assert ml.conditional_probability([[1], [2]], [4, 8]).tolist() == [[0.25, 0.125], [0.5, 0.25]]
+    least = 5e-324
+    assert ml.conditional_probability(least, least) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_shares_of_counts_sum_to_one_beyond_the_largest_float16(dtype):
+    p = ml.distribution_from_counts(np.array([40_000, 40_000, 0], dtype))
+    assert p.dtype == dtype
+    assert p.tolist() == [0.5, 0.5, 0]
+
+
 def test_bigrams_are_counted_as_by_hand():
     ids = rng.integers(0, 4, 50)
     expected = Counter(itertools.pairwise(ids.tolist()))
@@ -233,6 +274,14 @@ def test_observations_may_come_one_by_one_or_all_at_once(prior, data):
     np.testing.assert_allclose(one_by_one[-1], ml.posterior(prior, likelihoods.prod(axis=0)), atol=1e-12)
 
 
+def test_products_with_the_prior_do_not_underflow():
+    assert ml.posterior([0.5, 0.5], [0.0, 5e-324]).tolist() == [0, 1]
+    np.testing.assert_allclose(ml.posterior([0.5, 0.5], [1e-320, 3e-320]), [0.25, 0.75], rtol=1e-3)  # subnormal
+    np.testing.assert_allclose(ml.posterior([1 - 1e-9, 1e-9], [1e-310, 1e-301]), [0.5, 0.5], rtol=1e-6)
+    np.testing.assert_allclose(ml.posterior([0.5, 0.5], [1e308, 1.5e308]), [0.4, 0.6])
+    assert ml.posterior([[1.0, 0.0], [0.5, 0.5]], [0.2, 0.8]).tolist() == [[1, 0], [0.2, 0.8]]
+
+
 def test_a_thousand_observations_do_not_underflow():
     beliefs = ml.sequential_posterior([0.5, 0.5], np.full((2000, 2), 0.1) * [1, 0.99])
     assert np.all(np.isfinite(beliefs))
@@ -280,6 +329,29 @@ def test_without_a_penalty_ridge_regression_is_least_squares_also_with_too_few_d
     shortest = ml.ridge_regression(X[:2], y[:2], 0)
     np.testing.assert_allclose(X[:2] @ shortest, y[:2])
     np.testing.assert_allclose(shortest, ml.ridge_regression(X[:2], y[:2], 1e-8), atol=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("place", [(0, 0), (5, 2), (10, 1)])
+def test_numbers_that_are_not_finite_never_reach_the_solver(wrong, place):
+    X, y = rng.normal(size=(11, 3)), rng.normal(size=11)
+    X[place] = wrong
+    for call in [
+        lambda: ml.least_squares(X, y[:, None]),
+        lambda: ml.ridge_regression(X, y, 0.1),
+        lambda: ml.map_linear_regression(X, y, noise=1.0, prior=1.0),
+        lambda: ml.ridge_regression(np.ones((11, 3)), np.where(y == y[0], wrong, y), 0.1),
+    ]:
+        with pytest.raises(ValueError, match="finite numbers"):
+            call()
+    with pytest.raises(ValueError, match="penalty"):
+        ml.ridge_regression(np.ones((2, 1)), [1, 2], np.inf)
+
+
+def test_least_squares_fits_several_targets_at_once():
+    X, Y = rng.normal(size=(8, 3)), rng.normal(size=(8, 2))
+    np.testing.assert_allclose(ml.least_squares(X, Y), np.linalg.pinv(X) @ Y)
+    np.testing.assert_allclose(ml.least_squares(X, Y)[:, 0], ml.ridge_regression(X, Y[:, 0], 0))
 
 
 @given(st.floats(0, 100), st.floats(0, 100))
@@ -423,10 +495,10 @@ def test_kneser_ney_knows_that_francisco_follows_nothing_but_san():
     assert after_house[francisco] < after_house[dog]
 
 
-def test_many_possible_codes_are_counted_as_few_are():
+def test_ids_up_to_millions_are_counted_as_small_ones_are():
     ids = rng.integers(0, 5, 200)
     few = ml.train_ngram(ids, 3, smoothing="add-k", add=0)
-    many = ml.train_ngram(ids * 1_000_000, 3, smoothing="add-k", add=0)  # sorted instead of tabulated
+    many = ml.train_ngram(ids * 1_000_000, 3, smoothing="add-k", add=0)  # keys of twenty digits
     np.testing.assert_array_equal(few.log_probabilities(ids)[2:], many.log_probabilities(ids * 1_000_000)[2:])
 
 
@@ -520,56 +592,61 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
         (lambda: ml.distribution([0.5, 0.6]), ValueError, "sums to 1, this one to 1.1"),
         (lambda: ml.distribution([[0.5, 0.5], [0.5, -0.5]]), ValueError, "no negative entries, got -0.5"),
         (lambda: ml.distribution([np.nan, 1]), ValueError, "got nan"),
-        (lambda: ml.distribution([]), ml.ShapeError, "at least one outcome"),
+        (lambda: ml.distribution([]), ml.ShapeError, r"\(\.\.\., n\), got shape \(0,\): n is 0"),
         (lambda: ml.conditional_probability(0, 0), ValueError, "from P.B. = 0 nothing follows"),
         (lambda: ml.conditional_probability(0.5, 0.4), ValueError, "cannot occur more often"),
+        (lambda: ml.conditional_probability(np.ones((2, 4)), np.ones((3, 1))), ml.ShapeError, r"\(2, 4\) and \(3, 1\)"),
+        (lambda: ml.distribution_from_counts([1, np.inf]), ValueError, "finite counts"),
         (lambda: ml.bigram_counts([0, 5], 3), ValueError, "0 to 2, got 5"),
         (lambda: ml.bigram_counts([[0, 1]], 3), ml.ShapeError, r"one sequence of ids, got shape \(1, 2\)"),
         (lambda: ml.distribution_from_counts([[1, 2], [0, 0]]), ValueError, "without a single count"),
         (lambda: ml.distribution_from_counts([1, -2]), ValueError, "not negative"),
-        (lambda: ml.distribution_from_counts([1, 2], add=-1), ValueError, "not negative"),
-        (lambda: ml.distribution_from_counts(3), ml.ShapeError, "at least one outcome"),
+        (lambda: ml.distribution_from_counts([1, 2], add=-1), ValueError, r"add in \[0, ∞\), got -1"),
+        (lambda: ml.distribution_from_counts(3), ml.ShapeError, r"got shape \(\)"),
         (lambda: ml.sample([0.5, 0.6], rng), ValueError, "sums to 1"),
-        (lambda: ml.expectation([1, 2, 3], [0.5, 0.5]), ml.ShapeError, r"each of 2 outcomes, got shape \(3,\)"),
+        (lambda: ml.expectation([1, 2, 3], [0.5, 0.5]), ml.ShapeError, "n is 3 in values, 2 in p"),
         (lambda: ml.variance([1, 2], [0.5, 0.6]), ValueError, "sums to 1"),
-        (lambda: ml.monte_carlo(lambda rng: 1.0, rng, 1), ValueError, "at least 2 draws, got 1"),
+        (lambda: ml.monte_carlo(lambda rng: 1.0, rng, 1), ValueError, r"draws in \[2, ∞\), got 1"),
         (lambda: ml.normal_density(0, 0, 0), ValueError, "positive standard deviation, got 0"),
-        (lambda: ml.integral(np.cos, 0, np.inf), ValueError, "finite limits"),
+        (lambda: ml.integral(np.cos, 0, np.inf), ValueError, r"b in \(-∞, ∞\), got inf"),
         (lambda: ml.integral(np.cos, 0, 1, panels=3), ValueError, "even number of panels, got 3"),
         (lambda: ml.integral(lambda x: 1.0, 0, 1), ValueError, "one finite value"),
         (lambda: ml.bernoulli_log_likelihood(1.5, successes=1, trials=2), ValueError, "from 0 to 1"),
-        (lambda: ml.bernoulli_log_likelihood(0.5, successes=3, trials=2), ValueError, "got 3 of 2"),
+        (lambda: ml.bernoulli_log_likelihood(0.5, successes=3, trials=2), ValueError, r"successes in \[0, 2\], got 3"),
         (lambda: ml.maximum_likelihood(np.sin, []), ValueError, "at least one candidate"),
         (lambda: ml.maximum_likelihood(np.sum, [1, 2]), ml.ShapeError, r"one score for each candidate, got shape \(\)"),
         (lambda: ml.posterior([0.5, 0.5], [0, 0]), ValueError, "evidence"),
         (lambda: ml.posterior([0.5, 0.5], [1, -1]), ValueError, "not negative"),
-        (lambda: ml.posterior([0.5, 0.5], [1, 1, 1]), ml.ShapeError, "each of 2 hypotheses"),
+        (lambda: ml.posterior([0.5, 0.5], [1, np.inf]), ValueError, "and finite"),
+        (lambda: ml.posterior([1.0, 0.0], [0, 1]), ValueError, "evidence"),
+        (lambda: ml.posterior([0.5, 0.5], [1, 1, 1]), ml.ShapeError, "K is 2 in prior, 3 in likelihood"),
         (lambda: ml.sequential_posterior([0.5, 0.5], [1, 1]), ml.ShapeError, r"\(2,\) and \(2,\)"),
         (lambda: ml.sequential_posterior([0.5, 0.5], [[0, 0]]), ValueError, "none is left"),
-        (lambda: ml.Beta(0, 1), ValueError, "positive parameters, got 0 and 1"),
-        (lambda: ml.Beta(1, 1).update(-1, 0), ValueError, "at least 0, got -1"),
+        (lambda: ml.Beta(0, 1), ValueError, r"a in \(0, ∞\), got 0"),
+        (lambda: ml.Beta(1, 1).update(-1, 0), ValueError, r"successes in \[0, ∞\), got -1"),
         (lambda: ml.Beta(1, 1).mode, ValueError, "no single highest point"),
         (lambda: ml.Beta(1, 1).density([0.0]), ValueError, "strictly between"),
         (lambda: ml.ridge_regression(np.ones((2, 3)), [1, 2, 3], 1), ml.ShapeError, r"\(2, 3\) and \(3,\)"),
-        (lambda: ml.ridge_regression(np.ones((2, 3)), [1, 2], -1), ValueError, "at least 0, got -1"),
-        (lambda: ml.map_linear_regression([[1]], [1], noise=0, prior=1), ValueError, "positive standard deviations"),
-        (lambda: ml.linear_log_posterior([1, 2], [[1]], [1], noise=1, prior=1), ml.ShapeError, "1 weights"),
+        (lambda: ml.ridge_regression(np.ones((2, 3)), [1, 2], -1), ValueError, r"penalty in \[0, ∞\), got -1"),
+        (lambda: ml.map_linear_regression([[1]], [1], noise=0, prior=1), ValueError, r"noise in \(0, ∞\), got 0"),
+        (lambda: ml.linear_log_posterior([1, 2], [[1]], [1], noise=1, prior=1), ml.ShapeError, "d is 2 in w, 1 in X"),
         (lambda: sentence([0.5, 1.5]), ValueError, "probabilities, got 1.5"),
-        (lambda: ml.markov_order(0), ValueError, "at least 1 token, got 0"),
-        (lambda: ml.sample_markov_chain([[0.5, 0.5]], 3, rng), ml.ShapeError, r"square matrix, got shape \(1, 2\)"),
-        (lambda: ml.sample_markov_chain(np.eye(2), 3, rng, start=2), ValueError, "start below 2, got 3 and 2"),
+        (lambda: ml.markov_order(0), ValueError, r"n in \[1, ∞\), got 0"),
+        (lambda: ml.sample_markov_chain([[0.5, 0.5]], 3, rng), ml.ShapeError, r"\(n, n\), got shape \(1, 2\)"),
+        (lambda: ml.sample_markov_chain(np.eye(2), 3, rng, start=2), ValueError, r"start in \[0, 2\), got 2"),
         (lambda: ml.Vocabulary("ab", min_count=2), ValueError, "at least 2 times"),
         (lambda: ml.Vocabulary(["king", "queen"]).encode(["quen"]), ml.UnknownWordError, "'quen'; did you mean queen"),
         (lambda: ml.Vocabulary("ab").decode([2]), ValueError, "0 to 1"),
+        (lambda: ml.Vocabulary("ab").decode([0.7]), TypeError, "integer token ids, got float64"),
         (lambda: ml.train_ngram([], 2), ValueError, "at least one token"),
-        (lambda: ml.train_ngram([1], 0), ValueError, "at least 1 token, got 0"),
+        (lambda: ml.train_ngram([1], 0), ValueError, r"n in \[1, ∞\), got 0"),
         (lambda: ml.train_ngram([0, 7], 2, vocabulary_size=5), ValueError, "0 to 4, got 7"),
         (lambda: ml.train_ngram([0, 1], 2, smoothing="good-turing"), ValueError, "kneser-ney, witten-bell, add-k"),
-        (lambda: ml.train_ngram([0, 1], 2, add=-1), ValueError, "at least 0, got -1"),
+        (lambda: ml.train_ngram([0, 1], 2, add=-1), ValueError, r"add in \[0, ∞\), got -1"),
         (lambda: ml.train_ngram([0.5, 1], 2), TypeError, "integer token ids"),
         (lambda: ml.train_ngram([0, 1], 2).next_probabilities([5]), ValueError, "0 to 1, got 5"),
         (lambda: ml.train_ngram([0, 1], 2).log_probabilities([-1]), ValueError, "got -1"),
-        (lambda: ml.normal_log_density(np.ones(3), np.ones(2), 1.0), ml.ShapeError, r"sizes \[2, 3\] along axis -1"),
+        (lambda: ml.normal_log_density(np.ones(3), np.ones(2), 1.0), ml.ShapeError, r"\(3,\) and \(2,\).* do not fit"),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

@@ -141,6 +141,37 @@ def test_a_row_longer_than_the_largest_float16_still_sums_to_one():
     np.testing.assert_allclose(ml.softmax(z).astype(float).sum(), 1, rtol=1e-2)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+def test_the_softmax_in_place_is_the_softmax(dtype, axis):
+    for scale in (1e-4, 1, 1e4):
+        scores = (scale * np.clip(rng.normal(size=(3, 4, 5)), -1, 1)).astype(dtype)
+        expected = ml.softmax(scores, axis=axis)
+        assert ml.softmax_in_place(scores, axis=axis) is scores
+        np.testing.assert_allclose(scores, expected, rtol=4 * np.finfo(dtype).eps, atol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_in_place_a_row_that_is_masked_throughout_becomes_zeros(dtype):
+    scores = np.array([[-np.inf, -np.inf], [1e4, -np.inf], [-1e4, -1e4]], dtype)
+    assert ml.softmax_in_place(scores).tolist() == [[0, 0], [1, 0], [0.5, 0.5]]
+    long = np.zeros(100_000, dtype)  # the sum of the exponentials is more than the largest float16
+    np.testing.assert_allclose(ml.softmax_in_place(long).astype(float).sum(), 1, rtol=1e-2)
+    assert ml.softmax_in_place(np.empty((0, 3), dtype)).shape == (0, 3)
+
+
+@given(batches, st.floats(1e-3, 1e3))
+def test_equal_logits_have_equal_probabilities(z, temperature):
+    z = np.concatenate([z, z], axis=-1)
+    first, second = np.split(ml.softmax(z, temperature=temperature), 2, axis=-1)
+    np.testing.assert_array_equal(first, second)
+
+
+def test_a_row_that_is_masked_is_found_beside_others():
+    with pytest.raises(ValueError, match="row where all are masked"):
+        ml.softmax([[3.0, 2.0], [-np.inf, -np.inf]])
+
+
 def test_other_axes_and_shapes():
     z = rng.normal(size=(2, 3, 4))
     np.testing.assert_allclose(ml.softmax(z, axis=1), np.moveaxis(ml.softmax(np.moveaxis(z, 1, -1)), -1, 1))
@@ -162,6 +193,7 @@ def test_the_pullback_of_softmax_is_a_product_with_its_jacobian():
     z, w = rng.normal(size=4), rng.normal(size=4)
     _, pullback = ml.vjp(lambda z: ml.softmax(z, temperature=0.7), z)
     np.testing.assert_allclose(pullback(w)[0], ml.softmax_jacobian(z, temperature=0.7) @ w)
+    np.testing.assert_allclose(ml.softmax_gradient(ml.softmax(z), w), ml.softmax_jacobian(z) @ w)
 
 
 @pytest.mark.parametrize(
@@ -195,12 +227,12 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
         ([1.0, np.nan], {}, ValueError, "NaN"),
         ([1.0, np.inf], {}, ValueError, r"\+∞"),
         ([[1.0, 2.0], [-np.inf, -np.inf]], {}, ValueError, "row where all are masked"),
-        ([1.0, 2.0], {"temperature": 0}, ValueError, "got 0.*argmax"),
+        ([1.0, 2.0], {"temperature": 0}, ValueError, "argmax.*got 0"),
         ([1.0, 2.0], {"temperature": -1}, ValueError, "positive.*got -1"),
         ([1.0, 2.0], {"temperature": np.nan}, ValueError, "got nan"),
         ([1.0, 2.0], {"temperature": np.inf}, ValueError, "got inf"),
         ([], {}, ml.ShapeError, r"at least one logit.*\(0,\)"),
-        (3.0, {}, ml.ShapeError, "vector of logits"),
+        (3.0, {}, ml.ShapeError, r"at least one logit.*got shape \(\)"),
         (["a"], {}, TypeError, "real numbers"),
     ],
 )

@@ -39,7 +39,7 @@ CONFIGS = {
     "bert": bert_config(**SIZES),
     "alibi, post-norm": Config(**SIZES, positions="alibi", norm_order="post", activation="relu"),
     "sinusoidal": Config(**SIZES, positions="sinusoidal"),
-    "t5": t5_config(**SIZES, head_width=3, position_buckets=6, farthest_position=4),
+    "t5": t5_config(**SIZES, head_width=3, t5=ml.T5Parts(6, 4, 8**-0.5)),
     "translator": Config(**SIZES, encoder_layers=2, norm="rms", bias=False),
 }
 TOKENS = rng.integers(0, 11, size=(2, 5))
@@ -222,7 +222,7 @@ def test_the_encoder_of_a_translator_looks_both_ways_and_its_decoder_does_not():
     records = []
     for last in (1, 2):  # of both texts
         tokens = np.concatenate([TOKENS[:, :-1], np.full((2, 1), last)], axis=1)
-        model(params, tokens, source=tokens, record=(record := {}))
+        model(params, tokens, source=tokens, tap=ml.record_to(record := {}))
         records.append(record)
     read, written = (
         [record[name][:, 0] for record in records] for name in ("encoder.0.output", "blocks.0.attention.output")
@@ -293,7 +293,7 @@ def test_padding_of_the_source_changes_nothing():
 def test_intermediates_are_recorded_under_their_names_and_change_nothing():
     model, params, _ = model_of("llama, grouped and tied")
     record = {}
-    logits = model(params, TOKENS, record=record)
+    logits = model(params, TOKENS, tap=ml.record_to(record))
     np.testing.assert_array_equal(logits, model(params, TOKENS))
     weights = record["blocks.1.attention.weights"]
     assert weights.shape == (2, 4, 5, 5)
@@ -308,7 +308,7 @@ def test_intermediates_are_recorded_under_their_names_and_change_nothing():
 def test_every_intermediate_has_a_name_and_fits_to_the_others(name):
     model, params, options = model_of(name)
     c, record = model.config, {}
-    logits = model(params, TOKENS, record=record, **options)
+    logits = model(params, TOKENS, tap=ml.record_to(record), **options)
     np.testing.assert_array_equal(record["logits"], logits)
     for n, block in enumerate(params["blocks"]):
         for attention in ["attention"] + ["cross_attention"] * bool(c.encoder_layers):
@@ -320,9 +320,9 @@ def test_every_intermediate_has_a_name_and_fits_to_the_others(name):
             np.testing.assert_allclose(output + block[attention].get("output_bias", 0), part["output"], atol=1e-12)
         network = block["feed_forward"]
         if c.experts:
-            shares = record[f"blocks.{n}.feed_forward.shares"]
-            np.testing.assert_allclose(shares.sum(axis=-1), 1)
-            assert np.all(np.sum(shares > 0, axis=-1) == c.experts_used)
+            gates = record[f"blocks.{n}.feed_forward.gates"]
+            np.testing.assert_allclose(gates.sum(axis=-1), 1)
+            assert np.all(np.sum(gates > 0, axis=-1) == c.experts_used)
         else:
             written = record[f"blocks.{n}.feed_forward.hidden"] @ network["down"] + network.get("down_bias", 0)
             np.testing.assert_allclose(written, record[f"blocks.{n}.feed_forward.output"], atol=1e-12)
@@ -335,7 +335,7 @@ def test_every_intermediate_has_a_name_and_fits_to_the_others(name):
 
 def test_post_norm_normalises_the_sum_after_each_sublayer():
     model, params, _ = model_of("alibi, post-norm")
-    model(params, TOKENS, record=(record := {}))
+    model(params, TOKENS, tap=ml.record_to(record := {}))
     stream, block = record["embeddings"], params["blocks"][0]
     for part in ("attention", "feed_forward"):
         gain, bias = (block[f"{part}_norm"][name] for name in ("gain", "bias"))
@@ -345,19 +345,19 @@ def test_post_norm_normalises_the_sum_after_each_sublayer():
 
 def test_longrope_sharpens_the_scores_by_the_factor_and_the_trained_length():
     numbers = {"trained": 16, "short": (1,), "long": (4,)}
-    stretched = llama_config(**SIZES, rope_scaling=ml.RotaryScaling("longrope", **numbers), rope_factor=4.0)
+    stretched = llama_config(**SIZES, rope_scaling=ml.RotaryScaling("longrope", 4.0, **numbers))
     np.testing.assert_allclose(stretched.score_scale * np.sqrt(stretched.head_width), 1 + np.log(4) / np.log(16))
-    told = llama_config(**SIZES, rope_scaling=ml.RotaryScaling("longrope", sharpness=1.5, **numbers), rope_factor=4.0)
+    told = llama_config(**SIZES, rope_scaling=ml.RotaryScaling("longrope", 4.0, attention_factor=1.5, **numbers))
     np.testing.assert_allclose(told.score_scale * np.sqrt(told.head_width), 1.5**2)
 
 
 def test_yarn_sharpens_the_scores_of_a_stretched_context():
-    plain, stretched = (llama_config(**SIZES, rope_scaling=kind, rope_factor=8.0) for kind in ("linear", "yarn"))
+    plain, stretched = (llama_config(**SIZES, rope_scaling=ml.RotaryScaling(kind, 8.0)) for kind in ("linear", "yarn"))
     assert plain.score_scale == pytest.approx(1 / np.sqrt(2))
     assert stretched.score_scale == pytest.approx((1 + 0.1 * np.log(8)) ** 2 / np.sqrt(2))
     model, record = Transformer(stretched), {}
     params = ml.tree_map(lambda w: 10 * w, model.init(np.random.default_rng(0)))
-    model(params, TOKENS, record=record)
+    model(params, TOKENS, tap=ml.record_to(record))
     scores = record["blocks.0.attention.query"] @ record["blocks.0.attention.key"].swapaxes(-1, -2)
     weights = ml.softmax(np.where(ml.causal_mask(5), scores * stretched.score_scale, -np.inf))
     np.testing.assert_allclose(record["blocks.0.attention.weights"], weights, atol=1e-12)
@@ -371,9 +371,9 @@ def test_an_expert_works_only_on_the_tokens_it_was_given():
     for token, mixed in zip(x, y, strict=True):
         scores = token @ params["router"]
         best = np.argsort(-scores)[:2]
-        shares = ml.softmax(scores[best])
+        gates = ml.softmax(scores[best])
         answers = [feed_forward(token, experts[e], activation="silu") for e in best]
-        expected = sum(share * answer for share, answer in zip(shares, answers, strict=True))
+        expected = sum(share * answer for share, answer in zip(gates, answers, strict=True))
         np.testing.assert_allclose(mixed, expected)
 
 
@@ -402,11 +402,11 @@ def test_the_same_seed_gives_the_same_model():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: Config(**SIZES | {"heads": 0}), ValueError, "heads must be at least 1"),
+        (lambda: Config(**SIZES | {"heads": 0}), ValueError, "whole number heads in"),
         (lambda: Config(**SIZES, kv_heads=3), ValueError, "4 heads cannot share 3"),
         (lambda: Config(**SIZES, positions="rotari"), ValueError, "did you mean rotary"),
         (lambda: Config(**SIZES, norm="batch"), ValueError, "choices are layer, rms"),
-        (lambda: Config(**SIZES, experts=2, experts_used=3), ValueError, "1 … 2, got 3"),
+        (lambda: Config(**SIZES, experts=2, experts_used=3), ValueError, r"experts_used in \[1, 2\], got 3"),
         (lambda: Config(**SIZES | {"width": 12}, positions="rotary"), ValueError, "even head_width, got 3"),
         (lambda: Config(**SIZES, encoder_layers=1, causal=False), ValueError, "causal decoder"),
         (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [1, 2]), ml.ShapeError, r"\(B, T\).*\(2,\)"),
@@ -418,12 +418,12 @@ def test_the_same_seed_gives_the_same_model():
         (lambda: layer_norm(np.ones(3), np.ones(2), np.ones(2)), ml.ShapeError, r"\(2,\) for \(3,\)"),
         (lambda: batch_norm(np.ones((1, 3)), np.ones(3), np.ones(3)), ml.ShapeError, "two examples"),
         (lambda: feed_forward(np.ones(2), {"up": np.eye(2), "down": np.eye(2)}, activation="x"), ValueError, "gelu"),
-        (lambda: feed_forward(np.ones((1, 3)), {"up": np.eye(2)}), ml.ShapeError, r"2 components .* 'up', .*\(1, 3\)"),
+        (lambda: feed_forward(np.ones((1, 3)), {"up": np.eye(2)}), ml.ShapeError, "n is 3 in x, 2 in W"),
         (
             lambda: feed_forward(np.ones(2), {"up": np.eye(2), "gate": np.eye(3)}, activation="silu"), ml.ShapeError,
-            r"3 components for its matrix 'gate', got shape \(2,\)",
+            "n is 2 in x, 3 in W",
         ),
-        (lambda: mixture_of_experts(np.ones(2), {"router": 0, "experts": [{}]}, used=2), ml.ShapeError, "got 2"),
+        (lambda: mixture_of_experts(np.ones(2), {"router": 0, "experts": [{}]}, used=2), ValueError, "got 2"),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

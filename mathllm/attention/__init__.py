@@ -14,16 +14,18 @@ linear, and told about positions.
 
 # What the modules define, written by tools/build_exports.py
 from .flash import flash_attention
-from .heads import merge_heads, multi_head_attention, split_heads
+from .heads import merge_heads, multi_head_attention, project, split_heads
 from .linear import linear_attention, linear_attention_recurrent, positive_features
-from .positions import RotaryScaling, alibi_bias, relative_buckets, rotary_angles, rotate, sinusoidal_positions
+from .positions import alibi_bias, relative_buckets, rotary_angles, rotate, sinusoidal_positions
+from .rope_scaling import RotaryScaling
 from .scaled_dot_product import (
-    additive_mask, attention, attention_weights, causal_mask, padding_mask, sliding_window_mask,
+    additive_mask, attention, attention_weights, causal_mask, masked_softmax, padding_mask, scaled_scores,
+    sliding_window_mask,
 )  # fmt: skip
 
 __all__ = [
     "RotaryScaling", "additive_mask", "alibi_bias", "attention", "attention_weights", "causal_mask", "flash_attention",
-    "linear_attention", "linear_attention_recurrent", "merge_heads", "multi_head_attention", "padding_mask",
-    "positive_features", "relative_buckets", "rotary_angles", "rotate", "sinusoidal_positions", "sliding_window_mask",
-    "split_heads",
+    "linear_attention", "linear_attention_recurrent", "masked_softmax", "merge_heads", "multi_head_attention",
+    "padding_mask", "positive_features", "project", "relative_buckets", "rotary_angles", "rotate", "scaled_scores",
+    "sinusoidal_positions", "sliding_window_mask", "split_heads",
 ]  # fmt: skip

@@ -2,35 +2,36 @@
 
 import numpy as np
 
-from ..autodiff import primitive
-from .scaled_dot_product import _checked_scale, _checked_values, _scores
+from ..autodiff import Array, WithPullback, primitive
+from ..errors import ShapeError, within
+from .scaled_dot_product import scaled_scores
 
 
-@primitive
-def flash_attention(query, key, value, *, causal: bool = False, block_size: int = 128):
+@primitive(shapes="... T K, ... S+ K+, ... S D -> ... T D")
+def flash_attention(
+    query: Array, key: Array, value: Array, *, causal: bool = False, block_size: int = 128
+) -> WithPullback:
     """Scaled dot-product attention, exact, in memory that grows with T and not with T².
 
         for each block of keys:   m' = max(m, max S),   ℓ' = e^(m−m') ℓ + Σ e^(S−m'),
                                   O' = e^(m−m') O + e^(S−m') V;      at the end  O/ℓ  (10.9)
 
-    The online softmax: a new maximum rescales what has been summed so far. Backward, each tile of weights is computed
-    again from the stored log of the row sums instead of being kept.
-
-    query: (..., T, K)   key: (..., S, K)   value: (..., S, D)   ->   (..., T, D)
+    The online softmax: a new maximum rescales the sums so far. The backward pass computes each tile of weights again
+    from the stored maxima and sums of the rows, so no table is kept.
 
     Raises: ShapeError if the sizes do not fit; ValueError for a block below 1, or more queries than keys if causal.
-    Source: 001, §7.4; Dao et al. 2022, algorithm 1.
+    Source: Dao et al. 2022, algorithm 1.
 
     >>> x = np.random.default_rng(0).normal(size=(5, 4))
     >>> from mathllm.attention import attention
     >>> np.allclose(flash_attention(x, x, x, block_size=2), attention(x, x, x))
     True
     """
-    scale = _checked_scale("flash_attention", query, key, None, None)
-    _checked_values("flash_attention", key, value)
     keys, queries = key.shape[-2], query.shape[-2]
-    if block_size < 1 or (causal and queries > keys):
-        raise ValueError(f"flash_attention() cannot tile {queries} queries and {keys} keys by {block_size}")
+    within("flash_attention", "[1, ∞)", block_size=block_size)
+    if causal and queries > keys:
+        raise ShapeError(f"flash_attention() needs as many keys as queries if causal, got {keys} and {queries}")
+    scale = query.dtype.type(1 / np.sqrt(query.shape[-1]))
     tiles = list(_tiles(queries, keys, block_size, causal))
     lead = np.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     wide = np.promote_types(query.dtype, np.float32)  # sums of float16 numbers overflow
@@ -45,13 +46,13 @@ def flash_attention(query, key, value, *, causal: bool = False, block_size: int 
         output[..., rows, :] = rescale * output[..., rows, :] + weights @ value[..., columns, :]
         largest[..., rows, :] = new
     output = (output / total).astype(query.dtype, copy=False)
-    log_total = largest + np.log(total)  # (..., T, 1): all that the way back needs
 
     def pullback(dy):
         dquery, dkey, dvalue = (np.zeros((*lead, *x.shape[-2:]), x.dtype) for x in (query, key, value))
         shared = np.sum(dy * output, axis=-1, keepdims=True)  # rowsum(dA ∘ A)
         for rows, columns, allowed in tiles:
-            weights = np.exp(_tile_scores(query, key, rows, columns, allowed, scale) - log_total[..., rows, :])
+            scores = _tile_scores(query, key, rows, columns, allowed, scale)
+            weights = np.exp(scores - largest[..., rows, :]) / total[..., rows, :]
             dvalue[..., columns, :] += weights.swapaxes(-1, -2) @ dy[..., rows, :]
             dweights = dy[..., rows, :] @ value[..., columns, :].swapaxes(-1, -2)
             dscores = weights * (dweights - shared[..., rows, :]) * scale
@@ -63,7 +64,7 @@ def flash_attention(query, key, value, *, causal: bool = False, block_size: int 
 
 
 def _tiles(queries, keys, size, causal):
-    """Rows, columns and the part of the causal mask inside each tile; tiles that are all forbidden are left out."""
+    """Rows, columns and the part of the causal mask inside each tile; tiles in which all is forbidden are skipped."""
     for first_row in range(0, queries, size):
         rows = slice(first_row, min(first_row + size, queries))
         for first_column in range(0, keys, size):
@@ -77,5 +78,5 @@ def _tiles(queries, keys, size, causal):
 
 
 def _tile_scores(query, key, rows, columns, allowed, scale):
-    scores = _scores(query[..., rows, :], key[..., columns, :], None, None, scale)
+    scores = scaled_scores(query[..., rows, :], key[..., columns, :], scale)
     return scores if allowed is None else np.where(allowed, scores, -np.inf).astype(scores.dtype)

@@ -8,18 +8,19 @@ reverse-mode differentiation. Everything the book trains is trained by this pack
     tensor.py      primitives and tensors: computing and recording
     arithmetic.py  + − · / @, sums and shapes of tensors
     backward.py    value_and_grad, grad, vjp: walking the record backwards
-    check.py       a pullback held against central differences
-    memory.py      arrays that a training run uses again
+    differences.py derivatives from the values at two nearby points
+    check.py       the gradient check: pullbacks against central differences
 """
 
 from . import arithmetic as _arithmetic  # noqa: F401  gives tensors their operators
 
 # What the modules define, written by tools/build_exports.py
-from .backward import grad, hessian_vector_product, value_and_grad, vjp
+from .backward import grad, value_and_grad, vjp
 from .check import GradientCheck, check_gradient
+from .differences import central_difference, hessian_vector_product
 from .tensor import Array, ArrayLike, Tensor, WithPullback, primitive, sum_to
 
 __all__ = [
-    "Array", "ArrayLike", "GradientCheck", "Tensor", "WithPullback", "check_gradient", "grad",
+    "Array", "ArrayLike", "GradientCheck", "Tensor", "WithPullback", "central_difference", "check_gradient", "grad",
     "hessian_vector_product", "primitive", "sum_to", "value_and_grad", "vjp",
 ]  # fmt: skip

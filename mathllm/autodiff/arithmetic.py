@@ -2,35 +2,35 @@
 
 import numpy as np
 
-from ..errors import ShapeError, _require_fitting
+from ..errors import ShapeError, require_broadcasting
 from .tensor import Tensor, primitive, sum_to
 
 
 @primitive
 def _add(a, b):
     """a + b; both arguments get the gradient unchanged."""
-    _require_fitting("a + b", a.shape, b.shape)
+    require_broadcasting("a + b", a.shape, b.shape)
     return a + b, lambda dy: (dy, dy)
 
 
 @primitive
 def _subtract(a, b):
     """a − b; the gradient of b changes sign."""
-    _require_fitting("a - b", a.shape, b.shape)
+    require_broadcasting("a - b", a.shape, b.shape)
     return a - b, lambda dy: (dy, -dy)
 
 
 @primitive
 def _multiply(a, b):
     """a · b, entry by entry; each factor's gradient is scaled by the other factor."""
-    _require_fitting("a * b", a.shape, b.shape)
+    require_broadcasting("a * b", a.shape, b.shape)
     return a * b, lambda dy: (dy * b, dy * a)
 
 
 @primitive
 def _divide(a, b):
     """a / b, entry by entry: da = dy / b, db = −dy · a / b²."""
-    _require_fitting("a / b", a.shape, b.shape)
+    require_broadcasting("a / b", a.shape, b.shape)
     y = a / b
     return y, lambda dy: (dy / b, -dy * y / b)
 
@@ -46,7 +46,7 @@ def _matmul(a, b):
     """a @ b:   da = dy @ bᵀ,   db = aᵀ @ dy, summed over batch axes that were broadcast."""
     if not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         raise ShapeError(f"a @ b needs as many columns in a as rows in b, got shapes {a.shape} and {b.shape}")
-    _require_fitting("a @ b", a.shape, b.shape, skipped=2)
+    require_broadcasting("a @ b", a.shape, b.shape, skipped=2)
 
     if a.ndim > 2 and b.ndim == 2:  # one matrix for all: the rows of all batches are one product
         y, flat_pullback = _matmul.__wrapped__(a.reshape(-1, a.shape[-1]), b)

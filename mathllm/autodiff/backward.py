@@ -1,22 +1,22 @@
-"""Walk the record backwards: from the loss to every parameter, one pullback at a time."""
+"""Reverse mode: walk the record backwards, from the loss to every parameter, one pullback at a time."""
 
 import functools
 from collections.abc import Callable
-from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from ..errors import ShapeError
-from .memory import _empty
+from ..trees import rebuild, tree_leaves
 from .tensor import Tensor, sum_to
 
 
-def vjp(function: Callable, *primals):
+def vjp(function: Callable, *primals: Any) -> tuple[np.ndarray, Callable]:
     """The value of `function` at `primals`, and its pullback (the vector–Jacobian product).
 
         pullback(w) = (∇₁⟨w, f⟩, ∇₂⟨w, f⟩, …),  one gradient per primal, in its structure
 
-    Primals are arrays or nested dicts and lists of arrays. Integer arrays (token ids) are passed through; their
+    Primals are arrays or nested dictionaries and lists of arrays. Integer arrays (token ids) are passed through; their
     gradient is None.
 
     Raises: ShapeError if the cotangent does not have the shape of the value.
@@ -25,7 +25,7 @@ def vjp(function: Callable, *primals):
     >>> float(value), [float(g) for g in pullback(1.0)]
     (12.0, [4.0, 3.0])
     """
-    traced = [_tree_map(_trace, p) for p in primals]
+    traced = [_traced(primal) for primal in primals]
     output = function(*traced)
     value = _value_of(output)
 
@@ -34,7 +34,7 @@ def vjp(function: Callable, *primals):
         if cotangent.shape != value.shape:
             raise ShapeError(f"the cotangent needs the shape of the value, {value.shape}, got {cotangent.shape}")
         gradients = _backpropagate(output, cotangent) if isinstance(output, Tensor) else {}
-        return tuple(_tree_map(lambda leaf: _gradient_of(leaf, gradients), t) for t in traced)
+        return tuple(_gradient_of(primal, gradients) for primal in traced)
 
     return value, pullback
 
@@ -44,8 +44,8 @@ def value_and_grad(function: Callable, has_aux: bool = False) -> Callable:
 
         (L, ∂L/∂params) = value_and_grad(L)(params, batch)
 
-    `params` is an array or a nested dict/list of arrays; the gradient has the same structure. With `has_aux` the
-    function returns (loss, aux) and the result is ((loss, aux), gradient).
+    `params` is an array or nested dictionaries and lists of arrays; the gradient has the same structure. With
+    `has_aux` the function returns (loss, aux) and the result is ((loss, aux), gradient).
 
     Raises: ValueError if the loss is not one number; TypeError if a parameter holds integers or is a tensor already
     (gradients are not differentiated again: see `hessian_vector_product`), or if the function returns nothing.
@@ -58,16 +58,18 @@ def value_and_grad(function: Callable, has_aux: bool = False) -> Callable:
 
     @functools.wraps(function)
     def differentiated(params, *args, **options):
-        traced = _tree_map(functools.partial(_trace, strict=True), params)
+        traced = _traced(params, strict=True)
         output = function(traced, *args, **options)
         output, aux = output if has_aux else (output, None)
         value = _value_of(output)
         if value.size != 1:
             raise ValueError(f"only a single number has a gradient; the loss has shape {value.shape}")
         gradients = _backpropagate(output, np.ones_like(value)) if isinstance(output, Tensor) else {}
-        gradient = _tree_map(lambda leaf: _gradient_of(leaf, gradients), traced)
-        value = value.reshape(())[()]
-        return ((value, _tree_map(_detach, aux)) if has_aux else value), gradient
+        value, gradient = value.reshape(())[()], _gradient_of(traced, gradients)
+        if not has_aux:
+            return value, gradient
+        aux = rebuild(aux, (leaf.value if isinstance(leaf, Tensor) else leaf for leaf in tree_leaves(aux)))
+        return (value, aux), gradient
 
     return differentiated
 
@@ -87,23 +89,8 @@ def grad(function: Callable) -> Callable:
     return gradient
 
 
-def hessian_vector_product(function: Callable, x, v, epsilon: float = 1e-5) -> np.ndarray:
-    """How the gradient of a scalar `function` at `x` changes in direction `v`: the second derivative, numerically.
-
-        H v ≈ [∇f(x + εv) − ∇f(x − εv)] / 2ε
-
-    >>> hessian_vector_product(lambda x: (x**3).sum(), np.array([1.0, 2.0]), np.array([1.0, 0.0])).round(6)
-    array([6., 0.])
-    """
-    x, v = np.asarray(x, float), np.asarray(v, float)
-    if x.shape != v.shape:
-        raise ShapeError(f"the direction needs the shape of x, {x.shape}, got {v.shape}")
-    gradient = grad(function)
-    return (gradient(x + epsilon * v) - gradient(x - epsilon * v)) / (2 * epsilon)
-
-
 def _backpropagate(output: Tensor, cotangent) -> dict[int, np.ndarray]:
-    """The gradients of the leaves below `output`, by id: every pullback runs once, after all who use its value."""
+    """The gradients of the leaves below `output`, by id: every pullback runs once, with the full gradient."""
     gradients = {id(output): cotangent}
     for tensor in _last_to_first(output):
         if tensor.pullback is None or id(tensor) not in gradients:
@@ -134,33 +121,12 @@ def _last_to_first(output: Tensor) -> list[Tensor]:
     return order[::-1]
 
 
-# Nested parameters
+def _traced(tree, strict=False):
+    """The same structure with a tensor for every array of floating-point numbers."""
+    return rebuild(tree, (_trace(leaf, strict) for leaf in tree_leaves(tree)))
 
 
-def _tree_map(function, tree):
-    """Apply `function` to every array in nested dicts, lists and tuples (a list of plain numbers is one array)."""
-    if isinstance(tree, dict):
-        return {key: _tree_map(function, branch) for key, branch in tree.items()}
-    if isinstance(tree, list | tuple) and not _is_numbers(tree):
-        return type(tree)(_tree_map(function, branch) for branch in tree)
-    return function(tree)
-
-
-def _is_numbers(tree):
-    if isinstance(tree, list | tuple):
-        return bool(tree) and all(map(_is_numbers, tree))
-    return isinstance(tree, Real)
-
-
-def _leaves(tree):
-    found = []
-    _tree_map(found.append, tree)
-    return found
-
-
-def _trace(leaf, strict=False):
-    if leaf is None:
-        return None
+def _trace(leaf, strict):
     if isinstance(leaf, Tensor):
         raise TypeError("a gradient is not recorded, so it has no gradient itself: use hessian_vector_product")
     array = np.asarray(leaf)
@@ -174,13 +140,18 @@ def _trace(leaf, strict=False):
     return Tensor(array)
 
 
-def _gradient_of(leaf, gradients):
+def _gradient_of(traced, gradients):
+    """The gradients of the tensors in a nested structure: zero where none arrived, None for integer arrays."""
+    return rebuild(traced, (_own_gradient(leaf, gradients) for leaf in tree_leaves(traced)))
+
+
+def _own_gradient(leaf, gradients):
     if not isinstance(leaf, Tensor):
         return None
-    gradient = gradients.pop(id(leaf), None)  # gone once it is copied: its memory serves the next copy
-    own = _empty(leaf.shape, leaf.dtype)  # for a pullback may have given two parameters one array
-    own[...] = 0 if gradient is None else gradient
-    return own
+    if id(leaf) not in gradients:
+        return np.zeros(leaf.shape, leaf.dtype)
+    # A copy, because a pullback may have given one array to two parameters
+    return np.array(gradients.pop(id(leaf)), leaf.dtype, order="C")
 
 
 def _value_of(output):
@@ -188,7 +159,3 @@ def _value_of(output):
     if value.dtype.kind not in "fiub":
         raise TypeError(f"the function to differentiate must return numbers, got {output!r}")
     return value
-
-
-def _detach(leaf):
-    return leaf.value if isinstance(leaf, Tensor) else leaf

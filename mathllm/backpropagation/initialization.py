@@ -1,37 +1,40 @@
-"""Where should descent begin? Not at zero, where all units stay alike, and with a scale that survives depth."""
+"""Initial weights: random, so that the units of a layer differ, and with a scale that keeps signals their size."""
 
 from __future__ import annotations  # numpy.random is loaded when it is used
 
 import math
+from typing import Any
 
 import numpy as np
 
+from ..errors import within
+
 
 def he_scale(inputs: int) -> float:
-    """The standard deviation that keeps the size of a signal through a ReLU layer.
+    """The standard deviation of weights that keeps the mean square of a signal through a ReLU layer.
 
         Var[W] = 2/n                                                                (11.19)
 
-    inputs: n, units that feed one unit   ->   √(2/n). A sum of n terms has n times their variance, and ReLU halves the
-    mean square of what is symmetric around 0: n · Var[W] · ½ = 1.
+    inputs: n, the inputs of a unit   ->   √(2/n). A sum of n terms has n times their variance, and ReLU halves the
+    mean square of a number that is symmetric around 0: n · Var[W] · ½ = 1.
 
     Raises: ValueError for fewer than one input.
-    Source: 001, §4.5; 004, XOR network; He et al. 2015, eq. 10.
+    Source: He et al. 2015, eq. 10.
 
     >>> he_scale(512)
     0.0625
     """
-    if inputs < 1:
-        raise ValueError(f"he_scale() needs at least one input, got {inputs}")
+    within("he_scale", "[1, ∞)", inputs=inputs)
     return math.sqrt(2 / inputs)
 
 
 def xavier_scale(inputs: int, outputs: int) -> float:
-    """The standard deviation for layers whose bend is nearly straight at 0 (tanh): a compromise of both directions.
+    """The standard deviation for layers whose activation is nearly linear at 0 (tanh).
 
         Var[W] = 2/(n + m)                                                          (11.20)
 
-    Forwards 1/n keeps the size of the signal, backwards 1/m keeps that of the gradient.
+    A compromise: 1/n keeps the variance of the signal in the forward pass, 1/m that of the gradient in the backward
+    pass.
 
     Raises: ValueError for fewer than one input or output.
     Source: Glorot and Bengio 2010, eq. 12.
@@ -39,15 +42,15 @@ def xavier_scale(inputs: int, outputs: int) -> float:
     >>> xavier_scale(30, 20)
     0.2
     """
-    if inputs < 1 or outputs < 1:
-        raise ValueError(f"xavier_scale() needs at least one input and output, got {inputs} and {outputs}")
+    within("xavier_scale", "[1, ∞)", inputs=inputs, outputs=outputs)
     return math.sqrt(2 / (inputs + outputs))
 
 
 def initial_weights(
-    rng: np.random.Generator, inputs: int, outputs: int, *, scheme: str = "he", scale: float = 1.0, dtype=np.float64
-) -> np.ndarray:
-    """A first weight matrix.
+    rng: np.random.Generator, inputs: int, outputs: int, *, scheme: str = "he", scale: float = 1.0,
+    dtype: Any = np.float64,
+) -> np.ndarray:  # fmt: skip
+    """Initial weights of a layer.
 
         zeros        W = 0               every unit of a layer gets the same gradient, so they never differ
         normal       N(0, s²)            s = `scale`, whatever the width
@@ -58,28 +61,25 @@ def initial_weights(
     inputs: n   outputs: m   scale: s   ->   W: (n, m)
 
     Raises: ValueError for another scheme, or for fewer than one input or output.
-    Source: 001, §4.5; Glorot and Bengio 2010; He et al. 2015; Saxe et al. 2014 (orthogonal).
+    Source: Glorot and Bengio 2010; He et al. 2015; Saxe et al. 2014 (orthogonal).
 
     >>> W = initial_weights(np.random.default_rng(0), 3, 2, scheme="orthogonal")
     >>> (W.T @ W).round(9) + 0.0
     array([[1., 0.],
            [0., 1.]])
     """
-    if inputs < 1 or outputs < 1:
-        raise ValueError(f"initial_weights() needs at least one input and output, got {inputs} and {outputs}")
-    shape = inputs, outputs
+    within("initial_weights", "whole [1, ∞)", inputs=inputs, outputs=outputs)
+    deviations = {"normal": scale, "xavier": xavier_scale(inputs, outputs), "he": he_scale(inputs)}
     if scheme == "zeros":
-        W = np.zeros(shape)
-    elif scheme == "normal":
-        W = scale * rng.normal(size=shape)
-    elif scheme == "xavier":
-        W = xavier_scale(inputs, outputs) * rng.normal(size=shape)
-    elif scheme == "he":
-        W = he_scale(inputs) * rng.normal(size=shape)
-    elif scheme == "orthogonal":
-        Q, R = np.linalg.qr(rng.normal(size=(max(shape), min(shape))))
-        Q = Q * np.where(np.diag(R) < 0, -1, 1)  # without the signs some turns would be drawn more often than others
-        W = scale * (Q if inputs >= outputs else Q.T)
-    else:
+        return np.zeros((inputs, outputs), dtype)
+    if scheme == "orthogonal":
+        return (scale * _orthogonal(rng, inputs, outputs)).astype(dtype)
+    if scheme not in deviations:
         raise ValueError(f"unknown scheme {scheme!r}; schemes are zeros, normal, xavier, he, orthogonal")
-    return W.astype(dtype)
+    return (deviations[scheme] * rng.normal(size=(inputs, outputs))).astype(dtype)
+
+
+def _orthogonal(rng, inputs, outputs):
+    Q, R = np.linalg.qr(rng.normal(size=(max(inputs, outputs), min(inputs, outputs))))
+    Q = Q * np.where(np.diag(R) < 0, -1, 1)  # without the signs some rotations would be more probable than others
+    return Q if inputs >= outputs else Q.T

@@ -1,28 +1,28 @@
-"""A layer mixes and bends; a network is layers in a row, and the last one only mixes."""
+"""Networks: a layer is a linear map and an activation function; the last layer of a network is linear."""
 
 from __future__ import annotations  # numpy.random is loaded when it is used
 
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from ..autodiff import vjp
+from ..autodiff import Array, ArrayLike, vjp
 from ..errors import ShapeError
 from ..gradients import relu
 from ..matrices import linear
 from .initialization import initial_weights
 
 
-def dense_layer(x, W, b, *, activation=relu):
-    """A fully connected layer: every unit weighs all inputs, adds its bias and bends the sum.
+def dense_layer(x: ArrayLike, W: ArrayLike, b: ArrayLike, *, activation: Callable = relu) -> Array:
+    """A fully connected layer: the activation function of a weighted sum of all inputs and a bias.
 
         h = φ(z),      z = xW + b                                                   (11.1)
 
     x: (..., n)   W: (n, m)   b: (m,)   activation: φ, entry by entry   ->   h: (..., m)
 
-    The documents write φ(Wx + b), with the transposed matrix (erratum D5).
     Raises: ShapeError if the sizes do not fit.
-    Source: 001, §4.1.
 
     >>> dense_layer([[1.0, 0.5]], [[0.15, 0.25], [0.20, 0.30]], [0.35, 0.35])
     array([[0.6 , 0.75]])
@@ -30,14 +30,15 @@ def dense_layer(x, W, b, *, activation=relu):
     return activation(linear(x, W, b))
 
 
-def mlp_init(rng: np.random.Generator, sizes, *, scheme: str = "he", dtype=np.float64) -> list[dict[str, np.ndarray]]:
-    """The parameters of a multilayer perceptron: random weights, biases of zero.
+def mlp_init(
+    rng: np.random.Generator, sizes: Sequence[int], *, scheme: str = "he", dtype: Any = np.float64
+) -> list[dict[str, np.ndarray]]:
+    """The initial parameters of a multilayer perceptron: random weights, biases of zero.
 
     sizes: units of the input, of every hidden layer and of the output   scheme: see initial_weights()
     ->   layers, first to last: [{"weight": (n, m), "bias": (m,)}, …]
 
     Raises: ShapeError for fewer than two sizes.
-    Source: 001, §4.3.
 
     >>> [layer["weight"].shape for layer in mlp_init(np.random.default_rng(0), [2, 4, 1])]
     [(2, 4), (4, 1)]
@@ -50,16 +51,15 @@ def mlp_init(rng: np.random.Generator, sizes, *, scheme: str = "he", dtype=np.fl
     ]
 
 
-def mlp_forward(x, layers, *, activation=relu):
-    """Send examples through all layers; the last one is left linear.
+def mlp_forward(x: ArrayLike, layers: Sequence[dict], *, activation: Callable = relu) -> Array:
+    """The output of a multilayer perceptron: all layers in turn, without activation function after the last.
 
         h₀ = x,      hₗ = φ(hₗ₋₁ Wₗ + bₗ)  for l < L,      z_L = h_{L−1} W_L + b_L   (11.2)
 
-    x: (..., n)   layers: as mlp_init() makes them   ->   z_L: (..., m), logits
+    x: (..., n)   layers: as of mlp_init()   ->   z_L: (..., m), logits
 
-    What turns logits into probabilities, softmax or sigmoid, belongs to the loss: there both together are stable.
+    Softmax or sigmoid, which turn logits into probabilities, belong to the loss: there both together are stable.
     Raises: ShapeError for no layers, or sizes that do not fit.
-    Source: 001, §4.3.
 
     >>> identity = {"weight": np.eye(2), "bias": np.zeros(2)}
     >>> mlp_forward([[3.0, -4.0]], [identity, identity])
@@ -72,16 +72,15 @@ def mlp_forward(x, layers, *, activation=relu):
     return linear(h, last["weight"], last["bias"])
 
 
-def activation_slope(activation, z) -> np.ndarray:
-    """φ′(z) of a function that acts entry by entry: its pullback, fed with ones.
+def activation_derivative(activation: Callable, z: ArrayLike) -> np.ndarray:
+    """The derivative φ′(z) of a function that acts entry by entry: its pullback of ones.
 
     z: any shape   ->   the same shape
 
-    >>> activation_slope(relu, [-1.0, 2.0])
+    >>> activation_derivative(relu, [-1.0, 2.0])
     array([0., 1.])
     """
-    z = np.asarray(z)
-    value, pullback = vjp(activation, z if z.dtype.kind == "f" else z.astype(np.float64))
+    value, pullback = vjp(activation, np.asarray(z) * 1.0)
     return pullback(np.ones_like(value))[0]
 
 

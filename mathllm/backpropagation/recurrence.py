@@ -1,17 +1,20 @@
-"""Backpropagation written out: one error per layer, from the last to the first."""
+"""Backpropagation written out: one error for each layer, from the last to the first."""
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from ..autodiff import ArrayLike
 from ..errors import ShapeError
 from ..gradients import relu
 from ..matrices import linear
-from .networks import _require_layers, activation_slope
+from ..shapes import contract
+from .networks import _require_layers, activation_derivative
 
 
 class ForwardPass(NamedTuple):
-    """What the forward pass keeps because the backward pass needs it.
+    """The values of the forward pass that the backward pass needs.
 
     >>> layer = {"weight": np.eye(1), "bias": np.ones(1)}
     >>> forward_pass([[2.0]], [layer, layer]).inputs
@@ -19,12 +22,12 @@ class ForwardPass(NamedTuple):
     """
 
     logits: np.ndarray  # z_L
-    inputs: list[np.ndarray]  # h₀ … h_{L−1}: what each layer was given
+    inputs: list[np.ndarray]  # h₀ … h_{L−1}, the input of each layer
     pre_activations: list[np.ndarray]  # z₁ … z_L
 
 
 class BackwardPass(NamedTuple):
-    """What the backward pass finds: the gradient, in the structure of the layers, and the errors it went through.
+    """The results of the backward pass: the gradient, in the structure of the layers, and the errors on the way.
 
     >>> layer = {"weight": 2 * np.eye(1), "bias": np.zeros(1)}
     >>> backward_pass([[1.0]], forward_pass([[5.0]], [layer, layer]), [layer, layer]).errors
@@ -36,22 +39,19 @@ class BackwardPass(NamedTuple):
     dx: np.ndarray
 
 
-def forward_pass(x, layers, *, activation=relu) -> ForwardPass:
+@contract("B n")
+def forward_pass(x: ArrayLike, layers: Sequence[dict], *, activation: Callable = relu) -> ForwardPass:
     """Compute the network of (11.2) and keep every intermediate value.
 
-    x: (B, n)   layers: as mlp_init() makes them   ->   logits (B, m), inputs, pre-activations
+    layers: as of mlp_init()   ->   logits (B, m), inputs, pre-activations
 
-    Raises: ShapeError for no layers, sizes that do not fit, or an x that is no batch.
-    Source: 001, §4.4; 004, recipe, step 1.
+    Raises: ShapeError for no layers, or sizes that do not fit.
 
     >>> layer = {"weight": np.eye(2), "bias": np.zeros(2)}
     >>> forward_pass([[3.0, -4.0]], [layer, layer]).logits
     array([[3., 0.]])
     """
-    h = np.asarray(x)
-    if h.ndim != 2:
-        raise ShapeError(f"forward_pass() needs a batch (B, n) of examples, got shape {h.shape} (see chapter 11)")
-    inputs, pre_activations = [], []
+    h, inputs, pre_activations = x, [], []
     for number, layer in enumerate(_require_layers("forward_pass", layers), 1):
         inputs.append(h)
         z = linear(h, layer["weight"], layer["bias"])  # (B, m)
@@ -60,18 +60,20 @@ def forward_pass(x, layers, *, activation=relu) -> ForwardPass:
     return ForwardPass(h, inputs, pre_activations)
 
 
-def backward_pass(dlogits, forward: ForwardPass, layers, *, activation=relu) -> BackwardPass:
-    """Carry the error at the output back through the layers, and read every gradient off on the way.
+def backward_pass(
+    dlogits: ArrayLike, forward: ForwardPass, layers: Sequence[dict], *, activation: Callable = relu
+) -> BackwardPass:
+    """The gradient of every layer, from the error at the output carried back through the layers.
 
         δ_L = ∂L/∂z_L                                                               (11.6)
         δₗ = (δₗ₊₁ Wₗ₊₁ᵀ) ⊙ φ′(zₗ)                                                  (11.7)
         dWₗ = hₗ₋₁ᵀ δₗ,      dbₗ = Σ over the batch of δₗ                           (11.8)
 
-    dlogits: δ_L (B, m)   forward: from forward_pass()   ->   gradient, errors δ₁ … δ_L, dx (B, n)
+    dlogits: δ_L (B, m)   forward: of forward_pass()   ->   gradient, errors δ₁ … δ_L, dx (B, n)
 
-    In the documents' column notation, (11.7) and (11.8) read (Wᵀδ) ⊙ φ′ and δhᵀ. A mean over the batch is part of δ_L.
-    Raises: ShapeError if the error has not the shape of the logits.
-    Source: 001, §4.4; 004, recipe, steps 2 and 3; 000, step 5.
+    With examples as columns, (11.7) and (11.8) are (Wᵀδ) ⊙ φ′ and δhᵀ. The factor of a mean over the batch is part
+    of δ_L.
+    Raises: ShapeError if the error does not have the shape of the logits.
 
     >>> layers = [{"weight": np.array([[1.0, -1.0]]), "bias": np.zeros(2)}, {"weight": np.ones((2, 1)), "bias": [0.0]}]
     >>> backward_pass([[1.0]], forward_pass([[2.0]], layers), layers).gradient[0]
@@ -87,5 +89,5 @@ def backward_pass(dlogits, forward: ForwardPass, layers, *, activation=relu) -> 
         gradient.insert(0, {"weight": h.T @ delta, "bias": delta.sum(axis=0)})
         dh = delta @ np.asarray(layers[l]["weight"]).T  # (B, n)
         if l > 0:
-            delta = dh * activation_slope(activation, forward.pre_activations[l - 1])
+            delta = dh * activation_derivative(activation, forward.pre_activations[l - 1])
     return BackwardPass(gradient, errors, dh)

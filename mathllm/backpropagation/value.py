@@ -1,18 +1,20 @@
-"""Reverse mode in fifty lines: a number that remembers how it was made.
+"""Reverse mode in fifty lines: a number that remembers how it was computed.
 
-The same idea as `autodiff`, for single numbers and with nothing hidden: every operation stores its parents and the
-local derivative with respect to each, and `backward` multiplies and adds on the way back.
+The same idea as `autodiff`, for single numbers: every operation stores its parents and the local derivative with
+respect to each, and `backward` multiplies and adds them in reverse order.
 """
+
+from __future__ import annotations
 
 import math
 
 
 class Value:
-    """A number, the numbers it was computed from, and its slope with respect to each of them.
+    """A number, the numbers it was computed from, and its derivative with respect to each of them.
 
-        ∂L/∂x = Σ over all values y made from x of ∂L/∂y · ∂y/∂x                    (11.9)
+        ∂L/∂x = Σ over all values y computed from x of ∂L/∂y · ∂y/∂x                (11.9)
 
-    Source: 001, §4.4 (dynamic programming); after Karpathy's micrograd.
+    Source: after micrograd (Karpathy 2020).
 
     >>> a, b = Value(2.0), Value(3.0)
     >>> loss = (a * b + a).relu()
@@ -43,13 +45,13 @@ class Value:
     def __pow__(self, n: float):
         return Value(self.data**n, ((self, n * self.data ** (n - 1) if n else 0.0),))
 
-    def relu(self):
+    def relu(self) -> Value:
         return Value(max(self.data, 0.0), ((self, float(self.data > 0)),))
 
-    def exp(self):
+    def exp(self) -> Value:
         return Value(math.exp(self.data), ((self, math.exp(self.data)),))
 
-    def log(self):
+    def log(self) -> Value:
         return Value(math.log(self.data), ((self, 1 / self.data),))
 
     __radd__ = __add__
@@ -70,7 +72,7 @@ class Value:
     def __rtruediv__(self, other):
         return _value(other) * self**-1
 
-    def backward(self):
+    def backward(self) -> None:
         """Set `grad` of every value below this one to the derivative of this one with respect to it."""
         below, unseen = {id(self): self}, [self]
         while unseen:
@@ -80,11 +82,11 @@ class Value:
                     unseen.append(parent)
         order = sorted(below.values(), key=lambda value: -value.depth)  # all children before their parents
         for value in order:
-            value.grad = 0.0  # or the gradients of two backward passes would add up
+            value.grad = 0.0  # otherwise the gradients of two backward passes would add up
         self.grad = 1.0
         for value in order:
-            for parent, slope in value.parents:
-                parent.grad += value.grad * slope
+            for parent, derivative in value.parents:
+                parent.grad += value.grad * derivative
 
 
 def _value(other):

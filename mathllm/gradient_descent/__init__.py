@@ -7,29 +7,30 @@ it, and weight decay and dropout keep the weights from learning the noise. An op
     state = adamw_init(params)
     params, state = adamw_step(params, gradient, state, learning_rate=…)
 
-where params, gradient and state are nested dicts of arrays, and nothing is changed in place.
+where params, gradient and state are nested dicts of arrays, and nothing is changed in place; `adamw` is the same rule
+on vectors, in place.
 
-    trees.py           nested dicts of arrays: the shape of all parameters
     optimizers.py      SGD, momentum, RMSProp, Adam, AdamW
     schedules.py       learning rates that change: warmup, cosine, restarts, polynomial, inverse square root
     regularization.py  clipping, weight decay, dropout
     stochastic.py      minibatches, their noise, and the path of a descent
-    in_place.py        AdamW over its own memory, for the training loop
+    word2vec.py        word vectors learned from text: skip-gram with negative sampling
 """
 
 # What the modules define, written by tools/build_exports.py
 from .optimizers import (
-    adam_init, adam_step, adamw_init, adamw_step, bias_correction, momentum_init, momentum_step, rmsprop_init,
-    rmsprop_step, sgd_init, sgd_step,
+    adam_init, adam_step, adamw, adamw_init, adamw_step, bias_correction, checked_gradient, momentum_init,
+    momentum_step, rmsprop_init, rmsprop_step, sgd_init, sgd_step,
 )  # fmt: skip
 from .regularization import clip_gradient, dropout, global_norm, l2_penalty
 from .schedules import cosine_restarts, inverse_square_root, polynomial_decay, warmup_cosine
-from .stochastic import descent_path, minibatch_variance, minibatches
-from .trees import tree_leaves, tree_map
+from .stochastic import descend, descent_path, minibatch_variance, minibatches, minimize
+from .word2vec import negative_sampling_loss, skip_gram_pairs, train_word2vec
 
 __all__ = [
-    "adam_init", "adam_step", "adamw_init", "adamw_step", "bias_correction", "clip_gradient", "cosine_restarts",
-    "descent_path", "dropout", "global_norm", "inverse_square_root", "l2_penalty", "minibatch_variance", "minibatches",
-    "momentum_init", "momentum_step", "polynomial_decay", "rmsprop_init", "rmsprop_step", "sgd_init", "sgd_step",
-    "tree_leaves", "tree_map", "warmup_cosine",
+    "adam_init", "adam_step", "adamw", "adamw_init", "adamw_step", "bias_correction", "checked_gradient",
+    "clip_gradient", "cosine_restarts", "descend", "descent_path", "dropout", "global_norm", "inverse_square_root",
+    "l2_penalty", "minibatch_variance", "minibatches", "minimize", "momentum_init", "momentum_step",
+    "negative_sampling_loss", "polynomial_decay", "rmsprop_init", "rmsprop_step", "sgd_init", "sgd_step",
+    "skip_gram_pairs", "train_word2vec", "warmup_cosine",
 ]  # fmt: skip

@@ -1,12 +1,12 @@
-"""If one number is nudged, how much does the result move?
+"""If an input changes by a small amount, by how much does the result change?
 
-That is a derivative; the derivatives in all directions together are the gradient, and they say where to step to make a
-loss smaller. This chapter measures derivatives by nudging, works them out for polynomials by rule and for everything
-built from primitives by pullbacks, and reads off the second derivatives what kind of place a flat place is. It adds the
-functions that make networks more than matrix products, each with its slope.
+The answer is the derivative. The derivatives with respect to all inputs together are the gradient, and a step against
+the gradient makes a loss smaller. This chapter measures derivatives by finite differences, works them out for
+polynomials by the power rule and for everything built from primitives by pullbacks, and classifies critical points by
+the second derivatives. It adds the activation functions of neural networks, each with its derivative.
 
-    numerical.py    slopes by small differences: derivative, gradient, Jacobian, Hessian
-    polynomials.py  the power rule, on paper
+    numerical.py    finite differences: derivative, gradient, Jacobian, Hessian
+    polynomials.py  the power rule
     critical.py     minimum, maximum or saddle point
     activations.py  ReLU, GELU, SiLU and the gated SwiGLU
 """

@@ -1,22 +1,24 @@
-"""Between two matrix products stands a bend, or the two would be one: the activation functions and their slopes."""
+"""Activation functions and their derivatives.
+
+Without an activation function between them, two matrix products could be replaced by a single one.
+"""
 
 import math
 
 import numpy as np
 
-from ..autodiff import primitive
+from ..autodiff import Array, ArrayLike, WithPullback, primitive
 from ..errors import ShapeError
-from ..similarity import sigmoid
+from ..exponentials import sigmoid
 
 
 @primitive
-def relu(x):
-    """Pass what is positive, stop the rest.
+def relu(x: Array) -> WithPullback:
+    """The rectified linear unit: positive numbers stay, negative ones become 0.
 
-        relu(x) = max(0, x),      slope 1 for x > 0, else 0                         (8.9)
+        relu(x) = max(0, x),      derivative 1 for x > 0, else 0                    (8.9)
 
-    x: any shape   ->   the same shape. At 0, where there are two slopes, the gradient is 0.
-    Source: 001, §4.2.1; 002, the gradient of ReLU.
+    x: any shape   ->   the same shape. At 0, where there is no derivative, the gradient is 0.
 
     >>> relu([-1.0, 0.0, 2.0])
     array([0., 0., 2.])
@@ -25,14 +27,14 @@ def relu(x):
 
 
 @primitive
-def leaky_relu(x, *, slope=0.01):
-    """A ReLU that lets a little of the negative side through, so that no unit can die.
+def leaky_relu(x: Array, *, slope: float = 0.01) -> WithPullback:
+    """A ReLU with a small slope for negative numbers, so that every unit has a gradient.
 
         x for x > 0, else slope · x                                                 (8.10)
 
     x: any shape   slope: of the negative side   ->   the same shape
 
-    Source: 001, §4.2.1 (variants); Maas, Hannun and Ng 2013.
+    Source: Maas, Hannun and Ng 2013.
 
     >>> leaky_relu([-2.0, 3.0], slope=0.1)
     array([-0.2,  3. ])
@@ -41,74 +43,75 @@ def leaky_relu(x, *, slope=0.01):
     return steepness * x, lambda dy: dy * steepness
 
 
-def dead_units(inputs) -> np.ndarray:
-    """Which ReLU units are off for every example? They get no gradient, so they cannot come back by themselves.
+def dead_units(inputs: ArrayLike) -> np.ndarray:
+    """Which ReLU units are inactive for every example: their gradient is 0, so no step changes them.
 
-    inputs: (..., units), what the ReLU is given for each example   ->   (units,) bool
+    inputs: (..., units), the input of the ReLU for each example   ->   (units,) bool
 
-    Raises: ShapeError where there is no example.
-    Source: 001, §4.2.1, dying ReLU.
+    Raises: ShapeError if there is no example.
 
     >>> dead_units([[1.0, -1.0], [-3.0, -2.0]])
     array([False,  True])
     """
     inputs = np.asarray(inputs)
-    if inputs.ndim < 2 or inputs[..., 0].size == 0:
+    if inputs.ndim < 2 or 0 in inputs.shape[:-1]:
         raise ShapeError(f"dead_units() needs examples of shape (..., units), got {inputs.shape}")
     return np.all(inputs <= 0, axis=tuple(range(inputs.ndim - 1)))
 
 
 @primitive
-def erf(x):
-    """The error function: how much of a bell curve lies within x of its middle.
+def erf(x: Array) -> WithPullback:
+    """The error function: the probability that a normal number of variance ½ lies between −x and x.
 
         erf(x) = (2/√π) ∫₀ˣ e^(−t²) dt,      erf′(x) = (2/√π) e^(−x²)               (8.11)
                ≈ tanh(πx/h) − (2h/π) x e^(−x²) Σₖ e^(−tₖ²)/(tₖ² + x²),   tₖ = (k + ½)h
 
     x: any shape   ->   the same shape
 
-    The second line is the midpoint rule for 1 − erf(x) = (2x/π) e^(−x²) ∫₀^∞ e^(−t²)/(t² + x²) dt. Such sums miss the
-    integral by e^(−π²/h²) and by what the pole at t = ix contributes; that part is known, and becomes the tanh. Twelve
-    terms with h = ½ are right to 4·10⁻¹⁵ relative, and 6·10⁻¹⁶ absolute; six with h = 0.73 serve float32.
-    Source: 001, §4.2.1 (Φ in GELU); Chiarella and Reichel 1968 for the sum.
+    The second line is the midpoint rule for 1 − erf(x) = (2x/π) e^(−x²) ∫₀^∞ e^(−t²)/(t² + x²) dt. The error of the
+    rule is about e^(−π²/h²), plus a contribution of the pole at t = ix that is known: it becomes the tanh. Twelve
+    terms with h = ½ have a relative error of 4·10⁻¹⁵ and an absolute one of 6·10⁻¹⁶; six with h = 0.73 are enough for
+    float32.
+    Source: Chiarella and Reichel 1968 for the sum.
 
     >>> erf([-1.0, 0.0, 0.5]).round(5)
     array([-0.8427,  0.    ,  0.5205])
     """
-    y, slope = _erf(x)
-    return y.astype(x.dtype, copy=False), lambda dy: (dy * slope).astype(x.dtype, copy=False)
+    y, derivative = _erf(x)
+    return y.astype(x.dtype, copy=False), lambda dy: (dy * derivative).astype(x.dtype, copy=False)
 
 
 @primitive
-def gelu(x):
-    """Weigh a number by the share of a bell curve that lies below it: a ReLU with a soft bend.
+def gelu(x: Array) -> WithPullback:
+    """The Gaussian error linear unit: x times the probability that a standard normal number is below x.
 
         gelu(x) = x Φ(x),      Φ(x) = ½ (1 + erf(x/√2))                             (8.12)
         gelu′(x) = Φ(x) + x φ(x),      φ(x) = e^(−x²/2)/√(2π)
 
     x: any shape   ->   the same shape
 
-    Source: 001, §4.2.1; Hendrycks and Gimpel 2016.
+    Source: Hendrycks and Gimpel 2016.
 
     >>> gelu([-1.0, 0.0, 1.0, 2.0]).round(5)
     array([-0.15866,  0.     ,  0.84134,  1.9545 ])
     """
     wide = x.astype(np.promote_types(x.dtype, np.float32), copy=False)
-    y, slope = _erf(wide / math.sqrt(2))
+    y, derivative = _erf(wide / math.sqrt(2))
     below = 0.5 * (1 + y)  # Φ(x)
 
     def pullback(dy):
-        return (dy * (below + wide * slope / math.sqrt(8))).astype(x.dtype, copy=False)  # erf′(x/√2)/√8 = φ(x)
+        # erf′(x/√2)/√8 = φ(x)
+        return (dy * (below + wide * derivative / math.sqrt(8))).astype(x.dtype, copy=False)
 
     return (wide * below).astype(x.dtype, copy=False), pullback
 
 
 @primitive
-def gelu_tanh(x):
-    """GELU with a tanh in place of the error function, as GPT-2 computes it; at most 0.0005 away from GELU.
+def gelu_tanh(x: Array) -> WithPullback:
+    """GELU with a tanh in place of the error function, as in GPT-2; at most 0.0005 away from GELU.
 
         ½ x (1 + tanh u),      u = √(2/π) (x + 0.044715 x³)                         (8.13)
-        slope ½ (1 + tanh u) + ½ x (1 − tanh² u) √(2/π) (1 + 3 · 0.044715 x²)
+        derivative ½ (1 + tanh u) + ½ x (1 − tanh² u) √(2/π) (1 + 3 · 0.044715 x²)
 
     x: any shape   ->   the same shape
 
@@ -122,21 +125,21 @@ def gelu_tanh(x):
     t = np.tanh(scale * near * (1 + 0.044715 * near * near))
 
     def pullback(dy):
-        slope = scale * (1 + 3 * 0.044715 * near * near)
-        return dy * 0.5 * (1 + t + near * (1 - t * t) * slope)
+        du = scale * (1 + 3 * 0.044715 * near * near)
+        return dy * 0.5 * (1 + t + near * (1 - t * t) * du)
 
     return 0.5 * x * (1 + t), pullback
 
 
 @primitive
-def silu(x, *, beta=1.0):
-    """A number times its own sigmoid: SiLU, also called Swish.
+def silu(x: Array, *, beta: float = 1.0) -> WithPullback:
+    """The sigmoid linear unit, also called Swish: x times its own sigmoid.
 
-        silu(x) = x σ(βx),      slope s + βx s (1 − s),   s = σ(βx)                 (8.14)
+        silu(x) = x σ(βx),      derivative s + βx s (1 − s),   s = σ(βx)            (8.14)
 
-    x: any shape   beta: β, 0 gives x/2 and a large one ReLU   ->   the same shape
+    x: any shape   beta: β; 0 gives x/2, and a large β approaches ReLU   ->   the same shape
 
-    Source: 000, step 3; 001, §4.2.1; Ramachandran, Zoph and Le 2017.
+    Source: Ramachandran, Zoph and Le 2017.
 
     >>> silu([-1.0, 0.0, 1.0]).round(5)
     array([-0.26894,  0.     ,  0.73106])
@@ -147,18 +150,18 @@ def silu(x, *, beta=1.0):
 
 
 @primitive
-def swiglu(gate, value):
-    """A gated layer's middle: one projection, bent by SiLU, opens and closes another.
+def swiglu(gate: Array, value: Array) -> WithPullback:
+    """The middle of a gated layer: one projection, after SiLU, times another, elementwise.
 
         SwiGLU(x) = silu(xW) ⊙ (xV) = silu(g) ⊙ v                                   (8.15)
         dg = dy ⊙ v ⊙ silu′(g),      dv = dy ⊙ silu(g)
 
     gate: g = xW (..., F)   value: v = xV (..., F)   ->   (..., F)
 
-    SiLU is not all that bends here: without it g ⊙ v is still quadratic in x (erratum B13). Only without the gate
-    would the matrices before and after merge into one.
+    Without SiLU, g ⊙ v is still quadratic in x. Only without the gate would the matrices before and after it merge
+    into a single matrix.
     Raises: ShapeError if the shapes differ.
-    Source: 000, step 3; 001, §4.2.1; Shazeer 2020.
+    Source: Shazeer 2020.
 
     >>> round(float(swiglu(1.0, 2.0)), 5)
     1.46212
@@ -166,12 +169,12 @@ def swiglu(gate, value):
     if gate.shape != value.shape:
         raise ShapeError(f"swiglu() needs gate and value of one shape, got {gate.shape} and {value.shape}")
     s = sigmoid(gate)
-    opened = gate * s
+    activated = gate * s
 
     def pullback(dy):
-        return dy * value * (s + opened * (1 - s)), dy * opened
+        return dy * value * (s + activated * (1 - s)), dy * activated
 
-    return opened * value, pullback
+    return activated * value, pullback
 
 
 def _erf(x):

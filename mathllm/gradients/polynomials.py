@@ -1,17 +1,16 @@
-"""On paper, derivatives of polynomials need one rule: bring the exponent down, and lower it by one."""
+"""Derivatives of polynomials by the power rule, as on paper."""
 
 import ast
 
 
 def partial_derivative(polynomial: str, variable: str) -> str:
-    """The derivative of a polynomial in one of its variables, all others held constant.
+    """The partial derivative of a polynomial with respect to one of its variables.
 
         ∂(c xᵃ yᵇ)/∂x = c a xᵃ⁻¹ yᵇ,      term by term                              (8.2)
 
     polynomial: written as in Python, with + − * ** and brackets   ->   the same, higher powers first
 
     Raises: ValueError for anything that is not a polynomial.
-    Source: 003, ch. VIII, example 8, exercises 17 and 18.
 
     >>> partial_derivative("x**2 + 3*x*y", "x"), partial_derivative("x**3", "x")
     ('2*x + 3*y', '3*x**2')
@@ -22,12 +21,12 @@ def partial_derivative(polynomial: str, variable: str) -> str:
         raise ValueError(f"partial_derivative() cannot read {polynomial!r}") from None
     names = sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {variable})
     x = names.index(variable)
-    slopes = {}
+    derivative = {}
     for exponents, coefficient in _terms(tree, names).items():
         if exponents[x]:
             lowered = (*exponents[:x], exponents[x] - 1, *exponents[x + 1 :])
-            slopes[lowered] = coefficient * exponents[x]
-    return _written(slopes, names)
+            derivative[lowered] = coefficient * exponents[x]
+    return _written(derivative, names)
 
 
 def _terms(node, names):

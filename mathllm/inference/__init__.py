@@ -17,19 +17,18 @@ other text.
 # What the modules define, written by tools/build_exports.py
 from .beam import Hypothesis, beam_search, sequence_score
 from .cache import KVCache, keys_computed, kv_cache_bytes, step_flops
-from .decoding import DecodingStep, Reader, lay_side_by_side
-from .filters import (
-    apply_temperature, greedy, keep_min_p, keep_top_k, keep_top_p, nucleus_as_printed, penalize_repetition,
-    sample_token,
+from .filters import apply_temperature, greedy, keep_min_p, keep_top_k, keep_top_p, penalize_repetition, sample_token
+from .generation import continuation, generate, generate_with_beams, left_pad, reshape_logits, sampler
+from .speculative import (
+    ModelDraft, PromptLookup, Speculation, accept_drafts, acceptance_probability, residual_distribution,
+    speculative_generate,
 )  # fmt: skip
-from .generation import generate, left_pad, reshape_logits
-from .speculative import Speculation, accept_drafts, acceptance_probability, residual_distribution, speculative_generate
 from .watermark import WatermarkTest, detect_watermark, green_list, watermark_logits
 
 __all__ = [
-    "DecodingStep", "Hypothesis", "KVCache", "Reader", "Speculation", "WatermarkTest", "accept_drafts",
-    "acceptance_probability", "apply_temperature", "beam_search", "detect_watermark", "generate", "greedy",
-    "green_list", "keep_min_p", "keep_top_k", "keep_top_p", "keys_computed", "kv_cache_bytes", "lay_side_by_side",
-    "left_pad", "nucleus_as_printed", "penalize_repetition", "reshape_logits", "residual_distribution", "sample_token",
-    "sequence_score", "speculative_generate", "step_flops", "watermark_logits",
+    "Hypothesis", "KVCache", "ModelDraft", "PromptLookup", "Speculation", "WatermarkTest", "accept_drafts",
+    "acceptance_probability", "apply_temperature", "beam_search", "continuation", "detect_watermark", "generate",
+    "generate_with_beams", "greedy", "green_list", "keep_min_p", "keep_top_k", "keep_top_p", "keys_computed",
+    "kv_cache_bytes", "left_pad", "penalize_repetition", "reshape_logits", "residual_distribution", "sample_token",
+    "sampler", "sequence_score", "speculative_generate", "step_flops", "watermark_logits",
 ]  # fmt: skip

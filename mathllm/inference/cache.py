@@ -1,9 +1,12 @@
-"""What earlier tokens showed to attention does not change when a new one comes: keep it, and count what that costs."""
+"""The keys and values of earlier tokens do not change when a new one comes: store them, and count what that costs."""
+
+from collections.abc import Callable
 
 import numpy as np
 
 from ..attention import causal_mask, padding_mask, sliding_window_mask
-from ..errors import ShapeError
+from ..autodiff import ArrayLike
+from ..errors import ShapeError, within
 from ..transformer import Config, forward_flops
 
 
@@ -12,13 +15,13 @@ class KVCache:
 
         step t:  K ← [K; kₜ],   V ← [V; vₜ],   y = Attention(qₜ, K, V)               (14.9)
 
-    config: of the model   batch: B sequences   capacity: how many tokens will come, padding included; the context if
-    not given   window: if given, each token sees only the last `window` ones, itself included; older keys are forgotten
-    and the arrays hold twice the window, however many tokens come
+    config: of the model   batch: B sequences   capacity: the largest number of tokens, padding included; the context if
+    not given   window: if given, each token attends only to the last `window` ones, its own included; older keys are
+    dropped, and the arrays hold twice the window, however long the text becomes
 
-    `length` counts the tokens seen, `visible` the stored keys that the newest can see, `nbytes` the memory.
-    Raises: ValueError for sizes below 1.
-    Source: 001, §10.3; 004, the KV cache. The window: Jiang et al. 2023, §2.
+    `length` counts the tokens so far, `visible` the stored keys that the newest attend to, `nbytes` the memory.
+    Raises: ValueError for sizes below 1, and for a model that is not causal.
+    Source: the window: Jiang et al. 2023, §2.
 
     >>> from mathllm.transformer import Transformer
     >>> model = Transformer(Config(vocabulary=10, width=8, layers=2, heads=2))
@@ -32,18 +35,17 @@ class KVCache:
         self, config: Config, batch: int = 1, capacity: int | None = None, dtype=np.float64, window: int | None = None
     ):
         capacity = config.context if capacity is None else capacity
-        if min(batch, capacity, window or 1) < 1 or window == 0:
-            raise ValueError(
-                f"KVCache needs a batch, capacity and window of at least 1, got {batch}, {capacity}, {window}"
-            )
-        self.window = window
+        within("KVCache", "[1, ∞)", batch=batch, capacity=capacity, window=1 if window is None else window)
+        if not config.causal:
+            raise ValueError("an encoder attends to all tokens at once: only a causal model can use a cache")
+        self.config, self.window = config, window
         capacity = capacity if window is None else 2 * window
         shape = (config.layers, batch, config.kv_heads, capacity, config.head_width)
         self.keys, self.values = np.zeros(shape, dtype), np.zeros(shape, dtype)  # (L, B, G, S, K)
         self.marks = np.zeros((batch, capacity), bool)  # False for padding
         self.counts = np.zeros(batch, np.int64)  # the tokens of each sequence that are no padding
         self.length = 0
-        self.source = (None, None)  # what an encoder has read, and its mask
+        self.source = None  # the last vectors of an encoder, and the mask of its padding
         self._padded = False  # whether any token was padding
         self._start = self._stop = self._new = 0  # the visible part of the arrays, and how much of it is new
 
@@ -67,15 +69,22 @@ class KVCache:
         """The memory of the keys and values, in bytes."""
         return self.keys.nbytes + self.values.nbytes
 
-    def advance(self, count: int, attention_mask=None) -> np.ndarray | None:
-        """Make room for `count` new tokens of each sequence; the model calls this once, before its layers.
+    def advance(self, shape: tuple[int, int], attention_mask: ArrayLike | None = None) -> np.ndarray | None:
+        """Make room for new tokens of this shape (B, count); the model calls this once, before its layers.
 
-        attention_mask: (B, count), 1 for a token and 0 for padding   ->   who may see whom: (count, S), or
-        (B, 1, count, S) where there is padding, or None where everything may be seen
+        attention_mask: (B, count), 1 for a token and 0 for padding   ->   the mask of attention: (count, S), or
+        (B, 1, count, S) where there is padding, or None where everything is allowed
 
-        Raises: ShapeError for more tokens than there is room for, or a mask of another shape.
+        Raises: ShapeError for more tokens than there is room for, another batch, or a mask of another shape; ValueError
+        for a text beyond which rotary positions change all keys.
         """
-        marks, counts = True, count
+        if shape[0] != self.batch:
+            raise ShapeError(f"the cache is for {self.batch} sequences, got tokens of shape {shape}")
+        if self.config.outgrown_by(self.length + shape[1]):
+            limit = f"longer than {self.config.rope_scaling.limit} tokens"
+            raise ValueError(f"these rotary positions change all keys of a text {limit}: read it without a cache")
+        marks, count = True, shape[1]
+        counts = count
         if attention_mask is not None:
             marks = padding_mask(attention_mask)[:, 0, 0]
             if marks.shape != (self.batch, count):
@@ -88,7 +97,7 @@ class KVCache:
                 f"the cache has room for {self.capacity - keep} more tokens, got {count}; give it a larger capacity"
                 + ("" if self.window is None else ", or the tokens in pieces no longer than the window")
             )
-        if self._stop + count > self.capacity:  # only with a window: what can still be seen moves to the front
+        if self._stop + count > self.capacity:  # only with a window: the keys still visible move to the front
             old = slice(self._stop - keep, self._stop)
             for part in (self.keys, self.values):
                 part[..., :keep, :] = part[..., old, :].copy()
@@ -113,7 +122,7 @@ class KVCache:
         seen = padding_mask(marks)  # (B, 1, 1, S)
         return seen if mask is None else mask & seen
 
-    def layer(self, number: int):
+    def layer(self, number: int) -> Callable:
         """The function that stores the new keys and values of one layer, (B, G, T, K), and returns all visible ones."""
 
         def extend(key, value):
@@ -125,23 +134,23 @@ class KVCache:
 
         return extend
 
-    def of_one_sequence(self) -> tuple[np.ndarray, np.ndarray]:
-        """The visible keys of all layers, (L, G, K, S), and values, (L, G, S, K); the newest token's belong last."""
-        keys, values = self.keys[:, 0, :, self._start : self._stop], self.values[:, 0, :, self._start : self._stop]
-        return keys.swapaxes(2, 3), values
+    def new_token(self) -> tuple[np.ndarray, np.ndarray]:
+        """The visible keys and values of all layers of the first sequence, (L, G, S, K); the newest token's belong last."""
+        visible = slice(self._start, self._stop)
+        return self.keys[:, 0, :, visible], self.values[:, 0, :, visible]
 
-    def select(self, rows) -> None:
-        """Go on with these sequences, each of which may occur several times: what beam search asks for.
+    def select(self, rows: ArrayLike) -> None:
+        """Keep these sequences, each of which may occur several times, as beam search needs.
 
         rows: (B',) indices of sequences
         """
         self.keys, self.values = self.keys[:, rows], self.values[:, rows]
         self.marks, self.counts = self.marks[rows], self.counts[rows]
-        memory, mask = self.source
-        self.source = (None if memory is None else memory[rows], None if mask is None else mask[rows])
+        if self.source is not None:
+            self.source = tuple(None if part is None else part[rows] for part in self.source)
 
     def crop(self, length: int) -> None:
-        """Forget all tokens from position `length` on: what speculative decoding asks for.
+        """Drop all tokens from position `length` on, as speculative decoding needs after a rejection.
 
         Raises: ValueError for a length beyond what is stored, and for a window, which has forgotten what would return.
         """
@@ -161,33 +170,29 @@ def kv_cache_bytes(
         2 · L · G · K · T · B · bytes      2 for keys and values, G = H unless shared (14.10)
 
     A 70B model (80 layers, 64 heads of 128) needs 2.5 MiB for each token: 320 GiB for 131,072 tokens, and 40 GiB with
-    8 shared heads. 001 prints 320 GB without naming the length, 004 "10+ GB" for the same (erratum D1).
+    8 shared heads.
     Raises: ValueError for negative sizes.
-    Source: 001, §10.3; 004, the KV cache.
 
     >>> size = dict(layers=80, head_width=128, tokens=131072)
     >>> [kv_cache_bytes(kv_heads=heads, **size) / 2**30 for heads in (64, 8)]
     [320.0, 40.0]
     """
-    factors = (layers, kv_heads, head_width, tokens, batch, bytes_per_number)
-    if min(factors) < 0:
-        raise ValueError(f"kv_cache_bytes() needs sizes that are not negative, got {factors}")
+    sizes = {"layers": layers, "kv_heads": kv_heads, "head_width": head_width, "tokens": tokens, "batch": batch}
+    within("kv_cache_bytes", "[0, ∞)", **sizes, bytes_per_number=bytes_per_number)
     return 2 * layers * kv_heads * head_width * tokens * batch * bytes_per_number
 
 
 def keys_computed(steps: int, cached: bool) -> np.ndarray:
-    """How many tokens' keys and values each step of generation computes, in each layer.
+    """The number of tokens whose keys and values each step of generation computes, in each layer.
 
         without a cache 1, 2, …, T, together T(T+1)/2;      with one 1, 1, …, 1, together T (14.11)
 
     steps: T   ->   (T,) int   Raises: ValueError for fewer than 0 steps.
-    Source: 004, the KV cache.
 
     >>> keys_computed(3, cached=False), keys_computed(3, cached=True)
     (array([1, 2, 3]), array([1, 1, 1]))
     """
-    if steps < 0:
-        raise ValueError(f"keys_computed() needs a number of steps, got {steps}")
+    within("keys_computed", "whole [0, ∞)", steps=steps)
     return np.ones(steps, int) if cached else np.arange(1, steps + 1)
 
 
@@ -196,14 +201,11 @@ def step_flops(config: Config, length: int, cached: bool) -> float:
 
         without a cache O(TD² + T²D), all T tokens again;      with one O(D² + TD), a T-th of it (14.12)
 
-    001 names only the attention term, O(s²d) → O(sd), and 004 the other, O(Td²) → O(d²): both are right (D19).
     Raises: ValueError for a length below 1.
-    Source: 001, §10.3; 004, the KV cache.
 
     >>> config = Config(vocabulary=10, width=8, layers=2, heads=2)
     >>> step_flops(config, 100, cached=False) / step_flops(config, 100, cached=True)
     100.0
     """
-    if length < 1:
-        raise ValueError(f"step_flops() needs a length of at least 1, got {length}")
+    within("step_flops", "[1, ∞)", length=length)
     return forward_flops(config, length) / (length if cached else 1)

@@ -1,36 +1,40 @@
-"""Let a small model guess ahead and the large one check all guesses at once: same distribution, fewer readings."""
+"""A cheap draft proposes several tokens, the model checks all of them at once: the same distribution in fewer passes."""
 
-from __future__ import annotations  # numpy.random is loaded when it is used
+from __future__ import annotations  # NumPy loads its random numbers when they are used
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..probability import sample
+from ..autodiff import ArrayLike
+from ..errors import ShapeError, within
+from ..probability import distribution, sample
+from ..shapes import contract
 from ..softmax import softmax
+from ..transformer import Transformer
+from ..vectors import one_hot, token_ids
 from .cache import KVCache
-from .decoding import Reader
 from .filters import greedy
-from .generation import _check_choices, _check_lengths, reshape_logits
+from .generation import _checked_lengths, _checked_prompts, _ends, reshape_logits, sampler
 
 
 class Speculation(NamedTuple):
-    """Tokens (1, T + n) with the prompt; how often the large model read; how many guesses it got and accepted."""
+    """Tokens (1, T + n) with the prompt; how many passes the model made; how many tokens were drafted and accepted."""
 
     tokens: np.ndarray
-    readings: int
+    passes: int
     drafted: int
     accepted: int
 
 
-def acceptance_probability(target, draft) -> np.ndarray:
-    """With which probability each token is accepted, if the draft proposes it.
+@contract("... V, ... V -> ... V")
+def acceptance_probability(target: ArrayLike, draft: ArrayLike) -> np.ndarray:
+    """The probability with which a proposed token is accepted.
 
         min(1, p(x) / q(x)),      and 1 where q(x) = 0, which is never proposed     (14.13)
 
-    target: p, draft: q, both (..., V)   ->   (..., V)   The share accepted overall is Σₓ min(p, q).
+    target: p, draft: q. The fraction accepted overall is Σₓ min(p, q).
     Source: Leviathan et al. 2023, §2.3; Chen et al. 2023.
 
     >>> acceptance_probability([0.5, 0.3, 0.2], [0.25, 0.6, 0.15])
@@ -41,13 +45,14 @@ def acceptance_probability(target, draft) -> np.ndarray:
     return np.where(more, 1.0, target / np.where(more, 1.0, draft))
 
 
-def residual_distribution(target, draft) -> np.ndarray:
-    """What to draw from after a rejection: what the target has more than the draft.
+@contract("... V, ... V -> ... V")
+def residual_distribution(target: ArrayLike, draft: ArrayLike) -> np.ndarray:
+    """The distribution to draw from after a rejection: the mass by which the target exceeds the draft.
 
         r(x) = max(p − q, 0) / Σ max(p − q, 0)                                      (14.14)
 
-    Then q(x) min(1, p/q) + P(rejected) r(x) = min(p, q) + max(p − q, 0) = p(x): nobody can tell that there was a draft.
-    target: p, draft: q, both (..., V)   ->   (..., V); p itself where p = q, when nothing is ever rejected
+    Then q(x) min(1, p/q) + P(rejected) r(x) = min(p, q) + max(p − q, 0) = p(x): the draft does not change the result.
+    target: p, draft: q   ->   p itself where p = q, when nothing is ever rejected
     Source: Leviathan et al. 2023, §2.3 and appendix A.1.
 
     >>> residual_distribution([0.5, 0.3, 0.2], [0.25, 0.6, 0.15]).round(3)
@@ -59,24 +64,26 @@ def residual_distribution(target, draft) -> np.ndarray:
     return np.where(total > 0, more / np.where(total > 0, total, 1), target)
 
 
-def accept_drafts(drafted, draft, target, rng: np.random.Generator) -> tuple[np.ndarray, int]:
-    """Accept guesses from the left up to the first rejection, and add one token that the target itself chooses.
+def accept_drafts(
+    drafted: ArrayLike, draft: ArrayLike, target: ArrayLike, rng: np.random.Generator
+) -> tuple[np.ndarray, int]:
+    """Accept proposed tokens from the left up to the first rejection, and add one token from the target's distribution.
 
     drafted: (g,) tokens   draft: (g, V) the distributions they were drawn from   target: (g + 1, V)
     ->   the tokens to append, one more than were accepted; and how many were accepted
 
-    Raises: ShapeError if the sizes do not fit.
+    Raises: ShapeError if the sizes do not fit; ValueError for tokens outside the vocabulary, or what is no distribution.
     Source: Leviathan et al. 2023, algorithm 1.
 
     >>> accept_drafts([1, 0], [[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]], np.random.default_rng(0))
     (array([1, 1]), 1)
     """
-    drafted, target = np.asarray(drafted, int), np.asarray(target, float)
-    draft = np.asarray(draft, float).reshape(len(drafted), -1 if len(drafted) else target.shape[-1])
+    target = distribution(target, dtype=float)
+    drafted = token_ids("accept_drafts", drafted, target.shape[-1]) if len(drafted) else np.empty(0, int)
+    draft = distribution(np.reshape(draft, (len(drafted), -1 if len(drafted) else target.shape[-1])), dtype=float)
     if target.shape != (len(drafted) + 1, draft.shape[1]):
-        raise ShapeError(
-            f"accept_drafts() needs target ({len(drafted) + 1}, V) for draft {draft.shape}, got {target.shape}"
-        )
+        wanted = f"({len(drafted) + 1}, V)"
+        raise ShapeError(f"accept_drafts() needs target {wanted} for draft {draft.shape}, got {target.shape}")
     for place, token in enumerate(drafted):
         if rng.random() >= acceptance_probability(target[place], draft[place])[token]:
             instead = sample(residual_distribution(target[place], draft[place]), rng)
@@ -84,100 +91,125 @@ def accept_drafts(drafted, draft, target, rng: np.random.Generator) -> tuple[np.
     return np.append(drafted, sample(target[-1], rng)), len(drafted)
 
 
+class ModelDraft:
+    """Drafts of a smaller model: it generates the next tokens by itself.
+
+    >>> from mathllm.transformer import Config
+    >>> model = Transformer(Config(vocabulary=10, width=8, layers=2, heads=2))
+    >>> draft = ModelDraft(model, model.init(np.random.default_rng(0)))
+    >>> tokens, probabilities = draft(np.array([1, 2]), 3, softmax, np.random.default_rng(0))
+    >>> tokens.shape, probabilities.shape
+    ((3,), (3, 10))
+    """
+
+    def __init__(self, model: Transformer, params: dict):
+        self.model, self.params, self.text = model, params, np.empty(0, int)
+        self.cache = KVCache(model.config, 1, dtype=params["embedding"].dtype)
+
+    def __call__(
+        self, text: np.ndarray, count: int, distributions: Callable, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`count` tokens that may follow the text, and the distributions (count, V) they were drawn from."""
+        start, probabilities = len(text), np.empty((count, self.model.config.vocabulary))
+        for place in range(count):
+            probabilities[place] = distributions(self._logits(text))
+            text = np.append(text, sample(probabilities[place], rng))
+        return text[start:], probabilities
+
+    def _logits(self, text):
+        """The logits after the text (V,); what the cache holds of another continuation is dropped."""
+        known = min(self.cache.length, len(text) - 1)
+        different = np.flatnonzero(self.text[:known] != text[:known])
+        self.cache.crop(int(different[0]) if len(different) else known)
+        self.text = text
+        new = text[None, self.cache.length :]
+        return self.model.last_logits(self.params, new, cache=self.cache)[0, 0]
+
+
+class PromptLookup:
+    """Drafts without a model: the tokens that followed the latest earlier occurrence of the text's last n tokens.
+
+    Copies, code, and answers that repeat parts of a prompt are drafted well. Where the last n tokens have not occurred
+    before, nothing is drafted.
+
+    length: n
+    Source: Saxena 2023, "Prompt lookup decoding".
+
+    >>> tokens, _ = PromptLookup(2)(np.array([5, 6, 7, 8, 5, 6]), 3, softmax)
+    >>> tokens
+    array([7, 8, 5])
+    """
+
+    def __init__(self, length: int = 3):
+        within("PromptLookup", "whole [1, ∞)", length=length)
+        self.length = length
+
+    def __call__(
+        self, text: np.ndarray, count: int, distributions: Callable, rng: np.random.Generator | None = None
+    ) -> tuple[np.ndarray, None]:
+        """Up to `count` tokens; None says that each was proposed with probability 1."""
+        n = self.length
+        if len(text) <= n:
+            return text[:0], None
+        earlier = np.lib.stride_tricks.sliding_window_view(text, n)[:-1]
+        places = np.flatnonzero((earlier == text[-n:]).all(axis=1))
+        start = places[-1] + n if len(places) else len(text)
+        return text[start : start + count], None
+
+
 def speculative_generate(
-    model, params, draft_model, draft_params, tokens, *, max_new_tokens: int = 20, num_drafts: int = 4,
-    temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None, min_p: float | None = None,
-    eos_token_id: int | Sequence[int] | None = None, rng: np.random.Generator | None = None,
-    streamer: Callable | None = None,
+    model: Transformer, params: dict, tokens: ArrayLike, draft: Callable, *,
+    max_new_tokens: int = 20, num_drafts: int = 4, eos_token_id: int | Sequence[int] | None = None,
+    rng: np.random.Generator | None = None, **reshaping,
 ) -> Speculation:  # fmt: skip
-    """Generate as `generate` would, reading with the large model once for up to `num_drafts` + 1 tokens.
+    """Generate as `generate` would, with one pass of the model for up to `num_drafts` + 1 tokens.
 
-    The tokens have exactly the distribution of the large model, reshaped by temperature and the filters; without `rng`
-    they are its greedy tokens. A good draft only saves time. `streamer` is called with each new token.
-    tokens: (1, T) int
+    The tokens have exactly the distribution of the model, reshaped by temperature, top_k, top_p and min_p; without `rng`
+    they are its greedy tokens. A good draft only saves time.
+    tokens: (1, T) int   draft: a `ModelDraft` or `PromptLookup`, called with the text, the number of tokens, the function
+    from logits to distributions, and `rng`
 
-    Raises: ShapeError for more than one prompt; ValueError for models of different vocabularies, fewer than one draft,
-    and what `generate` refuses.
+    Raises: ShapeError for more than one prompt; ValueError for a draft of another vocabulary, fewer than one draft, and
+    what `generate` refuses.
     Source: Leviathan et al. 2023; Chen et al. 2023.
 
-    >>> from mathllm.transformer import Config, Transformer
+    >>> from mathllm.transformer import Config
     >>> model = Transformer(Config(vocabulary=10, width=8, layers=2, heads=2))
     >>> params = model.init(np.random.default_rng(0))
-    >>> result = speculative_generate(model, params, model, params, [[1, 2]], max_new_tokens=10)
-    >>> result.tokens.shape, result.readings, result.accepted  # a perfect draft: five tokens with each reading
+    >>> result = speculative_generate(model, params, [[1, 2]], ModelDraft(model, params), max_new_tokens=10)
+    >>> result.tokens.shape, result.passes, result.accepted  # a perfect draft: five tokens with each pass
     ((1, 12), 2, 8)
     """
-    tokens = np.asarray(tokens)
-    _check_models(model.config, draft_model.config, tokens, num_drafts)
-    _check_choices(rng, temperature, top_k, top_p, min_p, 1, None)
-    for config in (model.config, draft_model.config):
-        _check_lengths(config, np.ones(tokens.shape, int), max_new_tokens, True, None)
-        if config.outgrown_by(tokens.shape[1] + max_new_tokens):
-            raise ValueError("speculative_generate() needs a cache, which these rotary positions outgrow here")
+    tokens = _checked_prompts(tokens, None)[0]
+    within("speculative_generate", "whole [1, ∞)", num_drafts=num_drafts)
+    if len(tokens) != 1:
+        raise ShapeError(f"speculative_generate() needs one prompt, tokens of shape (1, T), got {tokens.shape}")
+    sampler(rng, **reshaping)  # refuses what does not fit together
+    if not _checked_lengths(model.config, np.ones(tokens.shape, bool), max_new_tokens, True, None):
+        raise ValueError("speculative_generate() needs a cache, which these rotary positions outgrow here")
 
     def distributions(logits):
+        logits = logits.astype(np.float64, copy=False)
         if rng is None:
-            return np.eye(logits.shape[-1])[greedy(logits)]  # all the mass on the best token
-        return softmax(reshape_logits(logits, temperature, top_k, top_p, min_p))
+            return one_hot(greedy(logits), logits.shape[-1])
+        return softmax(reshape_logits(logits, **reshaping))
 
-    text, end = tokens[0].tolist(), tokens.shape[1] + max_new_tokens
-    target = _Predictor(model, params, end, distributions)
-    draft = _Predictor(draft_model, draft_params, end, distributions)
+    text, end, ends = tokens[0], tokens.shape[1] + max_new_tokens, _ends(eos_token_id, None)[0]
+    cache = KVCache(model.config, 1, end, params["embedding"].dtype)
     chance = np.random.default_rng(0) if rng is None else rng  # greedy: every probability is 0 or 1
-    ends = np.atleast_1d([] if eos_token_id is None else eos_token_id).tolist()
-    readings = drafted = accepted = 0
-    ended = False
-    while len(text) < end and not ended:
-        guesses = min(num_drafts, end - len(text) - 1)
-        new, kept = _guess_and_check(target, draft, text, guesses, chance)
-        readings, drafted, accepted = readings + 1, drafted + guesses, accepted + kept
-        for token in _up_to_end(new, ends):
-            text.append(token)
-            if streamer is not None:
-                streamer(token)
-        ended = text[-1] in ends
-    return Speculation(np.array([text]), readings, drafted, accepted)
-
-
-class _Predictor:
-    """A model that reads what it has not read of a text, and tells the distribution after each new token, (new, V)."""
-
-    def __init__(self, model, params, capacity, distributions):
-        cache = KVCache(model.config, 1, capacity, params["embedding"].dtype)
-        self.read, self.distributions = Reader(model, params, cache), distributions
-
-    def __call__(self, text):
-        return self.distributions(self.read(np.array([text]))[0].astype(np.float64, copy=False))
-
-    def forget(self, length):
-        cache = self.read.cache
-        cache.crop(min(cache.length, length))
-
-
-def _guess_and_check(target, draft, text, guesses, rng):
-    """One reading of the large model: what is appended to the text, and how many of the guesses were accepted."""
-    drafted, guessed = [], []
-    for _ in range(guesses):
-        guessed.append(draft(text + drafted)[-1])
-        drafted.append(int(sample(guessed[-1], rng)))
-    new, accepted = accept_drafts(drafted, guessed, target(text + drafted)[-guesses - 1 :], rng)
-    for model in (target, draft):  # what was read of rejected guesses
-        model.forget(len(text) + accepted)
-    return new.tolist(), accepted
+    passes = drafted = accepted = 0
+    while len(text) < end and not (passes and text[-1] in ends):
+        guesses, proposed = draft(text, min(num_drafts, end - len(text) - 1), distributions, chance)
+        new = np.append(text, guesses)[None, cache.length :]
+        logits = model.last_logits(params, new, count=len(guesses) + 1, cache=cache)[0]
+        proposed = one_hot(guesses, logits.shape[-1]) if proposed is None else proposed
+        chosen, kept = accept_drafts(guesses, proposed, distributions(logits), chance)
+        cache.crop(len(text) + kept)
+        text = np.append(text, _up_to_end(chosen, ends))
+        passes, drafted, accepted = passes + 1, drafted + len(guesses), accepted + kept
+    return Speculation(text[None], passes, drafted, accepted)
 
 
 def _up_to_end(tokens, ends):
-    for place, token in enumerate(tokens):
-        if token in ends:
-            return tokens[: place + 1]
-    return tokens
-
-
-def _check_models(config, draft_config, tokens, num_drafts):
-    if tokens.ndim != 2 or tokens.shape[0] != 1 or tokens.shape[1] == 0:
-        raise ShapeError(f"speculative_generate() needs one prompt, tokens of shape (1, T), got {tokens.shape}")
-    if config.vocabulary != draft_config.vocabulary or num_drafts < 1:
-        raise ValueError(
-            f"speculative_generate() needs models of one vocabulary and at least one draft, got vocabularies "
-            f"{config.vocabulary} and {draft_config.vocabulary}, and {num_drafts} drafts"
-        )
+    places = np.flatnonzero(np.isin(tokens, ends))
+    return tokens[: places[0] + 1] if len(places) else tokens

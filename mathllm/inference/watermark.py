@@ -1,16 +1,19 @@
-"""Leave a trace in the choice of words that no reader sees and a count reveals."""
+"""A watermark: generated text prefers the tokens of secret green lists, and a test counts them."""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..autodiff import ArrayLike
+from ..errors import ShapeError, within
+from ..shapes import contract
+from ..vectors import token_ids
 from .filters import _checked
 
 
 class WatermarkTest(NamedTuple):
-    """Green tokens among those counted, how far that is above chance in standard deviations, and how improbable."""
+    """Green tokens among those counted, how far that is above chance in standard deviations, and the p-value."""
 
     green: int
     counted: int
@@ -19,9 +22,9 @@ class WatermarkTest(NamedTuple):
 
 
 def green_list(previous: int, vocabulary: int, *, fraction: float = 0.5, key: int = 0) -> np.ndarray:
-    """The tokens that are favoured after a given one: a random part of the vocabulary, which only the key tells.
+    """The tokens that are favoured after a given one: a random part of the vocabulary that depends on a secret key.
 
-    previous: token id   vocabulary: V   fraction: γ, the green share   key: the secret   ->   (V,) bool
+    previous: token id   vocabulary: V   fraction: γ, the fraction of green tokens   key: the secret   ->   (V,) bool
 
     Raises: ValueError for a fraction that leaves no green or no red token, or a negative token or key.
     Source: Kirchenbauer et al. 2023, algorithm 2.
@@ -29,48 +32,49 @@ def green_list(previous: int, vocabulary: int, *, fraction: float = 0.5, key: in
     >>> green_list(7, 6), green_list(7, 6, key=1)
     (array([ True, False, False, False,  True,  True]), array([False,  True, False, False,  True,  True]))
     """
+    within("green_list", "whole [0, ∞)", previous=previous, key=key)
+    within("green_list", "[0, 1]", fraction=fraction)
     size = round(fraction * vocabulary)
     if not 0 < size < vocabulary:
         raise ValueError(f"green_list() needs green and red tokens, got {size} green of {vocabulary}")
-    if previous < 0 or key < 0:
-        raise ValueError(f"green_list() needs a token and a key of at least 0, got {previous} and {key}")
     green = np.zeros(vocabulary, bool)
-    green[np.random.default_rng([key, int(previous)]).permutation(vocabulary)[:size]] = True
+    green[np.random.default_rng([int(key), int(previous)]).permutation(vocabulary)[:size]] = True
     return green
 
 
-def watermark_logits(logits, tokens, *, strength: float = 2.0, fraction: float = 0.5, key: int = 0) -> np.ndarray:
-    """Raise the logits of the green tokens.
+@contract("B V+, B T+ -> B V")
+def watermark_logits(
+    logits: ArrayLike, tokens: ArrayLike, *, strength: float = 2.0, fraction: float = 0.5, key: int = 0
+) -> np.ndarray:
+    """Logits raised for the green tokens.
 
         zᵢ′ = zᵢ + δ for i in the green list of the last token                       (14.15)
 
-    logits: (B, V)   tokens: (B, T), the text so far   strength: δ   ->   (B, V). Where one token is certain the mark
-    gives way; where many will do it decides. For `generate`: logits_processor=lambda t, z: watermark_logits(z, t).
+    tokens: the text so far   strength: δ
 
-    Raises: ShapeError if the sizes do not fit; what green_list() refuses.
+    Where one token is nearly certain, the text hardly changes; where several are about equally probable, the green ones
+    gain most. For `generate`: logits_processor=lambda t, z: watermark_logits(z, t).
+    Raises: what green_list() refuses; ValueError for NaN, +∞, or a row of −∞ alone.
     Source: Kirchenbauer et al. 2023, algorithm 2.
 
     >>> watermark_logits(np.zeros((1, 6)), [[7]], strength=2.0)
     array([[2., 0., 0., 0., 2., 2.]])
     """
-    logits, tokens = _checked("watermark_logits", logits), np.asarray(tokens)
-    if logits.ndim != 2 or tokens.ndim != 2 or len(tokens) != len(logits) or tokens.shape[1] == 0:
-        raise ShapeError(
-            f"watermark_logits() needs logits (B, V) and tokens (B, T), got {logits.shape} and {tokens.shape}"
-        )
+    logits = _checked("watermark_logits", logits)
     lists = [green_list(last, logits.shape[1], fraction=fraction, key=key) for last in tokens[:, -1]]
-    return logits + strength * np.array(lists, logits.dtype).reshape(logits.shape)
+    return logits + float(strength) * np.array(lists, logits.dtype).reshape(logits.shape)
 
 
-def detect_watermark(tokens, vocabulary: int, *, fraction: float = 0.5, key: int = 0) -> WatermarkTest:
-    """Does a text have more green tokens than chance would give it?
+@contract("T")
+def detect_watermark(tokens: ArrayLike, vocabulary: int, *, fraction: float = 0.5, key: int = 0) -> WatermarkTest:
+    """A one-sided test: does a text have more green tokens than chance would give it?
 
         z = (g − γn) / √(n γ(1−γ)),      p = ½ erfc(z/√2)                            (14.16)
 
-    tokens: (T,) int   ->   the test with g green of n counted tokens. Each pair of neighbours counts once: a pair that
-    is repeated says nothing new, and text that repeats itself would else look marked. γ is the green share itself,
-    ⌊γV⌉/V. The p-value is that of the normal approximation, the chance of such a z in text that knows nothing of the
-    key.
+    Of n counted tokens, g are green. Each pair of neighbours counts once: a repeated pair is no new evidence, and a
+    text that repeats itself would otherwise seem to be marked. γ is the exact fraction of green tokens, a whole number
+    divided by V. The p-value, by the normal approximation, is the probability of so large a z in a text that does not
+    depend on the key.
 
     Raises: ShapeError for fewer than two tokens; ValueError for tokens outside the vocabulary.
     Source: Kirchenbauer et al. 2023.
@@ -82,14 +86,12 @@ def detect_watermark(tokens, vocabulary: int, *, fraction: float = 0.5, key: int
     >>> round(found.z, 4), f"{found.p_value:.2e}", detect_watermark(text, 100, key=6).z < 2
     (4.4721, '3.87e-06', True)
     """
-    tokens = np.asarray(tokens)
-    if tokens.ndim != 1 or len(tokens) < 2:
-        raise ShapeError(f"detect_watermark() needs a text of at least two tokens, got shape {tokens.shape}")
-    if not 0 <= tokens.min() <= tokens.max() < vocabulary:
-        raise ValueError(f"detect_watermark() needs tokens from 0 to {vocabulary - 1}")
-    pairs = np.unique(np.stack([tokens[:-1], tokens[1:]], axis=1), axis=0)  # (n, 2), in the order of the first
+    if len(tokens) < 2:
+        raise ShapeError(f"detect_watermark() needs a text of at least two tokens, got {len(tokens)}")
+    tokens = token_ids("detect_watermark", tokens, vocabulary)
+    pairs = np.unique(np.stack([tokens[:-1], tokens[1:]], axis=1), axis=0)  # (n, 2), sorted by the first token
     lists = {before: green_list(before, vocabulary, fraction=fraction, key=key) for before in np.unique(pairs[:, 0])}
     green = int(sum(lists[before][token] for before, token in pairs))
-    share = round(fraction * vocabulary) / vocabulary
-    z = (green - share * len(pairs)) / math.sqrt(len(pairs) * share * (1 - share))
+    gamma = round(fraction * vocabulary) / vocabulary
+    z = (green - gamma * len(pairs)) / math.sqrt(len(pairs) * gamma * (1 - gamma))
     return WatermarkTest(green, len(pairs), z, 0.5 * math.erfc(z / math.sqrt(2)))

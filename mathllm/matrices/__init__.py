@@ -1,13 +1,14 @@
 """What does a layer do to a vector?
 
-It multiplies it by a matrix. This chapter takes that one operation apart: what it computes and costs, when it is
-defined, what happens when it is done twice, which directions it only stretches, and how much of it can be thrown away.
+It multiplies it by a matrix. This chapter explains that one operation: what it computes and costs, when it is defined,
+what two products in a row compute, which directions a matrix only scales, and how well a matrix of low rank can replace
+it.
 
     products.py            matrix times vector, matrix times matrix, shapes, cost, transpose, composition
     eigen.py               eigenvalues and power iteration
     attention_matrices.py  rows that sum to one: stationary distribution, spectral gap, focus
     svd.py                 singular values and the best approximation of low rank
-    lora.py                a low-rank update beside a frozen matrix
+    lora.py                a low-rank update of a frozen matrix
 """
 
 # What the modules define, written by tools/build_exports.py

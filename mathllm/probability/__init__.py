@@ -1,11 +1,11 @@
 """What does it mean that a sentence is probable?
 
-A language model is a probability distribution over the next token, given all tokens before it. This chapter makes each
-word of that statement precise, learns such distributions from data, and ends with a language model that writes.
+A language model is a probability distribution over the next token, given all tokens before it. This chapter defines
+each term of that statement, estimates such distributions from data, and ends with a language model that writes text.
 
     distributions.py  distributions, conditional probabilities from counts, drawing
     expectation.py    mean, variance, Monte Carlo, densities and their integrals
-    estimation.py     maximum likelihood, Bayes' theorem, Beta beliefs, MAP estimation as ridge regression
+    estimation.py     maximum likelihood, Bayes' theorem, Beta distributions, MAP estimation as ridge regression
     sequences.py      the chain rule of probability, Markov chains, vocabularies
     ngrams.py         n-gram language models with smoothing
 """
@@ -13,10 +13,11 @@ word of that statement precise, learns such distributions from data, and ends wi
 # What the modules define, written by tools/build_exports.py
 from .distributions import (
     bigram_counts, conditional_probability, distribution, distribution_from_counts, is_distribution, sample,
+    token_sequence,
 )  # fmt: skip
 from .estimation import (
-    Beta, bernoulli_log_likelihood, linear_log_posterior, map_linear_regression, maximum_likelihood, posterior,
-    ridge_regression, sequential_posterior,
+    Beta, bernoulli_log_likelihood, least_squares, linear_log_posterior, map_linear_regression, maximum_likelihood,
+    posterior, ridge_regression, sequential_posterior,
 )  # fmt: skip
 from .expectation import Estimate, expectation, integral, monte_carlo, normal_density, normal_log_density, variance
 from .ngrams import NGram, train_ngram
@@ -24,8 +25,8 @@ from .sequences import Vocabulary, markov_order, sample_markov_chain, sequence_l
 
 __all__ = [
     "Beta", "Estimate", "NGram", "Vocabulary", "bernoulli_log_likelihood", "bigram_counts", "conditional_probability",
-    "distribution", "distribution_from_counts", "expectation", "integral", "is_distribution", "linear_log_posterior",
-    "map_linear_regression", "markov_order", "maximum_likelihood", "monte_carlo", "normal_density",
-    "normal_log_density", "posterior", "ridge_regression", "sample", "sample_markov_chain",
-    "sequence_log_probabilities", "sequential_posterior", "train_ngram", "variance",
+    "distribution", "distribution_from_counts", "expectation", "integral", "is_distribution", "least_squares",
+    "linear_log_posterior", "map_linear_regression", "markov_order", "maximum_likelihood", "monte_carlo",
+    "normal_density", "normal_log_density", "posterior", "ridge_regression", "sample", "sample_markov_chain",
+    "sequence_log_probabilities", "sequential_posterior", "token_sequence", "train_ngram", "variance",
 ]  # fmt: skip

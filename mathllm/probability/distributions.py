@@ -1,22 +1,23 @@
-"""Shares of one: lists of probabilities, where they come from, and how to draw from them."""
+"""Discrete distributions: lists of probabilities, where they come from, and how to draw from them."""
 
 from __future__ import annotations  # numpy.random is loaded when it is used
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from ..errors import ShapeError
+from ..autodiff import ArrayLike
+from ..errors import ShapeError, within
 from ..matrices import is_row_stochastic
-from ..vectors import _require_ids
+from ..shapes import contract
+from ..vectors import token_ids
 
 
-def is_distribution(p) -> bool:
-    """Is this a probability distribution: nothing negative, and a sum of one?
+def is_distribution(p: ArrayLike) -> bool:
+    """Whether numbers are a probability distribution: none is negative, and their sum is one.
 
         pᵢ ≥ 0,      Σᵢ pᵢ = 1                                                      (5.1)
 
-    p: (..., n), a distribution along the last axis   ->   True if all of them are, up to rounding
-
-    Source: 003, ch. V and exercise 11; 001, §2.1.
+    p: (..., n), a distribution along the last axis   ->   True if all of them are, up to rounding in the dtype of p
 
     >>> is_distribution([0.4, 0.35, 0.2, 0.05]), is_distribution([0.4, 0.35, 0.2, 0.1])
     (True, False)
@@ -24,80 +25,98 @@ def is_distribution(p) -> bool:
     return is_row_stochastic(np.atleast_2d(np.asarray(p)))
 
 
-def distribution(p) -> np.ndarray:
-    """The same numbers, once it is certain that they are a probability distribution.
+@contract("... n+ -> ... n")
+def distribution(p: ArrayLike, *, dtype: DTypeLike = None) -> np.ndarray:
+    """The same numbers, after a check that they are a probability distribution.
 
-    p: (..., n)   ->   (..., n)
+    dtype: of the result, by default that of p
 
-    Raises: ValueError that says which of the two rules is broken; ShapeError where there is nothing to choose from.
-    Source: 003, ch. V.
+    The sum may differ from 1 by what rounding in the dtype of p explains. A result in another dtype is divided by its
+    sum, because it would not be a distribution up to rounding in the new dtype.
+    Raises: ValueError that says which of the two rules is broken.
 
     >>> distribution([0.4, 0.35, 0.2, 0.1])
     Traceback (most recent call last):
     ValueError: a distribution sums to 1, this one to 1.05 (see chapter 05)
     """
-    p = np.asarray(p)
     p = p if p.dtype.kind == "f" else p.astype(np.float64)
-    if p.ndim == 0 or p.shape[-1] == 0:
-        raise ShapeError(f"a distribution needs at least one outcome, got shape {p.shape} (see chapter 05)")
     if not np.all(p >= 0):
         raise ValueError(f"a distribution has no negative entries, got {p[~(p >= 0)][0]:g} (see chapter 05)")
-    if p.size and not is_distribution(p):
+    if not is_distribution(p):
         total = p.sum(axis=-1, dtype=np.float64).ravel()
         worst = total[np.argmax(np.abs(total - 1))]
         raise ValueError(f"a distribution sums to 1, this one to {worst:.6g} (see chapter 05)")
-    return p
+    if dtype is None or p.dtype == dtype:
+        return p
+    p = p.astype(dtype)
+    return p / p.sum(axis=-1, keepdims=True)
 
 
-def conditional_probability(both, condition):
-    """The probability of A once B is known: how much of B is also A.
+@contract("..., ... -> ...")
+def conditional_probability(both: ArrayLike, condition: ArrayLike) -> np.ndarray:
+    """The conditional probability of A given B, from probabilities or counts.
 
         P(A | B) = P(A and B) / P(B)                                                (5.2)
 
-    both, condition: probabilities or counts, of any shapes that broadcast   ->   their common shape
+    both: P(A and B)   condition: P(B)
 
     Raises: ValueError if the condition never occurs, or "both" occurs more often than it.
-    Source: 003, ch. V; 002, the chain rule of probability.
 
     >>> float(conditional_probability(3, 12))  # "the" occurs 12 times, "the cat" 3 times
     0.25
     """
-    both, condition = np.asarray(both), np.asarray(condition)
     if not np.all(condition > 0):
         raise ValueError("conditional_probability() needs a condition that occurs; from P(B) = 0 nothing follows")
-    if not np.all((both >= 0) & (both <= condition)):
+    p = both / condition
+    if not np.all((p >= 0) & (p <= 1 + 4 * np.finfo(p.dtype).eps)):  # P(A and B) and P(B) may be rounded sums
         raise ValueError("conditional_probability() needs 0 ≤ P(A and B) ≤ P(B): both cannot occur more often than one")
-    return both / condition
+    return np.minimum(p, 1)
 
 
-def bigram_counts(ids, size: int) -> np.ndarray:
+def bigram_counts(ids: ArrayLike, size: int) -> np.ndarray:
     """How often token b comes right after token a.
 
     ids: (T,) int   size: V   ->   counts: (V, V), row a, column b
 
     Raises: ValueError for an id outside 0 … V−1; ShapeError if ids is not one sequence.
-    Source: 002, n-gram models.
 
     >>> bigram_counts([0, 1, 0, 1, 1], 2)
     array([[0, 2],
            [1, 1]])
     """
-    ids = _require_sequence("bigram_counts", ids, size)
+    ids = token_sequence("bigram_counts", ids, size)
     pairs = (ids[:-1] * size + ids[1:]).astype(np.intp, copy=False)
     return np.bincount(pairs, minlength=size * size).reshape(size, size)
 
 
-def distribution_from_counts(counts, add: float = 0.0) -> np.ndarray:
-    """The shares of the counts: the most likely distribution, or a more careful one.
+def token_sequence(function: str, ids: ArrayLike, size: float = np.inf) -> np.ndarray:
+    """One sequence of ids as int64, or an error in the name of `function`.
+
+    ids: (T,) int, in 0 … size − 1   ->   (T,)
+
+    Raises: ValueError for an id outside 0 … size − 1; TypeError for ids that are not integers; ShapeError if ids is not
+    one sequence.
+
+    >>> token_sequence("bigram_counts", [0, 2, 1], 3)
+    array([0, 2, 1])
+    """
+    ids = token_ids(function, ids, size)
+    if ids.ndim != 1:
+        raise ShapeError(f"{function}() needs one sequence of ids, got shape {ids.shape}")
+    return ids.astype(np.int64)
+
+
+@contract("... V+ -> ... V")
+def distribution_from_counts(counts: ArrayLike, add: float = 0.0) -> np.ndarray:
+    """The relative frequencies of counts, with `add` pseudo-counts for each outcome.
 
         P(b) = (c_b + k) / (N + kV),      N = Σ_b c_b                               (5.4)
 
-    counts: (..., V)   add: k ≥ 0, given to each outcome beforehand   ->   (..., V)
+    add: k ≥ 0
 
-    Of a table of counts, each row a becomes the conditional distribution P(b | a). With k = 0 what was never seen is
-    impossible; that is what maximum likelihood says. With k = 1 it is Laplace's rule.
+    In a table of counts, each row a becomes the conditional distribution P(b | a). With k = 0 the result maximises the
+    likelihood, and what was never counted has probability 0. With k = 1 this is Laplace smoothing.
     Raises: ValueError for negative counts or k, and for k = 0 in a row in which nothing was counted.
-    Source: 002, maximum likelihood and n-gram models.
 
     >>> distribution_from_counts([[3, 1], [0, 5]])
     array([[0.75, 0.25],
@@ -105,48 +124,38 @@ def distribution_from_counts(counts, add: float = 0.0) -> np.ndarray:
     >>> distribution_from_counts([0, 0, 1], add=1)
     array([0.25, 0.25, 0.5 ])
     """
-    counts = np.asarray(counts)
-    counts = counts if counts.dtype.kind == "f" else counts.astype(np.float64)
-    if counts.ndim == 0 or counts.shape[-1] == 0:
-        raise ShapeError(f"distribution_from_counts() needs at least one outcome, got shape {counts.shape}")
-    if not np.all(counts >= 0) or not add >= 0:
-        raise ValueError("distribution_from_counts() needs counts and an `add` that are not negative")
-    total = (counts + add).sum(axis=-1, keepdims=True)
+    within("distribution_from_counts", "[0, ∞)", add=add)
+    raised = counts.astype(np.float64) + add
+    if not np.all((counts >= 0) & np.isfinite(counts)):
+        raise ValueError("distribution_from_counts() needs finite counts that are not negative")
+    total = raised.sum(axis=-1, keepdims=True)
     if not np.all(total > 0):
         raise ValueError("distribution_from_counts() found a row without a single count; with add > 0 it is uniform")
-    return ((counts + add) / total).astype(counts.dtype)
+    return (raised / total).astype(counts.dtype if counts.dtype.kind == "f" else np.float64)
 
 
-def sample(p, rng: np.random.Generator, size: int | tuple[int, ...] | None = None) -> np.ndarray:
-    """Draw outcomes: divide the unit interval in proportion to p, throw a dart, see whose part it hits.
+def sample(p: ArrayLike, rng: np.random.Generator, size: int | tuple[int, ...] | None = None) -> np.ndarray:
+    """Draw outcomes by inverse-CDF sampling: divide [0, 1) in proportion to p, and see which part a point hits.
 
         P(outcome = i) = pᵢ                                                         (5.5)
 
     p: (..., n), a distribution along the last axis   size: draws from each   ->   size + (...) int
 
     Raises: ValueError if p is no distribution.
-    Source: 002, language modelling as probability.
 
     >>> sample([0.0, 1.0, 0.0], np.random.default_rng(0), size=3)
     array([1, 1, 1])
     """
     p = distribution(p)
-    edges = _edges(p)
     shape = () if size is None else (size,) if np.ndim(size) == 0 else tuple(size)
-    darts = rng.random(shape + p.shape[:-1])
+    points = rng.random(shape + p.shape[:-1])
+    edges = _edges(p)
     if p.ndim == 1:
-        return np.searchsorted(edges, darts, side="right")
-    return np.sum(edges <= darts[..., None], axis=-1)
+        return np.searchsorted(edges, points, side="right")
+    return np.sum(edges <= points[..., None], axis=-1)
 
 
 def _edges(p):
-    """Where the part of each outcome ends on the unit interval; the last ends at 1 exactly, above every dart."""
+    """Where the part of each outcome ends; the last part ends at exactly 1, above every point."""
     edges = np.cumsum(p, axis=-1, dtype=np.float64)
     return edges / edges[..., -1:]
-
-
-def _require_sequence(name, ids, size):
-    ids = _require_ids(name, ids, size) if np.size(ids) else np.empty(np.shape(ids), np.intp)
-    if ids.ndim != 1:
-        raise ShapeError(f"{name}() needs one sequence of ids, got shape {ids.shape}")
-    return ids.astype(np.int64)

@@ -1,4 +1,4 @@
-"""A sentence is a walk: from what has been said to what comes next, one conditional probability at a time."""
+"""Sequences: the chain rule of probability, Markov chains, and the vocabulary of a text."""
 
 from __future__ import annotations  # numpy.random is loaded when it is used
 
@@ -7,21 +7,22 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import numpy as np
 
-from ..errors import ShapeError, UnknownWordError, suggest
+from ..autodiff import ArrayLike
+from ..errors import UnknownWordError, suggest, within
 from ..exponentials import log_product
-from .distributions import _edges, distribution
+from ..shapes import contract
+from .distributions import _edges, distribution, token_sequence
 
 
 def sequence_log_probabilities(tokens: Sequence, conditional: Callable) -> np.ndarray:
-    """The chain rule of probability: what each token adds to the log-probability of the whole.
+    """The chain rule of probability: what each token adds to the log-probability of the sequence.
 
         P(x₁, …, x_n) = Πₜ P(xₜ | x₁, …, xₜ₋₁)                                       (5.3)
 
     tokens: T of them, of any kind   conditional: maps (token, tokens before it) to a probability   ->   (T,)
 
     Their sum is the log-probability of the sequence. No assumption is made: this holds for every joint distribution.
-    Raises: ValueError for a conditional that is no probability.
-    Source: 003, ch. V, example 5; 002, the chain rule of probability.
+    Raises: ValueError for a conditional probability that is negative or above 1.
 
     >>> table = {("The",): 0.05, ("The", "cat"): 0.12, ("The", "cat", "sat"): 0.08, ("The", "cat", "sat", "."): 0.7}
     >>> steps = sequence_log_probabilities(["The", "cat", "sat", "."], lambda token, before: table[(*before, token)])
@@ -35,56 +36,49 @@ def sequence_log_probabilities(tokens: Sequence, conditional: Callable) -> np.nd
 
 
 def markov_order(n: int) -> int:
-    """How many tokens back an n-gram model looks: one fewer than it counts together.
+    """The order of an n-gram model, the number of tokens before the next on which its prediction depends.
 
         P(xₜ | x₁ … xₜ₋₁) ≈ P(xₜ | xₜ₋ₖ … xₜ₋₁),      k = n − 1                      (5.11)
 
-    A transformer looks back a whole context window, and no further.
+    For a transformer it is the length of the context window.
     Raises: ValueError for n < 1.
-    Source: 002, conditional independence and the Markov property.
 
     >>> [markov_order(n) for n in (1, 2, 3)]
     [0, 1, 2]
     """
-    if n < 1:
-        raise ValueError(f"markov_order() needs n-grams of at least 1 token, got {n}")
+    within("markov_order", "whole [1, ∞)", n=n)
     return n - 1
 
 
-def sample_markov_chain(transition, steps: int, rng: np.random.Generator, start: int = 0) -> np.ndarray:
-    """Walk from state to state; where to go next depends on where one is, and on nothing before.
+@contract("n n ->")
+def sample_markov_chain(transition: ArrayLike, steps: int, rng: np.random.Generator, start: int = 0) -> np.ndarray:
+    """Draw a path of a Markov chain: the next state depends on the current state, and on nothing before.
 
         xₜ ~ P(· | xₜ₋₁), row xₜ₋₁ of the transition matrix                          (5.12)
 
-    transition: (n, n), rows sum to 1   steps: T ≥ 0   start: the state before the first step   ->   states: (T,) int
+    transition: rows sum to 1   steps: T ≥ 0   start: the state before the first step   ->   states: (T,) int
 
-    The share of time spent in each state approaches the stationary distribution of chapter 03.
-    Raises: ShapeError if the matrix is not square; ValueError if a row is no distribution or `start` no state.
-    Source: 002, the Markov property.
+    The fraction of time in each state approaches the stationary distribution of chapter 03.
+    Raises: ValueError if a row is no distribution or `start` no state.
 
     >>> sample_markov_chain([[0, 1, 0], [0, 0, 1], [1, 0, 0]], 5, np.random.default_rng(0))
     array([1, 2, 0, 1, 2])
     """
-    transition = distribution(transition)
-    if transition.ndim != 2 or transition.shape[0] != transition.shape[1]:
-        raise ShapeError(f"sample_markov_chain() needs a square matrix, got shape {transition.shape}")
-    if not 0 <= start < len(transition) or steps < 0:
-        raise ValueError(
-            f"sample_markov_chain() needs steps ≥ 0 and a start below {len(transition)}, got {steps} and {start}"
-        )
-    edges = _edges(transition)
+    edges = _edges(distribution(transition))
+    within("sample_markov_chain", "whole [0, ∞)", steps=steps)
+    within("sample_markov_chain", f"whole [0, {len(edges)})", start=start)
     states, state = np.empty(steps, np.intp), start
-    for t, dart in enumerate(rng.random(steps)):
-        state = int(np.searchsorted(edges[state], dart, side="right"))
+    for t, point in enumerate(rng.random(steps)):
+        state = int(np.searchsorted(edges[state], point, side="right"))
         states[t] = state
     return states
 
 
 class Vocabulary:
-    """The different tokens of a text, numbered: the most frequent first, equally frequent ones in order.
+    """The different tokens of a text with their ids: the most frequent first, equally frequent ones in order.
 
-    tokens: a string counts as the sequence of its characters   min_count: rarer tokens are left out
-    unknown: the token that stands for all that are left out, if there is one; it comes last
+    tokens: a string is the sequence of its characters   min_count: rarer tokens are left out
+    unknown: the token that represents all that are left out, if there is one; it comes last
 
     Raises: ValueError if no token is frequent enough.
 
@@ -104,13 +98,13 @@ class Vocabulary:
         self.unknown = unknown
         self._id = {token: i for i, token in enumerate(self.tokens)}
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.tokens)
 
-    def __contains__(self, token):
+    def __contains__(self, token: Hashable) -> bool:
         return token in self._id
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Vocabulary({len(self)} tokens)"
 
     def encode(self, tokens: Iterable[Hashable]) -> np.ndarray:
@@ -125,9 +119,6 @@ class Vocabulary:
             near = suggest(token, self.tokens) if isinstance(token, str) and len(token) > 1 else ""
             raise UnknownWordError(f"the vocabulary does not contain {token!r}{near}") from None
 
-    def decode(self, ids) -> list:
+    def decode(self, ids: ArrayLike) -> list:
         """The tokens with these ids. Raises: ValueError for an id outside the vocabulary."""
-        ids = np.asarray(ids, np.intp)
-        if ids.size and not 0 <= ids.min() <= ids.max() < len(self):
-            raise ValueError(f"decode() needs ids from 0 to {len(self) - 1}")
-        return [self.tokens[i] for i in ids.tolist()]
+        return [self.tokens[i] for i in token_sequence("decode", ids, len(self)).tolist()]

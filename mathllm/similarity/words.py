@@ -1,11 +1,13 @@
-"""Words with their vectors: who is near whom, and what happens when words are added and subtracted."""
+"""Words with their vectors: the nearest neighbours of a word, and analogies by adding and subtracting words."""
 
 import functools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..errors import ShapeError, UnknownWordError, suggest
+from ..autodiff import ArrayLike
+from ..errors import ShapeError, UnknownWordError, suggest, within
+from ..vectors import normalize
 from .cosine import cosine_similarity
 
 
@@ -14,44 +16,43 @@ class WordVectors:
 
     words: V strings   vectors: (V, d)
 
-    Raises: ShapeError if words and rows differ in number; ValueError for a word that occurs twice.
+    Raises: ShapeError if words and rows differ in number; ValueError for a word that occurs twice; TypeError for
+    numbers that are not real.
 
     >>> toy = WordVectors(["man", "woman", "king", "queen"], [[1, 0, 0], [0, 1, 0], [1, 0, 1], [0, 1, 1]])
     >>> toy.analogy("man", "king", "woman", k=1)[0][0]
     'queen'
     """
 
-    def __init__(self, words: Sequence[str], vectors):
-        self.words = list(words)
-        kept = getattr(vectors, "dtype", None) in (np.float32, np.float64)  # sums of smaller types overflow
-        self.vectors = vectors if kept else np.asarray(vectors, float)
-        if self.vectors.ndim != 2 or len(self.vectors) != len(self.words):
-            raise ShapeError(f"{len(self.words)} words need as many rows of vectors, got shape {self.vectors.shape}")
+    def __init__(self, words: Sequence[str], vectors: ArrayLike) -> None:
+        self.words, vectors = list(words), np.asarray(vectors)
+        if vectors.ndim != 2 or len(vectors) != len(self.words):
+            raise ShapeError(f"{len(self.words)} words need as many rows of vectors, got shape {vectors.shape}")
+        if vectors.dtype.kind not in "fiub":
+            raise TypeError(f"WordVectors() needs real numbers, got {vectors.dtype} values")
+        kept = vectors.dtype in (np.float32, np.float64)  # sums of smaller types overflow
+        self.vectors = vectors if kept else vectors.astype(np.float64)
         self._row = {word: row for row, word in enumerate(self.words)}
         if len(self._row) != len(self.words):
             raise ValueError("WordVectors() needs each word once; a word occurs twice")
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.words)
 
-    def __contains__(self, word):
+    def __contains__(self, word: str) -> bool:
         return word in self._row
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"WordVectors({len(self)} words, {self.vectors.shape[1]} components)"
 
-    @functools.cached_property
-    def _lengths(self):
-        return np.sqrt(np.einsum("vd,vd->v", self.vectors, self.vectors))
-
     def row(self, word: str) -> int:
-        """The row of a word in the table. Raises: UnknownWordError, with words spelled alike."""
+        """The row of a word in the table. Raises: UnknownWordError, which names words of similar spelling."""
         try:
             return self._row[word]
         except KeyError:
-            raise UnknownWordError(f"no vector for the word {word!r}{self._alike(word)}") from None
+            raise UnknownWordError(f"no vector for the word {word!r}{self._suggestion(word)}") from None
 
-    def _alike(self, word):
+    def _suggestion(self, word):
         if word.lower() in self:
             return f"; the vocabulary is in lower case: try {word.lower()!r}"
         same_start = (w for w in self.words if w[:1] == word[:1] and abs(len(w) - len(word)) <= 2)
@@ -69,7 +70,7 @@ class WordVectors:
         """
         return float(cosine_similarity(self.vector(a), self.vector(b)))
 
-    def nearest(self, query, k: int = 10, exclude: Iterable[str] = ()) -> list[tuple[str, float]]:
+    def nearest(self, query: str | ArrayLike, k: int = 10, exclude: Iterable[str] = ()) -> list[tuple[str, float]]:
         """The `k` words whose vectors make the smallest angle with `query`, a word or a vector, best first.
 
         A word is not its own neighbour; `exclude` leaves out more words.
@@ -78,34 +79,35 @@ class WordVectors:
         >>> WordVectors(["north", "east", "northeast"], [[0, 1], [1, 0], [1, 2]]).nearest("north", k=1)[0][0]
         'northeast'
         """
-        if k < 1:
-            raise ValueError(f"nearest() needs k of at least 1, got {k}")
-        exclude = {*exclude, query} if isinstance(query, str) else set(exclude)
-        target = self.vector(query) if isinstance(query, str) else np.asarray(query, self.vectors.dtype)
-        if target.shape != self.vectors.shape[1:]:
-            size = self.vectors.shape[1]
-            raise ShapeError(f"nearest() needs a vector of {size} components, got shape {target.shape}")
-        if not np.all(np.isfinite(target)):
-            raise ValueError("nearest() needs a vector of finite numbers")
-        length = np.sqrt(target @ target)
-        if length == 0:
-            raise ValueError("nearest() needs a vector with a direction, got a zero vector (see chapter 02)")
-        with np.errstate(invalid="ignore", divide="ignore"):
-            cosines = self.vectors @ target / (self._lengths * length)
-        cosines[self._lengths == 0] = -np.inf
+        within("nearest", "whole [1, ∞)", k=k)
+        if isinstance(query, str):
+            query, exclude = self.vector(query), {*exclude, query}
+        cosines = self._cosines(np.asarray(query))
         cosines[[self.row(word) for word in exclude if word in self]] = -np.inf
-        k = min(k, int(np.isfinite(cosines).sum()))
-        best = np.argpartition(-cosines, k - 1)[:k] if k else np.array([], int)
-        best = best[np.lexsort((best, -cosines[best]))]
-        return [(self.words[row], float(np.clip(cosines[row], -1, 1))) for row in best]
+        best = np.argsort(-cosines, kind="stable")[:k]
+        return [(self.words[row], float(np.clip(cosines[row], -1, 1))) for row in best if cosines[row] > -np.inf]
+
+    def _cosines(self, vector):
+        """The cosine of every word with this vector; −∞ for a word whose vector is zero and has no direction."""
+        if vector.shape != self.vectors.shape[1:]:
+            size = self.vectors.shape[1]
+            raise ShapeError(f"nearest() needs a vector of {size} components, got shape {vector.shape}")
+        if not np.all(np.isfinite(vector)):
+            raise ValueError("nearest() needs a vector of finite numbers")
+        products = self.vectors @ normalize(vector).astype(self.vectors.dtype)
+        without_direction = np.full_like(products, -np.inf)
+        return np.divide(products, self._lengths, out=without_direction, where=self._lengths > 0)
+
+    @functools.cached_property
+    def _lengths(self):
+        return np.sqrt(np.einsum("vd,vd->v", self.vectors, self.vectors))
 
     def analogy(self, a: str, b: str, c: str, k: int = 5, exclude_query: bool = True) -> list[tuple[str, float]]:
         """`a` is to `b` as `c` is to …: the words nearest to b − a + c, best first.
 
             x = v_b − v_a + v_c                                                     (2.10)
 
-        The three words themselves are left out, as is usual; without that the answer is nearly always b or c.
-        Source: 001, §6.1; 004, word arithmetic.
+        The three words themselves are left out, as is usual; otherwise the answer is nearly always b or c.
 
         >>> toy = WordVectors(["up", "down", "left", "right"], [[0, 1], [0, -1], [-1, 0], [1, 0.1]])
         >>> toy.analogy("up", "down", "left", k=1)[0][0]

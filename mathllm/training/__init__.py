@@ -20,20 +20,22 @@ afterwards how sure one can be of its result.
 """
 
 # What the modules define, written by tools/build_exports.py
-from .batching import Batch, IGNORED, epoch_batches, next_token_pairs, random_batch, token_stream, validation_batches
+from .batching import Batch, epoch_batches, next_token_pairs, random_batch, token_stream, validation_batches
 from .bpe import Merge, apply_merges, learn_merges, merge_ranks, pair_counts
 from .calculators import (
     Allocation, CHINCHILLA, ScalingLaw, TrainingMemory, approximate_parameters, compute_optimal, devices_needed,
     fit_scaling_law, optimal_exponents, scaling_loss, training_flops, training_memory, training_seconds, training_steps,
 )  # fmt: skip
 from .checkpoints import load_checkpoint, save_checkpoint
-from .data_parallel import parallel_value_and_grad, target_count
+from .data_parallel import divide, one_blas_thread, parallel_value_and_grad, target_count
 from .deduplication import (
     band_probability, candidate_pairs, deduplicate, estimated_similarity, jaccard_similarity, minhash_signature,
     shingles,
 )  # fmt: skip
 from .evaluation import Interval, bits_per_byte, bootstrap_interval, held_out_perplexity, perplexity_interval
-from .loop import TrainingProgress, TrainingState, TrainingStopped, mean_loss, progress_bar, train, training_state
+from .loop import (
+    TrainingProgress, TrainingState, TrainingStopped, mean_loss, progress_bar, train, training_loop, training_state,
+)  # fmt: skip
 from .parallelism import (
     Reduced, Task, column_parallel, data_parallel_gradient, pipeline_bubble, pipeline_gradient, pipeline_schedule,
     ring_all_reduce, row_parallel, tensor_parallel_network, zero_init, zero_memory, zero_step,
@@ -50,18 +52,19 @@ from .text_filters import (
 from .tokenizer import Tokenizer, gpt2_tokenizer, pre_tokenize, train_tokenizer
 
 __all__ = [
-    "Allocation", "BFLOAT16", "Batch", "CHINCHILLA", "FLOAT16", "FLOAT32", "FloatFormat", "IGNORED", "Interval",
-    "LanguageGuess", "LanguageModel", "LossScale", "Merge", "MixedGradient", "QUALITY_RULES", "Reduced", "ScalingLaw",
-    "Task", "Tokenizer", "TrainingMemory", "TrainingProgress", "TrainingState", "TrainingStopped", "apply_merges",
+    "Allocation", "BFLOAT16", "Batch", "CHINCHILLA", "FLOAT16", "FLOAT32", "FloatFormat", "Interval", "LanguageGuess",
+    "LanguageModel", "LossScale", "Merge", "MixedGradient", "QUALITY_RULES", "Reduced", "ScalingLaw", "Task",
+    "Tokenizer", "TrainingMemory", "TrainingProgress", "TrainingState", "TrainingStopped", "apply_merges",
     "approximate_parameters", "band_probability", "bits_per_byte", "bootstrap_interval", "candidate_pairs",
-    "column_parallel", "compute_optimal", "data_parallel_gradient", "deduplicate", "devices_needed", "entropy_rate",
-    "epoch_batches", "estimated_similarity", "fit_scaling_law", "gpt2_tokenizer", "guess_language",
+    "column_parallel", "compute_optimal", "data_parallel_gradient", "deduplicate", "devices_needed", "divide",
+    "entropy_rate", "epoch_batches", "estimated_similarity", "fit_scaling_law", "gpt2_tokenizer", "guess_language",
     "held_out_perplexity", "jaccard_similarity", "learn_merges", "load_checkpoint", "markov_source", "mean_loss",
-    "merge_ranks", "minhash_signature", "mixed_precision_gradient", "next_token_pairs", "optimal_exponents",
-    "pair_counts", "parallel_value_and_grad", "perplexity_interval", "pipeline_bubble", "pipeline_gradient",
-    "pipeline_schedule", "pre_tokenize", "progress_bar", "quality_problems", "quality_score", "quality_signals",
-    "random_batch", "ring_all_reduce", "round_to", "row_parallel", "sample_source", "save_checkpoint", "scaling_loss",
-    "shingles", "target_count", "tensor_parallel_network", "token_stream", "train", "train_language_model",
-    "train_tokenizer", "training_flops", "training_memory", "training_seconds", "training_state", "training_steps",
-    "update_loss_scale", "validation_batches", "zero_init", "zero_memory", "zero_step",
+    "merge_ranks", "minhash_signature", "mixed_precision_gradient", "next_token_pairs", "one_blas_thread",
+    "optimal_exponents", "pair_counts", "parallel_value_and_grad", "perplexity_interval", "pipeline_bubble",
+    "pipeline_gradient", "pipeline_schedule", "pre_tokenize", "progress_bar", "quality_problems", "quality_score",
+    "quality_signals", "random_batch", "ring_all_reduce", "round_to", "row_parallel", "sample_source",
+    "save_checkpoint", "scaling_loss", "shingles", "target_count", "tensor_parallel_network", "token_stream", "train",
+    "train_language_model", "train_tokenizer", "training_flops", "training_loop", "training_memory",
+    "training_seconds", "training_state", "training_steps", "update_loss_scale", "validation_batches", "zero_init",
+    "zero_memory", "zero_step",
 ]  # fmt: skip

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..cross_entropy import IGNORED
 from ..errors import ShapeError
 from ..gradient_descent import minibatches
-
-IGNORED = -100  # a target that counts for nothing, as in cross_entropy()
 
 
 class Batch(NamedTuple):

@@ -1,36 +1,33 @@
-"""What happens between fresh weights and a model? A few hundred times the same four lines.
+"""What turns fresh weights into a model? The same four lines, some hundred or some million times.
 
     batch = batches(rng)
     value, gradient = value_and_grad(loss)(params, batch)
     gradient, length = clip_gradient(gradient, max_norm)
     params, optimizer = adamw_step(params, gradient, optimizer, learning_rate=…)
 
-The rest of this file sees to it that a long run can be watched, stopped, and taken up again as if nothing had happened.
+The rest of this file makes it possible to watch a long run, to stop it, and to continue it with the same losses as a run
+without interruption.
 """
 
-from __future__ import annotations  # numpy.random is loaded when it is used
+from __future__ import annotations  # NumPy loads its random numbers when they are used
 
-import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import NamedTuple
+from contextlib import contextmanager
+from typing import NamedTuple, TextIO
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..gradient_descent import adamw_init, adamw_step, clip_gradient, tree_leaves
-from ..gradient_descent.in_place import _adamw_in_place, _own_copy
+from ..errors import ShapeError, within
+from ..gradient_descent import adamw_init, adamw_step, clip_gradient
+from ..trees import flatten
 from .checkpoints import save_checkpoint
-from .data_parallel import _crew, _divided_gradient, _hands, target_count
-from .processes import _shared_like
-
-_LARGE = 1 << 18  # parameters from which on it pays that several threads sum gradients and take the step
+from .data_parallel import parallel_value_and_grad, target_count
 
 
 class TrainingState(NamedTuple):
-    """All that a run needs to go on: parameters, what the optimiser remembers, steps done, state of the random numbers.
+    """All that a run needs to continue: parameters, state of the optimiser, steps done, state of the random numbers.
 
     `save_checkpoint` writes it, `load_checkpoint(path, TrainingState)` reads it.
     """
@@ -42,7 +39,7 @@ class TrainingState(NamedTuple):
 
 
 class TrainingProgress(NamedTuple):
-    """How a run stands after a step; printed, it is one line.
+    """The state of a run after a step, in numbers; printed, it is one line.
 
     loss: of the step's batch, before the step   gradient_norm: before clipping, None without   validation_loss: the
     latest, None before the first   tokens_per_second, seconds_left: from the mean speed since the start of the call
@@ -74,7 +71,7 @@ class TrainingStopped(ArithmeticError):
     """A loss or gradient is not finite. The message names the step and the last good checkpoint."""
 
 
-def training_state(params, rng: np.random.Generator, init: Callable = adamw_init) -> TrainingState:
+def training_state(params: dict, rng: np.random.Generator, init: Callable = adamw_init) -> TrainingState:
     """The beginning of a run.
 
     params: nested arrays   rng: its state is copied, it is not used   init: of the optimiser   ->   the state at step 0
@@ -88,31 +85,25 @@ def training_state(params, rng: np.random.Generator, init: Callable = adamw_init
 
 def train(
     state: TrainingState, loss: Callable, batches: Callable, steps: int, *,
-    learning_rate, step: Callable = adamw_step, max_norm: float | None = None,
-    validation: Iterable | None = None, validate_every: int = 100, checkpoint=None, save_every: int = 100,
-    progress: Callable | None = None, workers: int = 1, processes: bool = False, count: Callable = target_count,
+    learning_rate: float | Callable, step: Callable = adamw_step, workers: int = 1, count: Callable = target_count,
     **options,
 ) -> tuple[TrainingState, list[TrainingProgress]]:  # fmt: skip
     """Train until `steps` steps are done, counted from the beginning of the run.
 
         gₜ = ∇ (1/n) Σ loss over batch t,      θₜ = step(θₜ₋₁, clip(gₜ), η(t)),      t = 1, 2, …  (13.30)
 
-    state: of training_state(), of an earlier call, or of a checkpoint   loss: loss(params, batch) -> one number, of
-    primitives   batches: batches(rng) -> batch, for instance `lambda rng: random_batch(tokens, 32, 64, rng)`
+    state: of training_state(), of an earlier call, or of a checkpoint   loss: loss(params, batch) -> one number, built
+    from primitives   batches: batches(rng) -> batch, for instance `lambda rng: random_batch(tokens, 32, 64, rng)`
     learning_rate: a number, or a function of the step 1, 2, …   step: of the optimiser that made state.optimizer
-    max_norm: longest gradient   validation: batches for mean_loss(), every `validate_every` steps and at the end
-    checkpoint: path of a file, written at the start, every `save_every` steps, and at the end   progress: called with a
-    TrainingProgress after each step: see progress_bar(), or `print`
-    workers, processes, count: see parallel_value_and_grad()
-    options: for `step`, such as weight_decay   ->   the new state, a TrainingProgress for each step
+    workers, count: see parallel_value_and_grad()
+    options: max_norm, validation, checkpoint, progress and others, see training_loop(); the rest, such as weight_decay,
+    is for `step`   ->   the new state, a TrainingProgress for each step
 
-    Nothing is changed in place and nothing is printed. To go on after an interruption, call it again with the state
+    Nothing is changed in place and nothing is printed. To continue after an interruption, call it again with the state
     `load_checkpoint(checkpoint, TrainingState)` and the same arguments: the losses are, to the last bit, those of a run
-    without interruption (if what is random in the loss comes with its batch). A state is written only when the loss
-    has been computed with it and is finite: a run that diverges cannot overwrite its last good checkpoint.
+    without interruption (if what is random in the loss comes with its batch).
     Raises: TrainingStopped for a loss or gradient that is not finite, or a loss that cannot be computed;
     ValueError for fewer steps than are done, or `validate_every`, `save_every` below 1.
-    Source: 002, training loop; 003, ch. IX; 001, §9.3 (clipping).
 
     >>> loss = lambda params, x: ((params["centre"] - x) ** 2).mean()
     >>> state = training_state({"centre": np.zeros(1)}, np.random.default_rng(0))
@@ -120,82 +111,74 @@ def train(
     >>> state.step, state.params["centre"].round(1)
     (100, array([3.]))
     """
-    _check_numbers(state.step, steps, validate_every, save_every)
+    with parallel_value_and_grad(loss, workers, count) as value_and_gradient:
+        return training_loop(
+            state, loss, value_and_gradient, batches, steps,
+            learning_rate=learning_rate, step=step, count=count, **options,
+        )  # fmt: skip
+
+
+def training_loop(
+    state: TrainingState, loss: Callable, value_and_gradient: Callable, batches: Callable, steps: int, *,
+    learning_rate: float | Callable, step: Callable = adamw_step, count: Callable = target_count,
+    clip: Callable = clip_gradient, max_norm: float | None = None,
+    validation: Iterable | None = None, validate_every: int = 100, checkpoint: str | None = None,
+    save_every: int = 100, progress: Callable | None = None, **options,
+) -> tuple[TrainingState, list[TrainingProgress]]:  # fmt: skip
+    """The loop of `train`, for any function value_and_gradient(params, batch) -> loss, gradient.
+
+    max_norm: longest gradient, see clip_gradient()   validation: batches for mean_loss(), every `validate_every` steps
+    and at the end   checkpoint: path of a file, written at the start, every `save_every` steps, and at the end
+    progress: called with a TrainingProgress after each step, see progress_bar(), or `print`
+
+    A state is written only when the loss has been computed with it and is finite: a run that diverges cannot overwrite
+    its last good checkpoint.
+
+    >>> state = training_state({"x": np.ones(1)}, np.random.default_rng(0))
+    >>> square = lambda params, batch: (float(params["x"][0] ** 2), {"x": 2 * params["x"]})
+    >>> state, history = training_loop(state, square, square, lambda rng: np.zeros(1), 2, learning_rate=0.1)
+    >>> len(history), history[0].loss
+    (2, 1.0)
+    """
+    within("train", f"[{state.step}, ∞)", steps=steps)
+    within("train", "[1, ∞)", validate_every=validate_every, save_every=save_every)
     rate = learning_rate if callable(learning_rate) else lambda t: learning_rate
     rng = _generator(state.rng)
     validation = None if validation is None else list(validation)
     history, length, validation_loss = [], None, None
     clock, guard = _Clock(state.step, steps), _Guard(state.step, steps, checkpoint)
-
-    with _tools(state, step, loss, workers, processes, count) as (state, step, value_and_gradient):
-        for number in range(state.step + 1, steps + 1):
-            guard.step, batch = number, batches(rng)
-            value, gradient = guard.computed(value_and_gradient, state.params, batch)
-            guard.require_finite(value, gradient)
-            if checkpoint is not None and (state.step % save_every == 0 or state.step == clock.first):
-                guard.save(state)
-            if max_norm is not None:
-                gradient, length = clip_gradient(gradient, max_norm)
-            eta = rate(number)
-            params, optimizer = step(state.params, gradient, state.optimizer, learning_rate=eta, **options)
-            del gradient  # its memory serves the next one
-            state = TrainingState(params, optimizer, number, rng.bit_generator.state)
-            if validation is not None and (number % validate_every == 0 or number == steps):
-                validation_loss = guard.computed(mean_loss, loss, params, validation, count)
-                guard.require_finite(validation_loss, what="validation loss")
-            speed, left = clock.tell(number, count(batch))
-            history.append(TrainingProgress(number, steps, float(value), eta, length, validation_loss, speed, left))
-            if progress is not None:
-                progress(history[-1])
-    if checkpoint is not None and history:
-        value = guard.computed(loss, state.params, batch)  # no next step will tell whether this one was good
-        guard.require_finite(value, what="loss after the step")
+    for number in range(state.step + 1, steps + 1):
+        guard.step = number
+        batch = batches(rng)
+        value, gradient = guard.computed(value_and_gradient, state.params, batch)
+        guard.require_finite(value, gradient)
+        if checkpoint is not None and (state.step % save_every == 0 or state.step == clock.first):
+            guard.save(state)
+        if max_norm is not None:
+            gradient, length = clip(gradient, max_norm)
+        eta = rate(number)
+        params, optimizer = step(state.params, gradient, state.optimizer, learning_rate=eta, **options)
+        state = TrainingState(params, optimizer, number, rng.bit_generator.state)
+        if validation is not None and (number % validate_every == 0 or number == steps):
+            validation_loss = guard.computed(mean_loss, loss, params, validation, count)
+            guard.require_finite(validation_loss, what="validation loss")
+        speed, left = clock.after(number, count(batch))
+        history.append(TrainingProgress(number, steps, float(value), eta, length, validation_loss, speed, left))
+        if progress is not None:
+            progress(history[-1])
+    if checkpoint is not None and history:  # no next step will compute the loss of this state
+        guard.require_finite(guard.computed(loss, state.params, batch), what="loss after the step")
         guard.save(state)
     return state, history
 
 
-def _check_numbers(done, steps, validate_every, save_every):
-    if steps < done or validate_every < 1 or save_every < 1:
-        raise ValueError(
-            f"train() needs steps ≥ {done}, which are done, and validate_every and save_every of at least 1, "
-            f"got {steps}, {validate_every} and {save_every}"
-        )
-
-
-@contextmanager
-def _tools(state, step, loss, workers, processes, count):
-    """For one run: the state in memory that it may overwrite, the step that does, and value_and_gradient."""
-    with ExitStack() as stack:
-        large = sum(np.size(leaf) for leaf in tree_leaves(state.params)) >= _LARGE
-        hands = stack.enter_context(_hands(workers))
-        spread = hands if large else map
-        copy = _shared_like if processes else _own_copy
-        state, step, overwritten = _with_memory_of_its_own(state, step, copy, spread)
-        gradients = stack.enter_context(_crew(loss, workers, hands, processes, overwritten))
-        yield state, step, _divided_gradient(gradients, workers, count, spread)
-
-
-def _with_memory_of_its_own(state, step, copy, spread):
-    """The same state in arrays that AdamW may overwrite, AdamW so, and its parameters; any other optimiser as it is."""
-    arrays = tree_leaves([state.params, state.optimizer.get("mean"), state.optimizer.get("square")])
-    alike = len({getattr(array, "dtype", None) for array in arrays}) == 1
-    if step is not adamw_step or not alike or not all(isinstance(array, np.ndarray) for array in arrays):
-        return state, step, None
-    params, optimizer = copy(state.params), _own_copy(state.optimizer)
-
-    def overwrite(params, gradient, optimizer, **options):
-        return params, _adamw_in_place(params, gradient, optimizer, spread=spread, **options)
-
-    return state._replace(params=params, optimizer=optimizer), overwrite, params
-
-
 class _Clock:
-    """How fast a run is, from the mean speed since it began here."""
+    """The speed of a run: the mean since the start of the call."""
 
     def __init__(self, first, steps):
         self.first, self.steps, self.tokens, self.began = first, steps, 0, time.perf_counter()
 
-    def tell(self, number, tokens):
+    def after(self, number, tokens):
         """After a step: tokens per second, and the seconds that are left."""
         self.tokens += tokens
         seconds = time.perf_counter() - self.began
@@ -203,7 +186,7 @@ class _Clock:
 
 
 class _Guard:
-    """Ends a run in words where its numbers cease to be numbers, and knows its last good checkpoint."""
+    """Stops a run with an explanation where its numbers are not finite; knows its last good checkpoint."""
 
     def __init__(self, step, steps, checkpoint):
         self.step, self.steps, self.checkpoint, self.saved = step, steps, checkpoint, None
@@ -218,9 +201,9 @@ class _Guard:
             raise self._stopped(f"the loss cannot be computed, {error}") from error
 
     def require_finite(self, value, gradient=(), what="loss"):
-        if not math.isfinite(value):
+        if not np.isfinite(value):
             raise self._stopped(f"the {what} is {value}")
-        if not _finite(gradient):
+        if not np.all(np.isfinite(flatten(gradient)[0])):
             raise self._stopped(f"the gradient is not finite, the {what} is {value:.6g}")
 
     def save(self, state):
@@ -234,16 +217,15 @@ class _Guard:
         return TrainingStopped(f"{where}; the last good checkpoint is that of step {self.saved}, {self.checkpoint}")
 
 
-def mean_loss(loss: Callable, params, batches: Iterable, count: Callable = target_count) -> float:
-    """The loss over several batches, each weighted by what counts in it: the mean over all tokens.
+def mean_loss(loss: Callable, params: dict, batches: Iterable, count: Callable = target_count) -> float:
+    """The loss over several batches, each weighted by the number of its targets: the mean over all tokens.
 
         L = Σ_b (n_b/n) L_b                                                         (13.31)
 
     loss: loss(params, batch) -> mean over what counts   batches: for instance of validation_batches()
     count: count(batch) -> n_b
 
-    Raises: ValueError if nothing counts.
-    Source: 001, §2.2.3.
+    Raises: ValueError if no target counts.
 
     >>> mean_loss(lambda w, x: (w * x).mean(), 2.0, [np.array([1.0, 2.0, 3.0]), np.array([6.0])])
     6.0
@@ -258,7 +240,7 @@ def mean_loss(loss: Callable, params, batches: Iterable, count: Callable = targe
 
 
 @contextmanager
-def progress_bar(file=None) -> Iterator[Callable]:
+def progress_bar(file: TextIO | None = None) -> Iterator[Callable]:
     """A line at the foot of the terminal for `train(progress=…)`: loss, tokens per second, time left.
 
     file: where to show it; without it, standard error, and only if that is a terminal: a notebook or a log stays clean
@@ -291,13 +273,8 @@ def progress_bar(file=None) -> Iterator[Callable]:
         bar.close()
 
 
-def _finite(tree):
-    """Whether all numbers are finite; where the sum of their squares is, there is no need to look at each."""
-    return all(math.isfinite(np.vdot(leaf, leaf)) or np.isfinite(leaf).all() for leaf in tree_leaves(tree))
-
-
 def _generator(state):
-    """A generator of its own that goes on where `state` stands."""
+    """A new generator that continues from `state`."""
     kind = getattr(np.random, str(state.get("bit_generator")), None)
     if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
         raise ValueError(f"the state of the random numbers is of no known generator: {state.get('bit_generator')!r}")

@@ -13,9 +13,10 @@ import numpy as np
 
 from ..autodiff import value_and_grad, vjp
 from ..errors import ShapeError
-from ..gradient_descent import adamw_init, adamw_step, tree_leaves, tree_map
+from ..gradient_descent import adamw_init, adamw_step
 from ..gradients import relu
 from ..matrices import linear
+from ..trees import tree_leaves, tree_map
 from .calculators import TrainingMemory, training_memory
 
 

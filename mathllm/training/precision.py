@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..autodiff import primitive, value_and_grad
-from ..gradient_descent import tree_leaves, tree_map
+from ..trees import tree_leaves, tree_map
 
 
 class FloatFormat(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from ..cross_entropy import entropy
 from ..errors import ShapeError
 from ..matrices import stationary_distribution
-from ..probability import sample_markov_chain
+from ..probability import distribution, sample_markov_chain
 
 
 def markov_source(vocabulary: int, order: int, rng: np.random.Generator, *, concentration: float = 0.3) -> np.ndarray:
@@ -71,11 +71,11 @@ def entropy_rate(source) -> float:
 
 def _chain(name, source):
     """The table by context, (V^k, V), the chain of contexts, (V^k, V^k), and how often each occurs, (V^k,)."""
-    source = np.asarray(source, float)
+    source = np.asarray(source)
     V = source.shape[-1] if source.ndim else 0
     if V == 0 or set(source.shape) != {V}:
         raise ShapeError(f"{name}() needs a table (V, …, V) of next-symbol distributions, got shape {source.shape}")
-    rows = source.reshape(-1, V)  # (V^k, V)
+    rows = distribution(source, dtype=float).reshape(-1, V)  # (V^k, V)
     if source.ndim == 1:
         rows = np.repeat(rows, V, axis=0)  # order 0: the last symbol is the state, and does not matter
     states = len(rows)

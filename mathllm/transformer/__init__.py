@@ -8,19 +8,19 @@ BERT and T5; one class runs them all.
     norms.py         layer norm, RMS norm, batch norm
     feed_forward.py  the position-wise network, gated networks, mixtures of experts
     model.py         the model
-    fused.py         in training: LLaMA's sublayers in fewer passes over memory
-    counting.py      parameters and operations
+    parameters.py    one table of all parameters: how they begin, how many there are, how many operations they cost
 """
 
 # What the modules define, written by tools/build_exports.py
-from .config import Config, bert_config, gpt2_config, llama_config, mixtral_config, t5_config
-from .counting import count_parameters, forward_flops, parameter_count
-from .feed_forward import feed_forward, mixture_of_experts
-from .model import Transformer
+from .config import BertParts, Config, T5Parts, bert_config, gpt2_config, llama_config, mixtral_config, t5_config
+from .feed_forward import ACTIVATIONS, feed_forward, mixture_of_experts, scatter
+from .model import Transformer, record_to, under
 from .norms import batch_norm, layer_norm, layer_norm_gradient_as_printed, rms_norm, running_statistics
+from .parameters import Parameter, count_parameters, forward_flops, parameter_count, parameter_table
 
 __all__ = [
-    "Config", "Transformer", "batch_norm", "bert_config", "count_parameters", "feed_forward", "forward_flops",
-    "gpt2_config", "layer_norm", "layer_norm_gradient_as_printed", "llama_config", "mixtral_config",
-    "mixture_of_experts", "parameter_count", "rms_norm", "running_statistics", "t5_config",
+    "ACTIVATIONS", "BertParts", "Config", "Parameter", "T5Parts", "Transformer", "batch_norm", "bert_config",
+    "count_parameters", "feed_forward", "forward_flops", "gpt2_config", "layer_norm", "layer_norm_gradient_as_printed",
+    "llama_config", "mixtral_config", "mixture_of_experts", "parameter_count", "parameter_table", "record_to",
+    "rms_norm", "running_statistics", "scatter", "t5_config", "under",
 ]  # fmt: skip

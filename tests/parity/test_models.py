@@ -140,7 +140,7 @@ def test_recorded_intermediates_are_those_of_transformers(agree, casts, what):
     model, (tokens, _, _) = fresh(peer), text()
     theirs = model(torch.tensor(tokens), output_attentions=True, output_hidden_states=True)
     record, within = {}, FLOAT32 if casts == "as it is" and what.startswith("LLaMA") else TIGHT
-    ml.Transformer(peer.our_config)(peer.params(named(model)), tokens, record=record)
+    ml.Transformer(peer.our_config)(peer.params(named(model)), tokens, tap=ml.record_to(record))
     outputs = [record[f"blocks.{layer}.output"] for layer in range(LAYERS - 1)] + [record["final_norm"]]
     for ours, their_output in zip([record["embeddings"], *outputs], theirs.hidden_states, strict=True):
         agree(title(what, casts), "residual stream", ours, their_output, within=within)
@@ -351,7 +351,7 @@ def test_yarn_keeps_and_stretches_the_pairs_that_transformers_keeps_and_stretche
     angles = ml.rotary_angles([1], 64, base, scaling="yarn", factor=8.0, trained=trained)[0]
     within = FLOAT32 if casts == "as it is" else 1e-12
     agree(title("rotary_angles, yarn", casts), "value, float64", angles, frequencies.double(), within=within)
-    ours = ml.llama_config(width=128, heads=2, rope_scaling="yarn", rope_factor=8.0)
+    ours = ml.llama_config(width=128, heads=2, rope_scaling=ml.RotaryScaling("yarn", 8.0))
     assert ours.score_scale * np.sqrt(64) == pytest.approx(factor**2)
 
 

@@ -67,6 +67,12 @@ def expected(x, z):
     return (x * F.softmax(z, dim=-1)).sum(-1)
 
 
+def mutual_information(z):
+    log_p = F.log_softmax(z.reshape(-1), dim=0).reshape(z.shape)
+    log_ratio = log_p - log_p.logsumexp(1, keepdim=True) - log_p.logsumexp(0, keepdim=True)
+    return (log_p.exp() * log_ratio).sum()
+
+
 def scattered(x):
     return x.new_zeros(2 * len(x), x.shape[1]).index_copy(0, torch.arange(len(x)).flip(0) * 2, x)
 
@@ -91,13 +97,11 @@ TWINS = {
     "dot": lambda a, b: torch.linalg.vecdot(a, b),
     "cosine_similarity": lambda a, b: F.cosine_similarity(a, b, dim=-1),
     "mean_pool": lambda x: x[:, [0, 2]].mean(1),
-    "_cross_entropy_of_diagonal": lambda s: F.cross_entropy(s, torch.arange(len(s))),
-    "sigmoid": torch.sigmoid,
-    "negative_sampling_loss": negative_sampling,
     "matrix_vector_product": lambda W, x: (W @ x[..., None])[..., 0],
     "linear": lambda x, W, b: F.linear(x, W.T, b),
     "singular_values": torch.linalg.svdvals,
     "lora_linear": lambda x, A, B: x @ matrix(x, x.shape[-1], 4) + 2.0 * (x @ A) @ B,
+    "lora_merge": lambda W, A, B: W + 2.0 * A @ B,
     "exp": torch.exp,
     "log": torch.log,
     "log_product": lambda p: p.log().sum(-1),
@@ -106,6 +110,7 @@ TWINS = {
     "log1m_exp": lambda x: torch.log(-torch.expm1(x)),
     "softplus": lambda x: F.softplus(x, threshold=40),  # not cut off at e^−20
     "log_sigmoid": F.logsigmoid,
+    "sigmoid": torch.sigmoid,
     "bernoulli_log_likelihood": bernoulli,
     "expectation": expected,
     "variance": variance,
@@ -119,6 +124,7 @@ TWINS = {
     "kl_divergence": lambda z, w: F.kl_div(
         F.log_softmax(w, dim=-1), F.log_softmax(z, dim=-1), reduction="none", log_target=True
     ).sum(-1),
+    "mutual_information": mutual_information,
     "cross_entropy": F.cross_entropy,
     "relu": F.relu,
     "leaky_relu": F.leaky_relu,
@@ -128,6 +134,7 @@ TWINS = {
     "silu": F.silu,
     "swiglu": lambda g, v: F.silu(g) * v,
     "dropout": dropped,
+    "negative_sampling_loss": negative_sampling,
     "attention_weights": twin_of_attention(weights_only=True),
     "attention": twin_of_attention(),
     "flash_attention": twin_of_attention(causal=True),
@@ -139,6 +146,7 @@ TWINS = {
     "batch_norm": lambda x, g, b: F.batch_norm(x, None, None, g, b, training=True),
     "_scatter": scattered,
     "clipped_surrogate": clipped,
+    "kl_estimate": lambda p, q: torch.expm1(q - p) - (q - p),
 }
 MISSING = {"round_to": "PyTorch rounds by a cast; the straight line through the steps is our own rule"}
 

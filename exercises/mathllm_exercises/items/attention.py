@@ -949,7 +949,7 @@ PULLBACK = Item(
     minutes=25,
     source="after Foundations (001), section 7.1",
     answer="attention_pullback",
-    masked=(*PACKAGED, "grad", "value_and_grad", "vjp", "softmax_jacobian", "numerical_gradient"),
+    masked=(*PACKAGED, "grad", "value_and_grad", "vjp", "softmax_jacobian", "softmax_gradient", "numerical_gradient"),
     task="""
 For $Y = \\operatorname{softmax}(QK^{\\mathsf T}/\\sqrt{d_k})\\,V$ write `attention_pullback(query, key, value, dy)`:
 from the slopes `dy` of a loss with respect to $Y$, the three arrays `(dquery, dkey, dvalue)`. All inputs have two

@@ -6,11 +6,12 @@ from itertools import pairwise
 import numpy as np
 
 import mathllm as ml
+from mathllm.exhibits import backpropagation as exhibits
 
 from ..cases import each, tells_apart
 from ..item import Item, Mistake, gradient, leaves_inputs, quick, values
 
-STEP = ml.trace_network()  # the network of document 004
+STEP = exhibits.trace_network()  # the network of document 004
 TRACE = "Part II (004), backpropagation trace"
 NETWORK = """
 Two inputs $x = (1,\\ 0.5)$, hidden ReLU units A and B, one sigmoid output, the truth $y = 1$:
@@ -208,7 +209,7 @@ def _updated_without_biases():
 
 
 def _updated(rate):
-    after = ml.trace_network(learning_rate=rate)
+    after = exhibits.trace_network(learning_rate=rate)
     return [*after.W2[0], after.b2[0], *after.W1.ravel(), *after.b1, after.prediction_after]
 
 
@@ -424,13 +425,13 @@ def _listing(rng, count=2, batch=5):
     """Layers in the document's layout, (W (m, n), b (m, 1)), and inputs (n, B)."""
     drawn = []
     for _ in range(count):
-        layers, x, _ = ml.listing_problem(rng, (3, 5, 4), batch)
+        layers, x, _ = exhibits.listing_problem(rng, (3, 5, 4), batch)
         drawn.append((x, layers))
     return drawn
 
 
 def _outputs(x, layers):
-    return ml.listing_forward(x, layers)[0]
+    return exhibits.listing_forward_fixed(x, layers)[0]
 
 
 def _no_bend(x, layers):
@@ -448,7 +449,7 @@ REPAIR_FORWARD = Item(
     minutes=8,
     source="Foundations (001), section 4.4",
     answer="forward_activations",
-    masked=("listing_forward", "listing_forward_as_printed"),
+    masked=("listing_forward_fixed", "listing_forward_as_printed"),
     task="""
 The listing of document 001 (columns are examples; `layers` is a list of pairs `W` (m, n) and `b` (m, 1)). Its
 backward pass starts from the slopes of the loss with respect to the **score** of the last layer:
@@ -481,7 +482,7 @@ last one does not.
     ),
     mistakes=(
         Mistake(
-            lambda x, layers: ml.listing_forward_as_printed(x, layers)[0],
+            lambda x, layers: exhibits.listing_forward_as_printed(x, layers)[0],
             "Still as printed: the last layer bends as well, and cuts off negative scores.",
         ),
         Mistake(_no_bend, "Now no layer bends at all. Only the last one must not.", score=1),
@@ -491,7 +492,7 @@ last one does not.
         ),
         Mistake(lambda x, layers: _outputs(x, layers)[-1], "Return all activations, not the last alone."),
         Mistake(
-            lambda x, layers: [x, *ml.listing_forward(x, layers)[1]],
+            lambda x, layers: [x, *exhibits.listing_forward_fixed(x, layers)[1]],
             "The list holds the sums z. For the hidden layers it should hold h = max(0, z).",
             score=1,
         ),
@@ -509,8 +510,8 @@ def _passes(rng, sizes=((3, 5, 4), (2, 3, 3, 1))):
     """Slopes of the loss, activations, pre-activations and layers, as the backward pass gets them."""
     drawn = []
     for size in sizes:
-        layers, x, target = ml.listing_problem(rng, size, batch=6)
-        activations, pre_activations = ml.listing_forward(x, layers)
+        layers, x, target = exhibits.listing_problem(rng, size, batch=6)
+        activations, pre_activations = exhibits.listing_forward_fixed(x, layers)
         drawn.append((activations[-1] - target, activations, pre_activations, layers))
     return drawn
 
@@ -543,7 +544,7 @@ REPAIR_BACKWARD = Item(
     minutes=8,
     source="Foundations (001), section 4.4",
     answer="backward",
-    masked=("listing_backward", "listing_backward_as_printed", "backward_pass"),
+    masked=("listing_backward_fixed", "listing_backward_as_printed", "backward_pass"),
     task="""
 The other half of the listing, with a second bug added by us:
 
@@ -784,7 +785,7 @@ REPAIR_ZEROING = Item(
     minutes=6,
     source="Part II (004), common bugs",
     answer="descent",
-    masked=("descent_with_zeroing", "descent_without_zeroing", "sgd_step", "descent_path"),
+    masked=("descent_with_zeroing", "descent_without_zeroing", "sgd_step", "descend", "minimize", "descent_path"),
     task="""
 Gradient descent on the bowl $\\sum_i w_i^2$, whose gradient is $2w$. It is to return the whole path, `steps + 1`
 places:

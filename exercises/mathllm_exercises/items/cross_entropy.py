@@ -570,7 +570,7 @@ REPAIR_PERPLEXITY = Item(
     minutes=8,
     source="Foundations (001), section 2.2; The Four Pillars (002), perplexity",
     answer="perplexity",
-    masked=("perplexity", "loss_table"),
+    masked=("perplexity",),
     task="""
 `p` holds the probabilities that a model gave to the tokens that came, shape `(T,)`. This function takes its entropy
 from one page and its perplexity from another:

@@ -223,7 +223,7 @@ REPAIR_NUCLEUS = Item(
     minutes=12,
     source="Foundations (001), section 10.2.3",
     answer="nucleus",
-    masked=("keep_top_p", "nucleus_as_printed", "reshape_logits"),
+    masked=("keep_top_p", "reshape_logits"),
     task="""
 This is nucleus sampling as one document prints it, for probabilities `P` of shape `(V,)` in any order:
 
@@ -667,7 +667,7 @@ TEMPERATURE_PULLBACK = Item(
     minutes=12,
     source="ours; Part II (004), temperature",
     answer="temperature_pullback",
-    masked=("vjp", "grad", "value_and_grad", "softmax_jacobian"),
+    masked=("vjp", "grad", "value_and_grad", "softmax_jacobian", "softmax_gradient"),
     task="""
 Distillation trains through a temperature. Let $p = \\operatorname{softmax}(z/T)$ for one row of logits, and let the
 slopes $dp$ of a loss be known. Write `temperature_pullback(z, T, dp)`, which returns $dz$, `(n,)`. How do the slopes

@@ -3,6 +3,7 @@
 import numpy as np
 
 import mathllm as ml
+from mathllm.exhibits.similarity import COSINE_BANDS, interpret_cosine
 
 from ..cases import each, normals, refusing, tells_apart
 from ..compare import numeric, show
@@ -170,7 +171,7 @@ the label, letter for letter as in the table, into `king_queen_band`.
 | 0.00 to 0.40 | Weak or no relation |
 | below 0.00 | Opposing (rare) |
 """,
-    expected=lambda: ml.interpret_cosine(ml.cosine_similarity(KING, QUEEN)),
+    expected=lambda: interpret_cosine(ml.cosine_similarity(KING, QUEEN)),
     checks=(values(2),),
     mistakes=(
         Mistake(
@@ -386,7 +387,7 @@ _proper = refusing(lambda c: not -1 <= c <= 1)
 
 
 def _edges_up(c):
-    return next((label for edge, label in ml.COSINE_BANDS if c > edge), "Opposing (rare)")
+    return next((label for edge, label in COSINE_BANDS if c > edge), "Opposing (rare)")
 
 
 INTERPRET_COSINE = Item(
@@ -412,7 +413,7 @@ As printed, three of the edges belong to two bands. We decide: **an edge belongs
 is near-identical and 0.00 is a weak or no relation. What is no cosine (NaN, or a number outside [−1, 1]) is refused
 with `ValueError`.
 """,
-    expected=ml.interpret_cosine,
+    expected=interpret_cosine,
     checks=(
         values(
             2,
@@ -430,17 +431,17 @@ with `ValueError`.
     mistakes=(
         Mistake(_proper(_edges_up), "On an edge your label is that of the lower band. Use ≥ (`>=`), not >.", score=3),
         Mistake(
-            _proper(lambda c: ml.interpret_cosine(round(c, 1))),
+            _proper(lambda c: interpret_cosine(round(c, 1))),
             "You rounded first: 0.88 is not 0.9. Compare the cosine as it is.",
             score=3,
         ),
         Mistake(
-            _proper(lambda c: ml.interpret_cosine(abs(c))),
+            _proper(lambda c: interpret_cosine(abs(c))),
             "Negative cosines got the label of their size. Below zero the vectors point apart: Opposing (rare).",
             score=1,
         ),
         Mistake(
-            _proper(lambda c: ml.interpret_cosine(max(c, 0.0))),
+            _proper(lambda c: interpret_cosine(max(c, 0.0))),
             "Negative cosines have a label of their own, Opposing (rare).",
             score=1,
         ),
@@ -450,17 +451,17 @@ with `ValueError`.
             score=1,
         ),
         Mistake(
-            refusing(lambda c: not -1 < c < 1)(ml.interpret_cosine),
+            refusing(lambda c: not -1 < c < 1)(interpret_cosine),
             "1 and −1 are cosines, too: of a vector with itself, and with its opposite.",
             score=3,
         ),
         Mistake(
-            refusing(lambda c: c < -1 or c > 1)(lambda c: "Opposing (rare)" if c != c else ml.interpret_cosine(c)),
+            refusing(lambda c: c < -1 or c > 1)(lambda c: "Opposing (rare)" if c != c else interpret_cosine(c)),
             "NaN slips through: it is neither below −1 nor above 1. Ask the other way round, `not -1 <= c <= 1`.",
             score=4,
         ),
         Mistake(
-            lambda c: ml.interpret_cosine(c) if abs(c) <= 1 else ("Near-identical" if c > 1 else "Opposing (rare)"),
+            lambda c: interpret_cosine(c) if abs(c) <= 1 else ("Near-identical" if c > 1 else "Opposing (rare)"),
             "1.5 is no cosine, and NaN is not even a number: refuse them with `ValueError`.",
             score=4,
         ),
@@ -1072,7 +1073,7 @@ QUICK = [
         graded=False,
         answer="label",
         task="Which label does a cosine of exactly 0.70 get?",
-        expected=lambda: ml.interpret_cosine(0.70),
+        expected=lambda: interpret_cosine(0.70),
         checks=(values(1),),
         mistakes=(
             Mistake(

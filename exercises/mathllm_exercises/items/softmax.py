@@ -236,7 +236,7 @@ SOFTMAX = Item(
     minutes=10,
     source="The primer (003), chapter VI; Foundations (001), section 2.1.1",
     answer="softmax",
-    masked=("softmax", "log_softmax", "softmax_jacobian"),
+    masked=("softmax", "softmax_in_place", "log_softmax", "softmax_jacobian"),
     task="""
 Write `softmax(z)` along the **last** axis:
 
@@ -337,7 +337,7 @@ TEMPERATURE = Item(
     minutes=8,
     source="The primer (003), chapter VI; Foundations (001), section 10.2.1",
     answer="softmax_with_temperature",
-    masked=("softmax", "log_softmax", "softmax_jacobian"),
+    masked=("softmax", "softmax_in_place", "log_softmax", "softmax_jacobian"),
     task="""
 Write `softmax_with_temperature(z, T)` for one row of logits `z`: the probabilities $\\operatorname{softmax}(z/T)$.
 
@@ -746,7 +746,7 @@ PULLBACK = Item(
     minutes=20,
     source="Pillars (002), derivative of the softmax",
     answer="softmax_pullback",
-    masked=("vjp", "grad", "value_and_grad", "softmax_jacobian"),
+    masked=("vjp", "grad", "value_and_grad", "softmax_jacobian", "softmax_gradient"),
     task="""
 A loss depends on the probabilities $p = \\operatorname{softmax}(z)$, and its slopes $dp_i$ are known. Derive
 

@@ -1,0 +1,28 @@
+"""The contrastive loss: the cross-entropy of choosing, for each query, its own key among all keys of the batch."""
+
+import numpy as np
+
+from ..autodiff import Array, ArrayLike
+from ..errors import within
+from ..shapes import contract
+from ..similarity import cosine_similarity_matrix
+from .loss import cross_entropy
+
+
+@contract("n+ d, n d")
+def info_nce(queries: ArrayLike, keys: ArrayLike, temperature: float = 0.07) -> Array:
+    """In-batch contrastive loss: each query should be nearer to its own key than to every other key of the batch.
+
+        L = −(1/n) Σᵢ ln( exp(Sᵢᵢ/τ) / Σⱼ exp(Sᵢⱼ/τ) ),      S = cosines, n × n      (2.13)
+
+    Row i of the keys belongs to row i of the queries.   temperature: τ > 0   ->   one number
+
+    Raises: ValueError for a temperature that is not positive, or a zero vector.
+    Source: van den Oord et al. 2018, eq. 4.
+
+    >>> round(float(info_nce([[1, 0], [0, 1]], [[1, 0], [0, 1]], temperature=1.0)), 4)
+    0.3133
+    """
+    within("info_nce", "(0, ∞)", temperature=temperature)
+    scores = cosine_similarity_matrix(queries, keys) / temperature
+    return cross_entropy(scores, np.arange(len(scores)))

@@ -1,0 +1,318 @@
+"""The sublayers of GPT-2 and LLaMA, forward and backward, with fewer passes over memory than their readable forms.
+
+A step of a small model spends as long on moving numbers as on its matrix products. Each function here equals functions of
+chapters 8 to 12 up to rounding, and returns its value and its pullback as they do. What it saves is measured in
+benchmarks/README.md:
+
+    joined     matrices that multiply the same vectors become one; the gain and bias of the norm before them are
+               multiplied into it, because it has fewer numbers than the activations
+    causal     scores are computed in blocks of queries, up to the last key that a block may attend to, and the division
+               of the softmax comes after the average of the values
+    in place   elementwise functions work on parts that fit into the cache, and leave their derivatives behind
+    memory     arrays have names, and the next step uses them again
+"""
+
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+_BLOCK = 64  # queries whose scores are computed at a time
+_CACHE = 1 << 18  # numbers of an array that are worked on at a time
+
+
+class Memory:
+    """Arrays by name, used again in each step: fresh memory comes from the operating system page by page.
+
+    >>> memory = Memory()
+    >>> memory("scores", (2, 3), np.float32) is memory("scores", (2, 3), np.float32)
+    True
+    """
+
+    def __init__(self):
+        self.arrays = {}
+
+    def __call__(self, name: object, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """The array of this name, with whatever it holds."""
+        array = self.arrays.get(name)
+        if array is None or array.shape != shape or array.dtype != dtype:
+            array = self.arrays[name] = np.empty(shape, dtype)
+        return array
+
+    def product(self, name: object, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """a @ b, in the array of this name."""
+        return np.matmul(a, b, out=self(name, (len(a), b.shape[1]), a.dtype))
+
+
+def normalise(x: np.ndarray, epsilon: float, centred: bool, memory: Memory, name: object) -> tuple:
+    """`rms_norm`, or `layer_norm` if centred, without gain and bias: unit vectors u, and their pullback in place.
+
+        u = x̂ / √(mean(x̂²) + ε),   x̂ = x or x − mean(x);      dx = (du − u mean(du ∘ u) [− mean(du)]) / √(mean(x̂²) + ε)
+
+    x: (N, D)   ->   u: (N, D)
+    """
+    unit, width = memory(name, x.shape, x.dtype), x.shape[1]
+    if centred:
+        x = np.subtract(x, x.mean(axis=1, keepdims=True), out=unit)
+    inverse = (1 / np.sqrt(np.vecdot(x, x) / width + epsilon))[:, None].astype(x.dtype)
+    np.multiply(x, inverse, out=unit)
+
+    def pullback(du):
+        mean = np.vecdot(du, unit)[:, None] / width
+        du -= np.multiply(unit, mean, out=memory("scratch", unit.shape, unit.dtype))
+        if centred:
+            du -= du.mean(axis=1, keepdims=True)
+        du *= inverse
+        return du
+
+    return unit, pullback
+
+
+def normed_linear(
+    unit: np.ndarray, norm: dict, params: dict, names: list[str], memory: Memory, place: object, scale: float = 1.0
+) -> tuple:
+    """`linear` with several matrices at once, of vectors to which the gain γ and bias β of a norm still belong.
+
+        y = (γ ∘ u + β) W + b = u W′ + b′   with W = [W₁ W₂ …],  W′ = γ ∘ W,  b′ = β W + b
+        dγ = rowsum(dW′ ∘ W),   dW = γ ∘ dW′ + β db′,   dβ = W db′,   db = db′
+
+    unit: (N, D)   names: of the matrices (D, n₁), (D, n₂) …   scale: multiplies the first of them
+    ->   y: (N, n₁ + n₂ + …); pullback(dy) -> du, the gradient of the norm, and that of matrices and biases
+    """
+    matrix = np.concatenate([params[name] for name in names], axis=1)
+    ends = np.cumsum([params[name].shape[1] for name in names])
+    columns = np.where(np.arange(ends[-1]) < ends[0], scale, 1).astype(unit.dtype)
+    weight, gain = matrix * columns * norm["gain"][:, None], norm["gain"][:, None]
+    y = memory.product(place, unit, weight)
+    if biased := "bias" in norm or any(f"{name}_bias" in params for name in names):
+        bias = np.concatenate([params.get(f"{name}_bias", np.zeros(params[name].shape[1])) for name in names])
+        y += columns * (bias + norm["bias"] @ matrix if "bias" in norm else bias).astype(y.dtype)
+
+    def parts(values, suffix=""):
+        split = np.split(values, ends[:-1], axis=-1)
+        return {f"{name}{suffix}": part for name, part in zip(names, split, strict=True) if f"{name}{suffix}" in params}
+
+    def pullback(dy):
+        dweight = unit.T @ dy
+        dweight *= columns
+        dnorm = {"gain": np.vecdot(dweight, matrix)}
+        dweight *= gain
+        gradient = {}
+        if biased:
+            dbias = columns * dy.sum(axis=0)
+            gradient = parts(dbias, "_bias")
+        if "bias" in norm:
+            dnorm["bias"] = matrix @ dbias
+            dweight += np.outer(norm["bias"], dbias)
+        return memory.product(("du", names[0]), dy, weight.T), dnorm, gradient | parts(dweight)
+
+    return y, pullback
+
+
+def output_linear(x: np.ndarray, residual: np.ndarray, params: dict, name: str, memory: Memory, place: object) -> tuple:
+    """`linear` and the residual sum: residual + x W + b; pullback(dy) -> dx, the gradient of W and b.
+
+    x: (N, n)   residual: (N, D)   ->   (N, D)
+    """
+    y = memory.product(place, x, params[name])
+    y += residual
+    if (bias := f"{name}_bias") in params:
+        y += params[bias]
+
+    def pullback(dy):
+        gradient = {name: x.T @ dy} | ({bias: dy.sum(axis=0)} if bias in params else {})
+        return memory.product(("dx", name), dy, params[name].T), gradient
+
+    return y, pullback
+
+
+def attention_sublayer(
+    x: np.ndarray, block: dict, config: object, rotation: tuple | None, sizes: tuple, memory: Memory, layer: int
+) -> tuple:
+    """x + multi_head_attention(norm(x)), causal; pullback(dy) -> dx, the gradient of the block's part.
+
+    x: (B·T, D)   sizes: (B, T)   rotation: cosines and sines (T, 1, K/2), or None   ->   (B·T, D)
+    """
+    c, (B, T), width = config, sizes, config.head_width
+    split = functools.partial(_heads, sizes=sizes, kv_heads=c.kv_heads)
+    ends, kinds = np.cumsum([c.heads, c.kv_heads]) * width, ["query", "key", "value"]
+    unit, norm_pullback = normalise(x, c.norm_epsilon, c.norm == "layer", memory, ("unit", layer))
+    projected, projected_pullback = normed_linear(
+        unit, block["attention_norm"], block["attention"], kinds, memory, ("projected", layer), c.score_scale
+    )
+    turned = projected[:, : ends[1]].reshape(B, T, -1, width)  # queries and keys
+    _rotate(turned, rotation, c.pairing)
+    mixed = memory(("mixed", layer), (B * T, c.heads * width), x.dtype)
+    total = memory(("total", layer), (B * T, c.heads), x.dtype)
+    views = [split(part, width=width) for part in (*np.split(projected, ends, axis=1), mixed)] + [split(total, width=1)]
+    size = max(1, _CACHE // (c.heads * T * T))
+    shards = [slice(start, start + size) for start in range(0, B, size)]
+    pullbacks = [
+        _causal_sums(*(view[shard] for view in views), memory, (layer, number)) for number, shard in enumerate(shards)
+    ]
+    by_head = (B * T, c.heads, width)
+    divided = mixed.reshape(by_head)
+    divided /= total[..., None]
+    y, output_pullback = output_linear(mixed, x, block["attention"], "output", memory, ("attended", layer))
+
+    def pullback(dy):
+        dmixed, gradient = output_pullback(dy)
+        dsums = dmixed.reshape(by_head)
+        dsums /= total[..., None]
+        # The quotient rule: mixed = sums / total, so dtotal = −Σ dmixed ∘ sums / total² = −Σ dsums ∘ mixed.
+        dtotal = memory("dtotal", total.shape, x.dtype)
+        np.negative(np.vecdot(dsums, divided), out=dtotal)
+        dprojected = memory("dprojected", projected.shape, x.dtype)
+        dviews = [split(part, width=width) for part in (*np.split(dprojected, ends, axis=1), dmixed)]
+        for shard, sums_pullback in zip(shards, pullbacks, strict=True):
+            sums_pullback(*(view[shard] for view in dviews), split(dtotal, width=1)[shard])
+        _rotate(dprojected[:, : ends[1]].reshape(B, T, -1, width), rotation, c.pairing, back=True)
+        du, dnorm, more = projected_pullback(dprojected)
+        dx = norm_pullback(du)
+        dx += dy
+        return dx, {"attention_norm": dnorm, "attention": gradient | more}
+
+    return y, pullback
+
+
+def feed_forward_sublayer(x: np.ndarray, block: dict, config: object, memory: Memory, layer: int) -> tuple:
+    """x + feed_forward(norm(x)); pullback(dy) -> dx, the gradient of the block's part.   x: (N, D)"""
+    c = config
+    names = ["gate", "up"] if c.gated else ["up"]
+    unit, norm_pullback = normalise(x, c.norm_epsilon, c.norm == "layer", memory, ("unit 2", layer))
+    wide, wide_pullback = normed_linear(
+        unit, block["feed_forward_norm"], block["feed_forward"], names, memory, ("wide", layer)
+    )
+    hidden = memory(("hidden", layer), (len(x), c.hidden), x.dtype)
+    rows = max(1, _CACHE // (4 * c.hidden))
+    for start in range(0, len(x), rows):
+        _activate(wide[start : start + rows], hidden[start : start + rows], ACTIVATIONS[c.activation])
+    y, down_pullback = output_linear(hidden, x, block["feed_forward"], "down", memory, ("fed", layer))
+
+    def pullback(dy):
+        dhidden, gradient = down_pullback(dy)
+        for part in np.split(wide, len(names), axis=1):
+            part *= dhidden  # where the derivatives are
+        du, dnorm, more = wide_pullback(wide)
+        dx = norm_pullback(du)
+        dx += dy
+        return dx, {"feed_forward_norm": dnorm, "feed_forward": gradient | more}
+
+    return y, pullback
+
+
+def _silu(z):
+    """`silu` and its derivative: z σ and σ (1 + z (1 − σ)), with σ = (1 + tanh(z/2))/2."""
+    sigma = np.tanh(0.5 * z)
+    sigma += 1
+    sigma *= 0.5
+    value = z * sigma
+    return value, sigma + value * (1 - sigma)
+
+
+def _gelu_tanh(z):
+    """`gelu_tanh` and its derivative: z (1 + t)/2 and (1 + t)/2 + z (1 − t²)/2 · s (1 + 0.134145 z²), t = tanh(s (z +
+    0.044715 z³)), s = √(2/π).
+    """
+    scale, square = math.sqrt(2 / math.pi), z * z
+    t = np.tanh(scale * z * (1 + 0.044715 * square))
+    half = 0.5 * (1 + t)
+    return z * half, half + 0.5 * z * (1 - t * t) * (scale * (1 + 0.134145 * square))
+
+
+def _relu(z):
+    """`relu` and its derivative."""
+    return np.maximum(z, 0), (z > 0).astype(z.dtype)
+
+
+ACTIVATIONS: dict[str, Callable] = {"silu": _silu, "gelu_tanh": _gelu_tanh, "relu": _relu}
+
+
+def _activate(wide, hidden, function):
+    """hidden = φ(gate) ∘ up, or φ(up): what stood in `wide` becomes the derivatives of hidden along it."""
+    if wide.shape[1] == hidden.shape[1]:
+        hidden[...], wide[...] = function(wide)
+        return
+    gate, up = np.split(wide, 2, axis=1)
+    value, slope = function(gate)
+    np.multiply(value, up, out=hidden)
+    np.multiply(slope, up, out=gate)
+    up[...] = value
+
+
+def _rotate(x, rotation, pairing, back=False):
+    """`rotate`, in place, or its pullback.   x: (B, T, heads, K)"""
+    if rotation is None:
+        return
+    cosine, sine = rotation
+    sine = -sine if back else sine
+    first, second = (x[..., 0::2], x[..., 1::2]) if pairing == "adjacent" else np.split(x, 2, axis=-1)
+    rotated = first * cosine
+    rotated -= second * sine
+    second *= cosine
+    second += first * sine
+    first[...] = rotated
+
+
+def _heads(x, sizes, kv_heads, width):
+    """A view with head axes: (B·T, G·R·width) -> (B, G, R, T, width), R query heads for each key head."""
+    return x.reshape(*sizes, kv_heads, -1, width).transpose(0, 2, 3, 1, 4)
+
+
+def _causal_sums(query, key, value, sums, total, memory, place):
+    """The two sums whose quotient is `attention(query, key, value, causal_mask(T), scale=1)`; their pullback.
+
+        for each block of queries:   E = exp(Q Kᵀ) over the keys up to its end,   sums = E V,   total = rowsum(E)
+        dS = E ∘ (dsums Vᵀ + dtotal),   dQ = dS K,   dK = dSᵀ Q,   dV = Eᵀ dsums
+
+    query, sums: (..., G, R, T, K)   key, value: (..., G, 1, T, K)   total: (..., G, R, T, 1)
+    Writes into sums and total; pullback(dquery, dkey, dvalue, dsums, dtotal) into the first three.
+    """
+    length, blocks = query.shape[-2], []
+    for start in range(0, length, _BLOCK):
+        rows, seen = slice(start, min(start + _BLOCK, length)), slice(0, min(start + _BLOCK, length))
+        shape = (*query.shape[:-2], rows.stop - start, seen.stop)
+        weights = memory(("weights", place, start), shape, query.dtype)
+        total[..., rows, :] = _exponentials(query[..., rows, :], key[..., seen, :], weights)
+        np.matmul(weights, value[..., seen, :], out=sums[..., rows, :])
+        blocks.append((rows, seen, weights))
+
+    def pullback(dquery, dkey, dvalue, dsums, dtotal):
+        dkey[...] = dvalue[...] = 0
+        for rows, seen, weights in blocks:
+            dscores = memory("dscores", weights.shape, weights.dtype)
+            np.matmul(dsums[..., rows, :], value[..., seen, :].swapaxes(-1, -2), out=dscores)
+            dscores += dtotal[..., rows, :]
+            dscores *= weights
+            np.matmul(dscores, key[..., seen, :], out=dquery[..., rows, :])
+            dkey[..., seen, :] += _summed(dscores, query[..., rows, :])
+            dvalue[..., seen, :] += _summed(weights, dsums[..., rows, :])
+
+    return pullback
+
+
+def _summed(weights, vectors):
+    """weightsᵀ vectors, summed over the query heads that share a key head."""
+    product = weights.swapaxes(-1, -2) @ vectors
+    return product if product.shape[-3] == 1 else product.sum(axis=-3, keepdims=True)
+
+
+def _exponentials(query, key, weights):
+    """Writes exp(Q Kᵀ), 0 for keys after the query, into `weights` and returns the sums of its rows.
+
+    The largest score of each row is subtracted only where a sum shows that some score is large: it would change both
+    sums by the same factor.
+    """
+    for shifted in (False, True):
+        np.matmul(query, key.swapaxes(-1, -2), out=weights)
+        later = np.triu(np.full((query.shape[-2],) * 2, -np.inf, query.dtype), 1)
+        weights[..., -len(later) :] += later
+        if shifted:
+            weights -= weights.max(axis=-1, keepdims=True)
+        with np.errstate(over="ignore"):
+            np.exp(weights, out=weights)
+        total = (weights @ np.ones(weights.shape[-1], weights.dtype))[..., None]  # faster than sum() for short rows
+        if total.min() > 1e-15 and total.max() < 1e15:
+            break
+    return total

@@ -1,0 +1,169 @@
+"""A model whose training loss is one primitive: the whole forward pass, and the whole backward pass as its pullback."""
+
+import numpy as np
+
+from ..attention import rotary_angles
+from ..autodiff import Array, ArrayLike, WithPullback, primitive
+from ..cross_entropy import IGNORED
+from ..errors import ShapeError
+from ..transformer import Config
+from ..transformer import Transformer as ReadableTransformer
+from ..trees import rebuild, tree_leaves
+from ..vectors import embedding
+from .block import _CACHE, ACTIVATIONS, Memory, attention_sublayer, feed_forward_sublayer, normalise, normed_linear
+from .decoding import DecodingStep
+
+
+class Transformer(ReadableTransformer):
+    """The model of chapter 12 with a faster `next_token_loss` and a faster step of decoding.
+
+    Equal to `mathllm.Transformer` up to rounding. It is faster for the shapes of GPT-2 and LLaMA (`fits` says for which)
+    in float32 and float64; any other model, a mask of padding and a tap are computed by the readable form.
+
+    >>> from mathllm.transformer import llama_config
+    >>> model = Transformer(llama_config(vocabulary=10, width=8, layers=2, heads=2, hidden=16))
+    >>> params = model.init(np.random.default_rng(0))
+    >>> round(float(model.next_token_loss(params, [[1, 2, 3]], [[2, 3, 4]])), 1)  # ln 10
+    2.3
+    """
+
+    def __init__(self, config: Config):
+        super().__init__(config)
+        self.fits = fits(config)
+        self._memories = []  # those that no pullback needs at the moment
+        self._decoding = None
+
+    def next_token_loss(
+        self, params: dict, tokens: ArrayLike, targets: ArrayLike, attention_mask: ArrayLike | None = None, **options
+    ) -> Array:
+        """Mean cross-entropy in nats: `cross_entropy(model(params, tokens), targets)`."""
+        leaves = tree_leaves(params)
+        precise = {leaf.dtype for leaf in leaves} in ({np.dtype(np.float32)}, {np.dtype(np.float64)})
+        if not (self.fits and precise) or attention_mask is not None or options:
+            return super().next_token_loss(params, tokens, targets, attention_mask, **options)
+        return _loss(*leaves, model=self, structure=params, tokens=np.asarray(tokens), targets=np.asarray(targets))
+
+    def last_logits(
+        self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None, *, cache=None, **options
+    ) -> Array:
+        """Logits after the last tokens; for one token of one sequence by a `DecodingStep`."""
+        single = cache is not None and np.shape(tokens) == (1, 1) and attention_mask is None and self.fits
+        if not single or options.keys() - {"count"} or params["embedding"].dtype == np.float16:
+            return super().last_logits(params, tokens, attention_mask, cache=cache, **options)
+        if self._decoding is None or self._decoding.params is not params or self._decoding.cache is not cache:
+            self._decoding = DecodingStep(self.config, params, cache)
+        return self._decoding(int(tokens[0][0]))[None, None]
+
+
+def fits(config: Config) -> bool:
+    """Whether a model has one of the shapes that are faster here: a plain decoder with its norms before the sublayers.
+
+    >>> from mathllm.transformer import bert_config, gpt2_config
+    >>> fits(gpt2_config()), fits(bert_config())
+    (True, False)
+    """
+    c = config
+    plain = c.causal and c.norm_order == "pre" and c.positions in ("learned", "rotary", "none")
+    return plain and c.activation in ACTIVATIONS and not (c.encoder_layers or c.experts or c.bert or c.t5)
+
+
+@primitive
+def _loss(*leaves: Array, model: Transformer, structure: dict, tokens: np.ndarray, targets: np.ndarray) -> WithPullback:
+    """The mean loss of a model whose parameters, in order, are `leaves`; its pullback can be called once."""
+    c, params, (B, T) = model.config, rebuild(structure, iter(leaves)), _checked(model.config, tokens, targets)
+    memory = model._memories.pop() if model._memories else Memory()
+    rotation = None
+    x, dtype = embedding(params["embedding"], tokens), params["embedding"].dtype
+    if c.positions == "learned":
+        x += params["positions"][:T]
+    if c.positions == "rotary":
+        angles = rotary_angles(np.arange(T), c.head_width, c.rope_base, c.rope_scaling)[:, None]
+        rotation = np.cos(angles).astype(dtype), np.sin(angles).astype(dtype)
+    x, pullbacks = x.reshape(B * T, -1), []
+    for number, block in enumerate(params["blocks"]):
+        x, attention_pullback = attention_sublayer(x, block, c, rotation, (B, T), memory, number)
+        x, network_pullback = feed_forward_sublayer(x, block, c, memory, number)
+        pullbacks.append((attention_pullback, network_pullback))
+    unit, norm_pullback = normalise(x, c.norm_epsilon, c.norm == "layer", memory, "last unit")
+    matrix = params["embedding"].T if c.tied else params["unembedding"]
+    logits, logits_pullback = normed_linear(unit, params["final_norm"], {"logits": matrix}, ["logits"], memory, "logits")
+    loss = cross_entropy_in_place(logits, targets.reshape(-1))
+
+    def pullback(dloss):
+        nonlocal pullbacks
+        if pullbacks is None:
+            raise RuntimeError("the gradient of this loss was computed already, and its memory is in use again")
+        du, dnorm, dmatrix = logits_pullback(logits)
+        dx, blocks = norm_pullback(du), []
+        for attention_pullback, network_pullback in reversed(pullbacks):
+            dx, network = network_pullback(dx)
+            dx, attention = attention_pullback(dx)
+            blocks.insert(0, attention | network)
+        dtable = _embedding_gradient(params["embedding"], tokens, dx)
+        gradient = {"embedding": dtable, "blocks": blocks, "final_norm": dnorm}
+        if c.positions == "learned":
+            gradient["positions"] = np.zeros_like(params["positions"])
+            gradient["positions"][:T] = dx.reshape(B, T, -1).sum(axis=0)
+        if c.tied:
+            gradient["embedding"] += dmatrix["logits"].T
+        else:
+            gradient["unembedding"] = dmatrix["logits"]
+        pullbacks = None
+        model._memories.append(memory)
+        return tuple(leaf * dloss for leaf in _in_order(structure, gradient))
+
+    return loss, pullback
+
+
+def cross_entropy_in_place(logits: np.ndarray, targets: np.ndarray) -> np.floating:
+    """`cross_entropy(logits, targets)`; the logits become its gradient, (p − one_hot(target)) / n.                 (7.8)
+
+    logits: (N, V)   targets: (N,), −100 where there is none   ->   one number
+
+    >>> logits = np.zeros((1, 2))
+    >>> round(float(cross_entropy_in_place(logits, np.array([0]))), 4), logits
+    (0.6931, array([[-0.5,  0.5]]))
+    """
+    counted = targets != IGNORED
+    weight = (counted / np.count_nonzero(counted)).astype(logits.dtype)[:, None]  # 1/n, or 0
+    loss, rows = 0.0, max(1, _CACHE // logits.shape[1])
+    for start in range(0, len(logits), rows):
+        part = slice(start, start + rows)
+        z, share = logits[part], weight[part]
+        place = np.arange(len(z)), np.where(counted[part], targets[part], 0)
+        z -= z.max(axis=1, keepdims=True)
+        z_target = z[place][:, None]
+        np.exp(z, out=z)
+        total = (z @ np.ones(z.shape[1], z.dtype))[:, None]
+        loss += np.sum((np.log(total) - z_target) * share, dtype=np.float64)
+        z *= share / total
+        z[place] -= share[:, 0]
+    return logits.dtype.type(loss)
+
+
+def _checked(config, tokens, targets):
+    if tokens.ndim != 2 or tokens.shape != targets.shape or tokens.size == 0:
+        raise ShapeError(f"the model needs tokens and targets of one shape (B, T), got {tokens.shape}, {targets.shape}")
+    if config.positions == "learned" and tokens.shape[1] > config.context:
+        raise ShapeError(f"the model's context is {config.context} tokens, got {tokens.shape[1]}")
+    wrong = (targets != IGNORED) & ((targets < 0) | (targets >= config.vocabulary))
+    if targets.dtype.kind not in "iu" or np.any(wrong) or np.all(targets == IGNORED):
+        raise ValueError(f"the loss needs a target from 0 to {config.vocabulary - 1} (or {IGNORED} to ignore it)")
+    return tokens.shape
+
+
+def _embedding_gradient(table, ids, dx):
+    """The gradient of `embedding`: tokens are sorted first, so that those of one row stand together and are summed."""
+    gradient, order = np.zeros_like(table), np.argsort(ids, axis=None, kind="stable")
+    found, starts = np.unique(ids.reshape(-1)[order], return_index=True)
+    gradient[found] = np.add.reduceat(dx[order], starts, axis=0)
+    return gradient
+
+
+def _in_order(structure, gradient):
+    """The arrays of a gradient in the order of the parameters."""
+    if isinstance(structure, dict):
+        return [leaf for name, branch in structure.items() for leaf in _in_order(branch, gradient[name])]
+    if isinstance(structure, list):
+        return [leaf for branch, part in zip(structure, gradient, strict=True) for leaf in _in_order(branch, part)]
+    return [gradient]
