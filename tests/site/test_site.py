@@ -110,8 +110,9 @@ def test_every_image_says_in_words_what_it_shows(site, name):
 def test_each_stored_figure_is_on_its_page(site):
     for name in NOTEBOOKS:
         cells = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
-        stored = [output["metadata"].get("image/png", {}).get("alt") for cell in cells
-                  for output in cell.get("outputs", []) if "image/png" in output.get("data", {})]  # fmt: skip
+        outputs = [output for cell in cells for output in cell.get("outputs", [])]
+        stored = [output["metadata"].get(kind, {}).get("alt") for output in outputs
+                  for kind in ("image/svg+xml", "image/png") if kind in output.get("data", {})]  # fmt: skip
         page = page_at(site / "notebooks" / f"{name}.html")
         assert [image["alt"] for image in page.images if "_images/" in image["src"]] == stored
 
