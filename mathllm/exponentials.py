@@ -13,19 +13,9 @@ from numpy.typing import DTypeLike
 from .autodiff import Array, WithPullback, primitive
 
 __all__ = [
-    "ExponentRange",
-    "exp",
-    "exponent_range",
-    "log",
-    "log1m_exp",
-    "log_add_exp",
-    "log_product",
-    "log_sigmoid",
-    "log_sum_exp",
-    "sigmoid",
-    "softplus",
-    "subtract_maximum",
-]
+    "ExponentRange", "exp", "exponent_range", "log", "log1m_exp", "log_add_exp", "log_product", "log_sigmoid",
+    "log_sum_exp", "sigmoid", "softplus", "subtract_maximum",
+]  # fmt: skip
 
 
 class ExponentRange(NamedTuple):
@@ -68,10 +58,8 @@ def exp(x: Array) -> WithPullback:
         y = np.exp(x)
     overflowed = np.isinf(y) & np.isfinite(x)
     if np.any(overflowed):
-        raise OverflowError(
-            f"exp({x[overflowed].max():g}) is more than {x.dtype} can hold; its limit is "
-            f"exp({exponent_range(x.dtype).highest:.4g}). Work with logarithms instead (see chapter 04)"
-        )
+        limit = f"more than {x.dtype} can hold; its limit is exp({exponent_range(x.dtype).highest:.4g})"
+        raise OverflowError(f"exp({x[overflowed].max():g}) is {limit}: compute with logarithms (see chapter 04)")
     return y, lambda dy: dy * y
 
 

@@ -22,7 +22,7 @@ from mathllm.cli import models as models_module
 from mathllm.cli.commands import _mathllm
 from mathllm.errors import MissingDataError
 from mathllm.inference import generate
-from mathllm.pretrained import locate
+from mathllm.pretrained import hub
 from mathllm.pretrained.huggingface import load_pretrained, save_pretrained
 from mathllm.training import Tokenizer, TrainingState, load_checkpoint, train_tokenizer
 from mathllm.transformer import Transformer, bert_config, gpt2_config, llama_config, mixtral_config
@@ -112,17 +112,17 @@ def test_importing_the_package_does_not_import_what_the_command_line_needs():
         ("generate smolm2 hello", "no model is called 'smolm2'; did you mean smollm2?"),
         ("generate TINY hello --top-p 1.5", "1.5 is not in the range 0<x<=1"),
         ("generate TINY hello --temperature 0", "0.0 is not in the range x>0"),
-        ("generate TINY hello --num-beams 2 --seed 1", "beam search draws nothing"),
+        ("generate TINY hello --num-beams 2 --seed 1", "beam search does not sample"),
         ("generate FOLDER hello", "holds no model: config.json is missing"),
         ("chat TINY", "was not made for conversations"),
-        ("train -o FOLDER/out", "no text to learn from"),
+        ("train -o FOLDER/out", "no text to train on"),
         ("train shakespear -o FOLDER/out", "there is no file 'shakespear'; did you mean shakespeare?"),
         ("train CAT -o FOLDER/out --width 10 --heads 3", "--width 10 cannot be divided among --heads 3"),
         ("train CAT -o FOLDER/out --context 5000", "--context 5000 needs 5001 tokens"),
         ("train CAT -o FOLDER/out --steps many", "'many' is not a valid integer"),
         ("train BYTES -o FOLDER/out", "is not text in UTF-8"),
         ("train EMPTY -o FOLDER/out", "too little text"),
-        ("train --resume -o FOLDER/out", "there is no run to go on with"),
+        ("train --resume -o FOLDER/out", "there is no run to continue"),
         ("models install smollm", "no model or data package is called 'smollm'; did you mean smollm2?"),
     ],
 )
@@ -198,7 +198,7 @@ def test_ctrl_c_says_how_to_go_on(text, tmp_path, monkeypatch):
 
     monkeypatch.setattr("mathllm.cli.train.train", interrupted)
     shown = run("train", text, "-o", tmp_path / "out", *SMALL, "--tokenizer", "char", code=130).output
-    assert f"mathllm train --resume --output {tmp_path / 'out'} goes on" in shown
+    assert f"mathllm train --resume --output {tmp_path / 'out'} continues the run" in shown
 
 
 def test_a_run_is_neither_overwritten_nor_gone_on_with_differently(text, tmp_path):
@@ -206,7 +206,7 @@ def test_a_run_is_neither_overwritten_nor_gone_on_with_differently(text, tmp_pat
     start = ["train", text, "-o", out, *SMALL, "--tokenizer", "char", "--steps", 2]
     run(*start)
     before = (out / "model.safetensors").read_bytes()
-    assert "--resume goes on with it" in run(*start, code=2).output
+    assert "--resume continues it" in run(*start, code=2).output
     shown = run("train", "--resume", "-o", out, "--width", 32, code=2).output
     assert "began with width 16, not 32" in shown
     run("train", "--resume", text, "-o", out, "--width", 16)
@@ -244,7 +244,7 @@ def test_names_are_held_out_from_a_to_z(needs, tmp_path):
 
 
 def expected(folder, prompt, **options):
-    model, params, tokenizer, ends = locate.load(folder)
+    model, params, tokenizer, ends = hub.load(folder)
     ids = tokenizer.encode(prompt)
     tokens = generate(model, params, [ids], eos_token_id=ends, **options)[0]
     return tokenizer.decode([i for i in tokens.tolist() if i not in ends])
@@ -275,13 +275,13 @@ def test_generate_reads_the_standard_input(tiny):
 
 
 def test_an_empty_prompt_begins_where_a_text_begins(tiny):
-    model, params, tokenizer, ends = locate.load(tiny)
+    model, params, tokenizer, ends = hub.load(tiny)
     tokens = generate(model, params, [ends], max_new_tokens=5, eos_token_id=ends)[0, 1:]
     assert run("generate", tiny, "", "--max-new-tokens", 5).output == tokenizer.decode(tokens) + "\n"
 
 
 def test_text_is_shown_token_by_token_and_characters_whole(tiny, monkeypatch):
-    model, params, tokenizer, ends = locate.load(tiny)
+    model, params, tokenizer, ends = hub.load(tiny)
     ids = tokenizer.encode("é→")  # five tokens, two characters
     assert len(ids) == 5
 
@@ -292,7 +292,7 @@ def test_text_is_shown_token_by_token_and_characters_whole(tiny, monkeypatch):
     shown = []
     monkeypatch.setattr(generate_module, "generate", speaks)
     monkeypatch.setattr(generate_module.click, "echo", lambda text="", **_: shown.append(text))
-    loaded = locate.LoadedModel(model, params, tokenizer, ends)
+    loaded = hub.LoadedModel(model, params, tokenizer, ends)
     assert generate_module._answer(loaded, [0], None) == "é→"
     assert shown == ["", "é", "", "", "→", ""]
 
@@ -370,7 +370,7 @@ def test_new_forgets_and_special_tokens_are_refused(chatty):
 def test_a_conversation_longer_than_the_context_is_not_begun(chatty):
     folder, prompts = chatty
     shown = run("chat", folder, "--max-new-tokens", 399, input="one\n").output
-    assert "400 are the most: /new begins anew" in shown
+    assert "400 is the limit: /new starts anew" in shown
     assert not prompts
 
 
@@ -405,9 +405,9 @@ def fill_cache(cache, name, folder):
 
 
 def test_a_model_in_the_cache_of_the_hub_is_found_offline(cache, tiny):
-    place = locate.locate(REPOSITORY)
+    place = hub.locate(REPOSITORY)
     assert place == cache / "models--someone--tiny-llama" / "snapshots" / ("a" * 40)
-    assert locate.cached_models() == {REPOSITORY: place}
+    assert hub.cached_models() == {REPOSITORY: place}
     command = ["the cat", "--max-new-tokens", 8]
     assert run("generate", REPOSITORY, *command).output == run("generate", tiny, *command).output
     assert f"{REPOSITORY}\n{'':<16}  {place}" in run("models", "list").output
@@ -426,32 +426,32 @@ def test_the_environment_says_where_the_cache_is(cache, tiny):
 def test_a_folder_comes_before_the_cache(cache, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     save_model(Path(REPOSITORY), gpt2_config)
-    assert locate.locate(REPOSITORY) == Path(REPOSITORY)
-    assert locate.load(REPOSITORY).model.config.positions == "learned"
+    assert hub.locate(REPOSITORY) == Path(REPOSITORY)
+    assert hub.load(REPOSITORY).model.config.positions == "learned"
 
 
 def test_the_cache_comes_before_a_data_package(cache, tiny):
     snapshot = fill_cache(cache, "smollm2", tiny)
-    assert locate.locate("smollm2") == snapshot
-    assert locate.load("smollm2").model.config.width == 16
+    assert hub.locate("smollm2") == snapshot
+    assert hub.load("smollm2").model.config.width == 16
 
 
 def test_a_data_package_is_found_by_its_name(needs, cache):
-    assert locate.locate("minilm") == needs("minilm")
-    assert locate.load("minilm").model.config.width == 384
-    assert locate.verify("minilm") == 3
+    assert hub.locate("minilm") == needs("minilm")
+    assert hub.load("minilm").model.config.width == 384
+    assert hub.verify("minilm") == 3
 
 
 def test_a_snapshot_that_is_not_whole_is_not_taken(cache):
     (cache / "models--someone--tiny-llama" / "snapshots" / ("a" * 40) / "model.safetensors").unlink()
-    assert locate.cached_models() == {}
+    assert hub.cached_models() == {}
     with pytest.raises(MissingDataError, match="not in the cache"):
-        locate.locate(REPOSITORY)
+        hub.locate(REPOSITORY)
 
 
 def test_verify_finds_one_changed_byte_in_large_and_in_small_files(cache):
     assert f"{REPOSITORY}: 4 files verified" in run("models", "verify", REPOSITORY).output
-    snapshot = locate.locate(REPOSITORY)
+    snapshot = hub.locate(REPOSITORY)
     for name in ("model.safetensors", "tokenizer.json"):
         content = (snapshot / name).read_bytes()
         (snapshot / name).write_bytes(content[:-2] + b"?" + content[-1:])  # through the link, into the blob
@@ -459,15 +459,15 @@ def test_verify_finds_one_changed_byte_in_large_and_in_small_files(cache):
         assert f"{REPOSITORY} is damaged: {name} does not have the checksum" in shown
         assert f"not verified: {REPOSITORY}" in shown
         (snapshot / name).write_bytes(content)
-    assert locate.verify(REPOSITORY) == 4
+    assert hub.verify(REPOSITORY) == 4
 
 
 def test_without_huggingface_hub_folders_and_packages_are_found(cache, tiny, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    assert locate.locate(tiny) == tiny
-    assert locate.cached_models() == {}
-    with pytest.raises(MissingDataError, match=r"to ask the hub for it: pip install 'mathllm\[hub\]'"):
-        locate.locate(REPOSITORY, download=True)
+    assert hub.locate(tiny) == tiny
+    assert hub.cached_models() == {}
+    with pytest.raises(MissingDataError, match=r"to fetch it: pip install 'mathllm\[cli,hub\]', then `mathllm "):
+        hub.locate(REPOSITORY, download=True)
 
 
 def test_a_hub_out_of_reach_is_said_in_a_line(cache, monkeypatch):
@@ -477,7 +477,7 @@ def test_a_hub_out_of_reach_is_said_in_a_line(cache, monkeypatch):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
     shown = run("models", "install", "someone/else", code=1).output
-    assert shown == "Error: someone/else is not in the cache, and the hub is out of reach (LocalEntryNotFoundError)\n"
+    assert shown == "Error: someone/else is not in the cache, and the hub cannot be reached (LocalEntryNotFoundError)\n"
 
 
 def test_what_the_hub_sends_is_verified(cache, tiny, monkeypatch):
@@ -497,7 +497,7 @@ def test_what_the_hub_sends_is_verified(cache, tiny, monkeypatch):
 def test_every_type_of_checkpoint_loads_by_its_folder(tmp_path, make):
     sizes = {"experts": 2, "kv_heads": 1} if make is mixtral_config else {}
     save_model(tmp_path, make, **sizes)
-    model, params, tokenizer, ends = locate.load(tmp_path)
+    model, params, tokenizer, ends = hub.load(tmp_path)
     assert model(params, [tokenizer.encode("the cat")]).shape[-1] == model.config.vocabulary == len(tokenizer)
     assert ends == (tokenizer.special_tokens["<|endoftext|>"],)
 
@@ -508,7 +508,7 @@ def test_the_older_files_of_a_tokenizer_are_read_too(needs, tiny, tmp_path):
     shutil.copy(tiny / "model.safetensors", tmp_path)
     shutil.copy(place / "encoder.json", tmp_path / "vocab.json")
     shutil.copy(place / "vocab.bpe", tmp_path / "merges.txt")
-    assert locate.load(tmp_path).tokenizer.tokens("unprecedented") == ["un", "pre", "cedented"]
+    assert hub.load(tmp_path).tokenizer.tokens("unprecedented") == ["un", "pre", "cedented"]
 
 
 def test_a_model_cut_off_in_the_middle_is_refused_in_words(tiny, tmp_path):
@@ -575,7 +575,7 @@ def test_doctor_finds_damaged_data_and_ends_with_1_but_absent_data_is_well(needs
     place = needs("names")
     monkeypatch.setenv("MATHLLM_DATA", str(tmp_path))
     shown = run("doctor").output
-    assert shown.endswith("everything that is needed is here\n")
+    assert shown.endswith("OK: everything required is installed\n")
     assert re.search(r"^names +absent ", shown, re.MULTILINE)
     copy = tmp_path / "names" / place.name
     shutil.copytree(place, copy)

@@ -149,8 +149,12 @@ def test_verify_reads_the_derived_files_that_are_there(toy, monkeypatch):
     monkeypatch.setattr(data, "packages", lambda: {"toy": toy_package(derived=(derived,))})
     assert data.verify("toy") == toy.parent
     (toy.parent / "list.txt").write_bytes(b"abd")
-    with pytest.raises(MissingDataError, match=r"list.txt does not have the sha256"):
+    assert data.path("toy") == toy.parent  # the sizes agree
+    with pytest.raises(data.DamagedDataError, match=r"list.txt does not have the sha256"):
         data.verify("toy")
+    (toy.parent / "list.txt").write_bytes(b"ab")
+    with pytest.raises(data.DamagedDataError, match=r"list.txt has 2 bytes instead of 3"):
+        data.path("toy")
 
 
 def test_a_file_that_is_no_text_is_a_clear_error(toy, monkeypatch, tmp_path):

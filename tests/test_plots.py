@@ -13,7 +13,7 @@ from IPython.utils.capture import capture_output
 from matplotlib.figure import Figure
 from PIL import Image
 
-from mathllm import plots
+from mathllm.figures import plots
 
 SLUGS = [
     "vectors", "similarity", "matrices", "exponentials", "probability", "softmax", "cross_entropy", "gradients",
@@ -53,7 +53,7 @@ def image_of(output):
 
 
 def test_importing_plots_does_not_import_matplotlib():
-    code = "import sys, mathllm.plots, mathllm.notebook; sys.exit(bool({'matplotlib', 'IPython'} & set(sys.modules)))"
+    code = "import sys, mathllm.figures.plots, mathllm.figures.notebook; sys.exit(bool({'matplotlib', 'IPython'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

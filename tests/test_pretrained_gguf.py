@@ -147,12 +147,20 @@ def test_an_empty_tensor_is_empty():
     assert dequantize(b"", "Q4_1", (0, 32)).shape == (0, 32)
 
 
+def test_bytes_may_have_gaps_and_one_size_is_a_shape():
+    numbers = np.arange(4, dtype="<f4")
+    gaps = np.repeat(numbers.view(np.uint8), 2)[::2]
+    assert not gaps.flags.c_contiguous
+    assert dequantize(gaps, "F32", 4).tolist() == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((bytes(84), "Q2_K", (256,)), "does not support the type 'Q2_K'; it supports F32, .*Q6_K"),
         ((bytes(19), "Q4_1", (32,)), "needs 20 bytes for every 32 weights of Q4_1, got 19"),
         ((bytes(20), "Q4_1", (31,)), "for shape \\(31,\\)"),
+        ((bytes(20), "Q4_1", (-1, -32)), "for shape \\(-1, -32\\)"),
         ((bytes(4), "F32", (2,)), "needs 4 bytes for every 1 weights of F32, got 4 for shape"),
     ],
 )
@@ -295,7 +303,7 @@ WHOLE = build({"a": 1}, [("w", (2,), 0, bytes(8))])
         (build((), [("w", (2**62, 2**62), 0, bytes(8))]), "w ends at byte"),
         (b"GGUF" + struct.pack("<IQQ", 3, 0, 2**60) + bytes(64), "twice"),
         (build({"a": "é"}).replace("é".encode(), b"\xff\xfe"), "cannot be read"),
-        (build({"a": ["b"]}).replace(text("b"), struct.pack("<Q", 2**63) + b"b"), "within a list"),
+        (build({"a": ["b"]}).replace(text("b"), struct.pack("<Q", 2**63) + b"b"), "9,223,372,036,854,775,808 more are"),
     ],
     ids=lambda value: value if isinstance(value, str) else "file",
 )

@@ -8,19 +8,15 @@ import pytest
 
 from mathllm.attention import RotaryScaling
 from mathllm.errors import ShapeError
-from mathllm.pretrained import safetensors
 from mathllm.pretrained.gguf import GGUF
-from mathllm.pretrained.huggingface import (
-    from_hf,
-    gguf_to_hf,
-    load_pretrained,
-    save_pretrained,
-    to_hf,
-    to_hf_config,
-)
+from mathllm.pretrained.gguf_model import gguf_to_hf
+from mathllm.pretrained.huggingface import from_hf, load_pretrained, save_pretrained, save_tensors, to_hf
+from mathllm.pretrained.settings import to_hf_config
 from mathllm.training import train_tokenizer
 from mathllm.transformer import (
+    BertParts,
     Config,
+    T5Parts,
     Transformer,
     bert_config,
     count_parameters,
@@ -37,30 +33,29 @@ CONFIGS = {
     "llama": llama_config(**SIZES, hidden=12),
     "llama grouped, tied": llama_config(**SIZES, hidden=12, kv_heads=2, tied=True, rope_base=1e5, norm_epsilon=1e-5),
     "llama one key head": llama_config(
-        **SIZES, hidden=12, kv_heads=1, head_width=6, rope_scaling="linear", rope_factor=2.0
+        **SIZES, hidden=12, kv_heads=1, head_width=6, rope_scaling=RotaryScaling("linear", 2.0)
     ),
-    "llama, stretched by YaRN": llama_config(**SIZES, hidden=12, rope_scaling="yarn", rope_factor=4.0),
+    "llama, stretched by YaRN": llama_config(**SIZES, hidden=12, rope_scaling=RotaryScaling("yarn", 4.0)),
     "llama, stretched by its own YaRN": llama_config(
-        **SIZES, hidden=12, rope_factor=4.0,
-        rope_scaling=RotaryScaling("yarn", trained=3, turns=(2, 16), whole_pairs=False, sharpness=1.25),
+        **SIZES, hidden=12,
+        rope_scaling=RotaryScaling("yarn", 4.0, trained=3, turns=(2, 16), whole_pairs=False, attention_factor=1.25),
     ),
-    "llama, stretched as it grows": llama_config(**SIZES, hidden=12, rope_scaling="dynamic", rope_factor=2.0),
+    "llama, stretched as it grows": llama_config(**SIZES, hidden=12, rope_scaling=RotaryScaling("dynamic", 2.0)),
     "llama 3": llama_config(
-        **SIZES, hidden=12, rope_scaling=RotaryScaling("llama3", trained=4, turns=(1, 3)), rope_factor=8.0
+        **SIZES, hidden=12, rope_scaling=RotaryScaling("llama3", 8.0, trained=4, turns=(1, 3))
     ),
     "llama, a number for each pair": llama_config(
-        **SIZES, hidden=12, rope_factor=2.0,
-        rope_scaling=RotaryScaling("longrope", trained=3, short=(1.0,), long=(2.5,)),
+        **SIZES, hidden=12, rope_scaling=RotaryScaling("longrope", 2.0, trained=3, short=(1.0,), long=(2.5,)),
     ),
     "llama, a number for each pair, sharper": llama_config(
-        **SIZES, hidden=12, rope_scaling=RotaryScaling("longrope", short=(1.5,), long=(2.5,), sharpness=1.25)
+        **SIZES, hidden=12, rope_scaling=RotaryScaling("longrope", short=(1.5,), long=(2.5,), attention_factor=1.25)
     ),
     "mixtral": mixtral_config(**SIZES, hidden=12, kv_heads=2, experts=3),
     "bert": bert_config(**SIZES, hidden=12),
-    "bert without head": bert_config(**SIZES, hidden=12, head_transform=False, segments=1),
-    "t5": t5_config(**SIZES, head_width=3, hidden=12, position_buckets=6, farthest_position=5),
+    "bert without head": bert_config(**SIZES, hidden=12, bert=BertParts(segments=1, head=False)),
+    "t5": t5_config(**SIZES, head_width=3, hidden=12, t5=T5Parts(buckets=6, farthest=5, output_scale=8**-0.5)),
     "t5 1.1": t5_config(**SIZES, hidden=12, encoder_layers=1, gated=True, activation="gelu_tanh", tied=False),
-    "t5 1.1 tied": t5_config(**SIZES, hidden=12, gated=True, activation="gelu_tanh", output_scale=1.0),
+    "t5 1.1 tied": t5_config(**SIZES, hidden=12, gated=True, activation="gelu_tanh", t5=T5Parts()),
     "bert untied": bert_config(**SIZES, hidden=12, tied=False),
 }
 KINDS = {name: name.replace(",", "").split()[0] for name in CONFIGS}
@@ -288,7 +283,7 @@ def test_a_head_of_bert_is_there_whole_or_not_at_all(left):
         ("gpt2", {"activation_function": "tanh"}, "activation 'tanh'"),
         ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx=True"),
         ("gpt2", {"add_cross_attention": True}, "add_cross_attention=True"),
-        ("llama", {"attention_bias": True}, "attention_bias=True; it knows False"),
+        ("llama", {"attention_bias": True}, "attention_bias=True; it knows only False"),
         ("llama", {"mlp_bias": True}, "mlp_bias=True"),
         ("llama", {"rope_scaling": {"type": "axial", "factor": 2.0}}, "positions .*axial.*dynamic, yarn,"),
         ("llama", {"rope_scaling": {"type": "longrope", "long_factor": [2.0]}}, "needs short_factor in the rotary"),
@@ -313,35 +308,44 @@ def test_settings_that_our_model_does_not_have_are_refused(name, settings, messa
     ("name", "settings", "field", "value"),
     [
         ("llama", {"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}, "rope_base", 5e5),
-        ("llama", {"rope_scaling": {"type": "linear", "factor": 4.0}}, "rope_factor", 4.0),
-        ("llama", {"rope_scaling": {"type": "yarn", "factor": 4.0, "beta_fast": 32}}, "rope_scaling", "yarn"),
+        ("llama", {"rope_scaling": {"type": "linear", "factor": 4.0}}, "rope_scaling", RotaryScaling("linear", 4.0, 6)),
+        (
+            "llama", {"rope_scaling": {"type": "yarn", "factor": 4.0, "beta_fast": 32}},
+            "rope_scaling", RotaryScaling("yarn", 4.0, 6),
+        ),
         (
             "llama", {"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 3}},
-            "rope_scaling", RotaryScaling("yarn", trained=3),
+            "rope_scaling", RotaryScaling("yarn", 4.0, trained=3),
         ),
         (
             "llama", {"rope_scaling": {"type": "yarn", "factor": None, "original_max_position_embeddings": 3}},
-            "rope_factor", 2.0,
+            "rope_scaling", RotaryScaling("yarn", 2.0, trained=3),
         ),
         (
             "llama", {"rope_scaling": {"type": "yarn", "factor": 4.0}, "original_max_position_embeddings": 3},
-            "rope_scaling", RotaryScaling("yarn", trained=3),
+            "rope_scaling", RotaryScaling("yarn", 4.0, trained=3),
         ),
         (
             "llama", {"rope_scaling": {"type": "yarn", "factor": np.e, "mscale": 2.0, "mscale_all_dim": 1.0}},
-            "rope_scaling", RotaryScaling("yarn", sharpness=1.2 / 1.1),
+            "rope_scaling", RotaryScaling("yarn", np.e, 6, attention_factor=1.2 / 1.1),
         ),
-        ("llama", {"rope_scaling": {"type": "yarn", "factor": np.e, "mscale": 2.0}}, "rope_scaling", "yarn"),
-        ("llama", {"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "rope_scaling", "dynamic"),
+        (
+            "llama", {"rope_scaling": {"type": "yarn", "factor": np.e, "mscale": 2.0}},
+            "rope_scaling", RotaryScaling("yarn", np.e, 6),
+        ),
+        (
+            "llama", {"rope_scaling": {"type": "dynamic", "factor": 2.0}},
+            "rope_scaling", RotaryScaling("dynamic", 2.0, 6),
+        ),
         (
             "llama", {
                 "rope_scaling": {"type": "longrope", "short_factor": [1.0], "long_factor": [2.0]},
                 "original_max_position_embeddings": 3,
-            }, "rope_factor", 2.0,
+            }, "rope_scaling", RotaryScaling("longrope", 2.0, trained=3, short=(1.0,), long=(2.0,)),
         ),
         (
             "llama", {"rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4}},
-            "rope_scaling", "llama3",
+            "rope_scaling", RotaryScaling("llama3", 8, 6),
         ),
         ("llama", {"num_key_value_heads": None}, "kv_heads", 4),
         ("llama", {"head_dim": None}, "head_width", 2),
@@ -350,7 +354,7 @@ def test_settings_that_our_model_does_not_have_are_refused(name, settings, messa
         ("mixtral", {"sliding_window": 6}, "context", 6),
         ("gpt2", {"activation_function": "gelu_pytorch_tanh"}, "activation", "gelu_tanh"),
         ("bert", {"layer_norm_eps": None}, "norm_epsilon", 1e-12),
-        ("t5", {"scale_decoder_outputs": None, "num_decoder_layers": None}, "output_scale", 8**-0.5),
+        ("t5", {"scale_decoder_outputs": None, "num_decoder_layers": None}, "t5", T5Parts(6, 5, 8**-0.5)),
         ("t5 1.1", {"scale_decoder_outputs": None, "feed_forward_proj": "gated-gelu"}, "activation", "gelu_tanh"),
     ],
 )
@@ -365,11 +369,11 @@ def test_settings_in_their_several_spellings_are_read(name, settings, field, val
     [
         (llama_config(**SIZES, pairing="adjacent"), r"llama .* cannot express pairing='adjacent' \(it has 'half'\)"),
         (llama_config(**SIZES, bias=True), "bias=True"),
-        (llama_config(**SIZES, rope_scaling="ntk", rope_factor=2.0), "rope_scaling='ntk'"),
+        (llama_config(**SIZES, rope_scaling=RotaryScaling("ntk", 2.0)), "rope_scaling=.*'ntk'"),
         (gpt2_config(**SIZES, positions="alibi"), "gpt2 .* positions='alibi'"),
         (gpt2_config(**SIZES, norm_order="post"), "norm_order='post'"),
         (gpt2_config(**SIZES, head_width=4), "cannot express head_width=4"),
-        (bert_config(**SIZES, embedding_norm=False), "bert .* embedding_norm=False"),
+        (bert_config(**SIZES, bert=None), "bert .* bert=None"),
         (Config(**SIZES, encoder_layers=2), r"t5 .* cannot express positions='learned' \(it has 'relative'\)"),
         (t5_config(**SIZES, activation="gelu", gated=True), "activation='gelu'"),
     ],
@@ -417,7 +421,7 @@ def test_a_checkpoint_in_several_files_is_read_through_its_index(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(to_hf_config(config)))
     files = {name: f"model-{i % 2}.safetensors" for i, name in enumerate(tensors)}
     for file in set(files.values()):
-        safetensors.save(tmp_path / file, {name: tensors[name] for name in tensors if files[name] == file})
+        save_tensors(tmp_path / file, {name: tensors[name] for name in tensors if files[name] == file})
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": files}))
     assert_same(load_pretrained(tmp_path)[1], params)
 
@@ -482,33 +486,33 @@ LONGROPE = {"short": (1.0, 1.25, 1.5), "long": (2.0, 3.0, 4.0)}
 
 
 @pytest.mark.parametrize(
-    ("metadata", "numbers", "scaling", "factor"),
+    ("metadata", "numbers", "scaling"),
     [
-        ({"type": "linear", "factor": 4.0}, {}, "linear", 4.0),
-        ({"type": "yarn", "factor": 4.0}, {}, "yarn", 4.0),
+        ({"type": "linear", "factor": 4.0}, {}, RotaryScaling("linear", 4.0)),
+        ({"type": "yarn", "factor": 4.0}, {}, RotaryScaling("yarn", 4.0)),
         (
             {"type": "yarn", "factor": 4.0, "original_context_length": 3, "yarn_beta_fast": 16.0, "attn_factor": 2.0},
-            {}, RotaryScaling("yarn", trained=3, turns=(1, 16.0), sharpness=2 * (1 + 0.1 * np.log(4))), 4.0,
+            {}, RotaryScaling("yarn", 4.0, trained=3, turns=(1, 16.0), attention_factor=2 * (1 + 0.1 * np.log(4))),
         ),
         (
             {"type": "longrope", "factor": 2.0, "original_context_length": 3, "attn_factor": 1.5},
             {f"rope_factors_{length}": numbers for length, numbers in LONGROPE.items()},
-            RotaryScaling("longrope", trained=3, sharpness=1.5, **LONGROPE), 2.0,
+            RotaryScaling("longrope", 2.0, trained=3, attention_factor=1.5, **LONGROPE),
         ),
         (
             {}, {"rope_freqs": (1.0, 2.0, 8.0)},
-            RotaryScaling("longrope", sharpness=1.0, short=(1.0, 2.0, 8.0), long=(1.0, 2.0, 8.0)), 1.0,
+            RotaryScaling("longrope", attention_factor=1.0, short=(1.0, 2.0, 8.0), long=(1.0, 2.0, 8.0)),
         ),
     ],
     ids=["linear", "yarn", "yarn with settings", "longrope", "llama 3.1"],
 )  # fmt: skip
-def test_scaled_rotary_positions_in_gguf_are_read(metadata, numbers, scaling, factor):
+def test_scaled_rotary_positions_in_gguf_are_read(metadata, numbers, scaling):
     params = some(WIDE_HEADS)
     file = as_gguf(WIDE_HEADS, params)
     file.metadata |= {f"llama.rope.scaling.{name}": value for name, value in metadata.items()}
     file |= {f"{name}.weight": np.array(values) for name, values in numbers.items()}
     config, back = from_hf(*gguf_to_hf(file))
-    assert config == replace(WIDE_HEADS, rope_scaling=scaling, rope_factor=factor)
+    assert config == replace(WIDE_HEADS, rope_scaling=scaling)
     assert_same(back, params)
 
 
@@ -529,8 +533,8 @@ def test_neighbours_in_gguf_turn_as_halves_do_here():
     ("metadata", "message"),
     [
         ({"general.architecture": "phi3"}, "reads the architecture llama; model.gguf holds 'phi3'"),
-        ({"llama.rope.scaling.type": "other"}, "rotary positions of model.gguf, 'other' with no numbers"),
-        ({"llama.rope.scaling.type": "longrope"}, "rotary positions of model.gguf, 'longrope' with no numbers"),
+        ({"llama.rope.scaling.type": "other"}, "rotary positions of model.gguf, 'other' with no factors"),
+        ({"llama.rope.scaling.type": "longrope"}, "rotary positions of model.gguf, 'longrope' with no factors"),
         ({"llama.block_count": None}, r"needs llama\.block_count"),
     ],
 )

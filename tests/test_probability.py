@@ -495,10 +495,10 @@ def test_kneser_ney_knows_that_francisco_follows_nothing_but_san():
     assert after_house[francisco] < after_house[dog]
 
 
-def test_many_possible_codes_are_counted_as_few_are():
+def test_ids_up_to_millions_are_counted_as_small_ones_are():
     ids = rng.integers(0, 5, 200)
     few = ml.train_ngram(ids, 3, smoothing="add-k", add=0)
-    many = ml.train_ngram(ids * 1_000_000, 3, smoothing="add-k", add=0)  # sorted instead of tabulated
+    many = ml.train_ngram(ids * 1_000_000, 3, smoothing="add-k", add=0)  # keys of twenty digits
     np.testing.assert_array_equal(few.log_probabilities(ids)[2:], many.log_probabilities(ids * 1_000_000)[2:])
 
 

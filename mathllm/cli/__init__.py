@@ -1,11 +1,11 @@
-"""What can the package do without a line of Python? Train a model, let it write, talk to it, and say how things stand.
+"""The command line of mathllm: train a model, generate text, chat, and check what is installed.
 
-    train.py     text in, a model out that transformers can read
-    generate.py  a model goes on with a text, or talks: `generate` and `chat`
-    models.py    which models are here, whole, or to be fetched
+    train.py     train a model on text; transformers can read the result
+    generate.py  continue a text, or chat: `generate` and `chat`
+    models.py    list, fetch and verify models and data
     doctor.py    versions, threads, data, programs
 
-The commands are built on click, which the extra "cli" installs; this file alone can be imported without it.
+The commands are written with click, which the extra "cli" installs; this file can be imported without it.
 """
 
 import sys
@@ -14,7 +14,9 @@ __all__ = ["main"]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command, with the words after `python -m mathllm` unless others are given; the exit code.
+    """Run one command; return the exit code.
+
+    arguments: the words after `python -m mathllm`; those of this process if None
 
     0: done   1: it could not be done   2: the command was not understood
 

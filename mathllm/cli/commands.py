@@ -1,4 +1,4 @@
-"""The group of all commands, and the one place where an error becomes a sentence instead of a traceback."""
+"""The group of all commands. It turns errors into messages, so that no command ends with a traceback."""
 
 import click
 
@@ -11,13 +11,13 @@ from .train import _train
 
 
 class _Commands(click.Group):
-    """Errors that the package explains in words end a command with exit code 1; click's own, of usage, with 2."""
+    """An error of the package ends a command with its message and exit code 1. For errors of usage click has code 2."""
 
     def invoke(self, context):
         try:
             return super().invoke(context)
         except BrokenPipeError:
-            raise  # somebody read enough: click ends in silence
+            raise  # the reader of a pipe has stopped, and click ends without a message
         except (ValueError, OSError, ArithmeticError, ImportError, MemoryError) as error:
             raise click.ClickException(str(error) or type(error).__name__) from error
 
@@ -27,7 +27,7 @@ class _Commands(click.Group):
 )
 @click.version_option(ml.__version__, message="mathllm %(version)s")
 def _mathllm():
-    """Train language models, let them write, and talk to them: the book's own NumPy code, from the command line."""
+    """Train language models, generate text and chat, with the book's own NumPy code."""
 
 
 for _command in (_train, _generate, _chat, _models, _doctor):

@@ -1,10 +1,10 @@
-"""`mathllm doctor`: is everything in place, and what is it that is in place?"""
+"""`mathllm doctor`: what is installed, and whether it is in order."""
 
+import importlib.metadata
 import os
 import platform
 import shutil
 import sys
-from importlib import metadata
 
 import click
 import numpy as np
@@ -12,85 +12,73 @@ import numpy as np
 import mathllm as ml
 
 from .. import data
-from ..errors import MissingDataError
 
-_OPTIONAL = {  # distribution: what it is for
-    "matplotlib": "figures",
-    "jupyterlab": "notebooks",
-    "anywidget": "interactive figures",
-    "nbgrader": "exercises that are handed in",
-    "tqdm": "progress bars",
-    "threadpoolctl": "one BLAS thread for each worker",
-    "huggingface-hub": "models of the Hugging Face hub",
-}
+_OPTIONAL = {  # distribution: its purpose
+    "matplotlib": "figures", "jupyterlab": "notebooks", "anywidget": "interactive figures",
+    "nbgrader": "handing in exercises", "tqdm": "progress bars", "threadpoolctl": "one BLAS thread for each worker",
+    "safetensors": "model files of the Hugging Face hub", "huggingface-hub": "models of the Hugging Face hub",
+}  # fmt: skip
 _PROGRAMS = {
-    "make": "setting up",
-    "bwrap": "grading in a sandbox",
-    "chromium": "testing pages",
-    "node": "testing widgets",
-}
+    "make": "setting up", "bwrap": "grading in a sandbox", "chromium": "testing pages", "node": "testing widgets",
+}  # fmt: skip
 
 
 @click.command("doctor")
 def _doctor():
-    """Say what is here, and what is wrong.
+    """Print what is installed, and report problems.
 
-    Versions, BLAS and its threads, cores, real data, programs: what is absent is named with what it would be for. The
-    exit code is 1 if something is wrong: NumPy is too old, or data is damaged (every file is hashed).
+    It prints versions, BLAS and its threads, cores, data packages and programs, and the purpose of each. The exit code
+    is 1 if there is a problem: NumPy is too old, or data is damaged (the sha256 of every file is compared).
     """
-    wrong = []
     _line("mathllm", ml.__version__, f"in {os.path.dirname(os.path.dirname(__file__))}")
     _line("Python", platform.python_version(), sys.executable)
-    _line("NumPy", np.__version__, "")
-    if int(np.__version__.split(".")[0]) < 2:
-        wrong.append(f"NumPy {np.__version__} is older than 2.0")
+    _line("NumPy", np.__version__)
     for name, purpose in _OPTIONAL.items():
-        _line(name, _version(name) or "absent", f"({purpose})")
-    blas, threads = _blas()
-    _line("BLAS", blas, threads)
-    _line("cores", str(_cores()), platform.machine())
+        _line(name, _version(name), f"({purpose})")
+    _line("BLAS", *_blas())
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    _line("cores", cores, platform.machine())
     click.echo()
+    problems = []
     for name, package in data.packages().items():
-        try:
-            _line(name, "verified", str(data.verify(name)))
-        except MissingDataError as error:
-            damaged = "is damaged" in str(error)
-            wrong += [str(error)] * damaged
-            _line(name, "damaged" if damaged else "absent", f"({package.contents})")
+        state, text = data.status(name, full=True)
+        if state == "complete":
+            _line(name, "verified", text)
+        else:
+            _line(name, state, f"({package.contents})")
+        problems += [text] * (state == "damaged")
     click.echo()
     for program, purpose in _PROGRAMS.items():
         _line(program, shutil.which(program) or "absent", f"({purpose})")
     click.echo()
-    if wrong:
-        raise click.ClickException("; ".join(wrong))
-    click.echo("everything that is needed is here")
+    if int(np.__version__.split(".")[0]) < 2:
+        problems.append(f"NumPy {np.__version__} is older than 2.0")
+    if problems:
+        raise click.ClickException("; ".join(problems))
+    click.echo("OK: everything required is installed")
 
 
-def _line(name, value, note):
+def _line(name, value, note=""):
     click.echo(f"{name:<16}  {value:<12}  {note}".rstrip())
 
 
 def _version(name):
     try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "absent"
 
 
 def _blas():
-    """The library that multiplies NumPy's matrices, and its threads, which only threadpoolctl can ask it for."""
-    built = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    """The library that multiplies the matrices of NumPy, and its threads, which only threadpoolctl can count."""
+    built = np.show_config(mode="dicts")["Build Dependencies"]["blas"].get("name", "unknown")
     try:
         from threadpoolctl import threadpool_info
     except ImportError:
-        return built.get("name", "unknown"), "threads: unknown without threadpoolctl"
-    loaded = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    if not loaded:
-        return built.get("name", "unknown"), ""
-    pool = loaded[0]
-    threads = pool["num_threads"]
-    return f"{pool['internal_api']} {pool['version'] or ''}".strip(), f"{threads} thread{'s' * (threads != 1)}"
-
-
-def _cores():
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        return built, "threads: unknown without threadpoolctl"
+    for pool in threadpool_info():
+        if pool["user_api"] == "blas":
+            threads = pool["num_threads"]
+            name = f"{pool['internal_api']} {pool['version'] or ''}".strip()
+            return name, f"{threads} thread{'s' * (threads != 1)}"
+    return built, ""

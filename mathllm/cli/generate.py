@@ -1,4 +1,4 @@
-"""`mathllm generate` and `mathllm chat`: token after token, shown as they come."""
+"""`mathllm generate` and `mathllm chat`: generate text, shown token by token."""
 
 import codecs
 import sys
@@ -8,30 +8,30 @@ import numpy as np
 
 from ..errors import MissingDataError
 from ..inference import generate
-from ..pretrained.locate import load
+from ..pretrained.hub import load
 from ..pretrained.smollm2 import chat_prompt
 
 _FROM, _TO = "<|im_start|>", "<|im_end|>"  # around each message of a chat
+_POSITIVE = click.FloatRange(0, min_open=True)
+_SAMPLING = [  # named as in transformers
+    ("--max-new-tokens", "N", click.IntRange(0), 200, "Generate at most N tokens."),
+    ("--temperature", "X", _POSITIVE, None, "Divide logits by X: below 1 safer, above 1 more varied."),
+    ("--top-k", "N", click.IntRange(1), None, "Sample from the N most probable tokens."),
+    ("--top-p", "X", click.FloatRange(0, 1, min_open=True), None, "Sample from the fewest with total probability X."),
+    ("--min-p", "X", click.FloatRange(0, 1), None, "Leave out tokens below X times the largest probability."),
+    ("--repetition-penalty", "X", _POSITIVE, 1.0, "Above 1: make tokens of the text less probable."),
+    ("--seed", "N", click.IntRange(0), None, "Sample with this random seed."),
+]
 
 
-def _option(name, metavar, kind, words, default=None):
+def _option(name, metavar, kind, default, words):
     return click.option(name, metavar=metavar, type=kind, help=words, default=default, show_default=default is not None)
 
 
 def _sampling(command):
-    """The options that both commands share, named as in transformers."""
-    count, positive = click.IntRange(1), click.FloatRange(0, min_open=True)
-    options = [
-        _option("--max-new-tokens", "N", click.IntRange(0), "How many at most.", default=200),
-        _option("--temperature", "X", positive, "Below 1 safer, above 1 wilder."),
-        _option("--top-k", "N", count, "Draw from the N most probable tokens."),
-        _option("--top-p", "X", click.FloatRange(0, 1, min_open=True), "Draw from the fewest that have probability X."),
-        _option("--min-p", "X", click.FloatRange(0, 1), "Leave out what is below X times the most probable."),
-        _option("--repetition-penalty", "X", positive, "Above 1: what is there is less probable.", default=1.0),
-        _option("--seed", "N", click.IntRange(0), "Draw tokens, with these random numbers."),
-    ]
-    for option in reversed(options):
-        command = option(command)
+    """Add the options that both commands have."""
+    for option in reversed(_SAMPLING):
+        command = _option(*option)(command)
     return command
 
 
@@ -39,28 +39,25 @@ def _sampling(command):
 @click.argument("model")
 @click.argument("prompt", required=False)
 @_sampling
-@_option("--num-beams", "N", click.IntRange(1), "Beam search with N beams.", default=1)
+@_option("--num-beams", "N", click.IntRange(1), 1, "Beam search with N beams.")
 def _generate(model, prompt, num_beams, seed, **options):
-    """Let a model go on with a text.
+    """Continue a text.
 
     The text is PROMPT, or the standard input if there is none.
 
     MODEL is a folder, a .gguf file, a model in the cache of the Hugging Face hub, or a data package: see
     `mathllm models`.
 
-    The most probable token is taken each time, unless --temperature, --top-k, --top-p, --min-p or --seed asks to draw.
+    The most probable token is chosen each time, unless --temperature, --top-k, --top-p, --min-p or --seed is given.
     """
     rng = _generator(seed, options)
     if rng is not None and num_beams > 1:
-        raise click.UsageError("beam search draws nothing: --num-beams goes with no --temperature, --top-*, or --seed")
-    if prompt is None:
-        prompt = sys.stdin.read().removesuffix("\n")
+        raise click.UsageError("beam search does not sample: use --num-beams without --temperature, --top-* and --seed")
+    prompt = sys.stdin.read().removesuffix("\n") if prompt is None else prompt
     loaded = _load(model)
-    ids = loaded.tokenizer.encode(prompt)
+    ids = loaded.tokenizer.encode(prompt) or list(loaded.ends[-1:])  # an empty text starts where the last one ended
     if not ids:
-        if not loaded.ends:
-            raise click.UsageError("there is nothing to go on with: the prompt is empty")
-        ids = [loaded.ends[-1]]  # as between two texts: a new one begins
+        raise click.UsageError("the prompt is empty, and the model has no token to start with")
     click.echo(prompt, nl=False)
     _answer(loaded, ids, rng, num_beams=num_beams, **options)
     click.echo()
@@ -68,58 +65,64 @@ def _generate(model, prompt, num_beams, seed, **options):
 
 @click.command("chat")
 @click.argument("model", default="smollm2")
-@click.option("--system", metavar="TEXT", help="How the model is to behave, in place of its own system prompt.")
+@click.option("--system", metavar="TEXT", help="Instructions for the model, in place of its own system prompt.")
 @_sampling
 def _chat(model, system, seed, **options):
-    """Talk to a model.
+    """Chat with a model.
 
-    MODEL, smollm2 if none is named, sees all that was said before.
+    MODEL, by default smollm2, reads the whole conversation at each answer.
 
-    /new begins a new conversation, /exit or the end of the input ends the program, Ctrl-C an answer that is too long.
+    /new starts a new conversation, /exit or the end of the input ends the program, Ctrl-C stops an answer.
     """
     rng = _generator(seed, options)
     loaded = _load(model)
     if not {_FROM, _TO} <= set(getattr(loaded.tokenizer, "special_tokens", ())):
         raise click.UsageError(f"{model} was not made for conversations: its tokenizer has no {_FROM} and {_TO}")
-    beginning = [{"role": "system", "content": system}] if system else []
-    messages = list(beginning)
-    while (said := _listen()) is not None:
-        if said == "/new":
-            messages = list(beginning)
-        elif special := [text for text in loaded.tokenizer.special_tokens if text in said]:
-            click.echo(f"a message cannot contain {special[0]}, which separates messages", err=True)
-        elif said:
-            asked = [*messages, {"role": "user", "content": said}]
-            ids = loaded.tokenizer.encode(chat_prompt(asked))
-            if len(ids) + options["max_new_tokens"] > loaded.model.config.context:
-                longest = loaded.model.config.context
-                click.echo(f"that makes {len(ids)} tokens, and {longest} are the most: /new begins anew", err=True)
-                continue
-            answer = _answer(loaded, ids, rng, **options)
-            click.echo()
-            messages = [*asked, {"role": "assistant", "content": answer.strip()}]
+    start = [{"role": "system", "content": system}] if system else []
+    messages = start
+    while (message := _read_message()) is not None:
+        if message == "/new":
+            messages = start
+        elif message:
+            messages = _conversation(loaded, messages, message, rng, options)
 
 
-def _listen():
-    """What the user says next, or None at the end."""
+def _conversation(loaded, messages, message, rng, options):
+    """Answer one message: the conversation with both, or as it was if the message cannot be answered."""
+    longer = [*messages, {"role": "user", "content": message}]
+    ids, longest = loaded.tokenizer.encode(chat_prompt(longer)), loaded.model.config.context
+    if special := [text for text in loaded.tokenizer.special_tokens if text in message]:
+        click.echo(f"a message cannot contain {special[0]}, which separates messages", err=True)
+    elif len(ids) + options["max_new_tokens"] > longest:
+        click.echo(f"the conversation has {len(ids)} tokens, and {longest} is the limit: /new starts anew", err=True)
+    else:
+        answer = _answer(loaded, ids, rng, **options)
+        click.echo()
+        return [*longer, {"role": "assistant", "content": answer.strip()}]
+    return messages
+
+
+def _read_message():
+    """The next message of the user, or None at the end."""
+    terminal = sys.stdin.isatty()
     try:
-        if sys.stdin.isatty():
+        if terminal:
             import readline  # noqa: F401 — input() can then be edited
     except ImportError:
         pass
     try:
-        said = input("> " if sys.stdin.isatty() else "").strip()
+        message = input("> " if terminal else "").strip()
     except (EOFError, KeyboardInterrupt):
         click.echo()
         return None
-    return None if said == "/exit" else said
+    return None if message == "/exit" else message
 
 
 def _generator(seed, options):
-    """Random numbers if one of the options asks to draw, None for greedy decoding."""
-    draws = seed is not None or any(options[name] is not None for name in ("temperature", "top_k", "top_p", "min_p"))
+    """A random generator if one of the options needs sampling, None for greedy decoding."""
+    samples = seed is not None or any(options[name] is not None for name in ("temperature", "top_k", "top_p", "min_p"))
     options["temperature"] = 1.0 if options["temperature"] is None else options["temperature"]
-    return np.random.default_rng(seed) if draws else None
+    return np.random.default_rng(seed) if samples else None
 
 
 def _load(name):
@@ -129,27 +132,27 @@ def _load(name):
         raise
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="MODEL") from error
-    if loaded.tokenizer is None or not loaded.model.config.causal:
-        lacking = "has no tokenizer" if loaded.model.config.causal else "fills in masked words, it does not go on"
-        raise click.BadParameter(f"{name} {lacking}", param_hint="MODEL")
+    if not loaded.model.config.causal:
+        raise click.BadParameter(f"{name} fills in masked words and cannot continue a text", param_hint="MODEL")
+    if loaded.tokenizer is None:
+        raise click.BadParameter(f"{name} has no tokenizer", param_hint="MODEL")
     return loaded
 
 
 def _answer(loaded, ids, rng, *, num_beams=1, **options):
-    """Show what the model says as it says it; Ctrl-C stops it. What was said."""
-    text = codecs.getincrementaldecoder("utf-8")("replace")  # a character may take several tokens
-    said = []
+    """Show the generated text as it appears; Ctrl-C stops it. Returns the text."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may consist of several tokens
+    pieces = []
 
-    def show(new, final=False):
-        new = [i for i in new if i not in loaded.ends]
-        said.append(text.decode(loaded.tokenizer.decode_bytes(new), final))
-        click.echo(said[-1], nl=False)
-        sys.stdout.flush()
+    def show(tokens, final=False):
+        tokens = [i for i in tokens if i not in loaded.ends]
+        pieces.append(decoder.decode(loaded.tokenizer.decode_bytes(tokens), final))
+        click.echo(pieces[-1], nl=False)
 
-    if num_beams > 1:
-        options["num_beams"] = num_beams
-    else:
+    if num_beams == 1:
         options["streamer"] = lambda column: show([int(column[0])])
+    else:
+        options["num_beams"] = num_beams
     try:
         tokens = generate(loaded.model, loaded.params, [ids], rng=rng, eos_token_id=loaded.ends or None, **options)
         if num_beams > 1:
@@ -157,4 +160,4 @@ def _answer(loaded, ids, rng, *, num_beams=1, **options):
     except KeyboardInterrupt:
         click.echo(" …", nl=False)
     show([], final=True)
-    return "".join(said)
+    return "".join(pieces)

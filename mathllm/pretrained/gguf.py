@@ -1,8 +1,8 @@
-"""GGUF: one file with a model's sizes, its vocabulary and its weights, most of them rounded to four bits or so.
+"""GGUF: one file with the sizes of a model, its vocabulary and its weights, most of them rounded to four bits or so.
 
-A quantised tensor is a sequence of blocks. Each block keeps a few small integers q and one or two numbers that say
-what they mean: x = d·q, or x = d·q + m. The file is mapped into memory, and a tensor becomes float32 when it is asked
-for, a slice of blocks at a time, so that the pass over it stays in the processor's cache.
+A quantised tensor is a sequence of blocks. Each block stores small integers q and one or two numbers that turn them
+back into weights: x = d·q, or x = d·q + m. The file is mapped into memory. A tensor becomes float32 when it is read, a
+slice of blocks at a time, so that the slice stays in the cache of the processor.
 
     type    block  bits per weight   x
     Q4_0       32        4.5         d (q − 8)
@@ -27,11 +27,10 @@ from ..errors import suggest
 
 __all__ = ["GGUF", "TensorInfo", "dequantize"]
 
-_SCALARS = {
-    0: "<u1", 1: "<i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?", 10: "<u8", 11: "<i8", 12: "<f8",
-}  # fmt: skip
-_STRING, _ARRAY = 8, 9
-_TYPES = {  # number: name, weights in a block, bytes of a block
+# The types of metadata: numbers, in the codes of struct and NumPy, texts, and arrays
+_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_TEXT, _ARRAY = 8, 9
+_TYPES = {  # of tensors: name, weights in a block, bytes of a block
     0: ("F32", 1, 4), 1: ("F16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20), 6: ("Q5_0", 32, 22),
     7: ("Q5_1", 32, 24), 8: ("Q8_0", 32, 34), 9: ("Q8_1", 32, 36), 10: ("Q2_K", 256, 84), 11: ("Q3_K", 256, 110),
     12: ("Q4_K", 256, 144), 13: ("Q5_K", 256, 176), 14: ("Q6_K", 256, 210), 24: ("I8", 1, 1), 25: ("I16", 1, 2),
@@ -43,7 +42,7 @@ _SLICE = 1 << 17  # weights that are dequantised at a time: 512 kB of float32
 
 
 class TensorInfo(NamedTuple):
-    """What the file says about a tensor: its shape (rows first), its type, and where in the file its bytes stand."""
+    """The header's entry of a tensor: its shape (rows first), its type, and the place of its bytes in the file."""
 
     shape: tuple[int, ...]
     type: str
@@ -52,12 +51,12 @@ class TensorInfo(NamedTuple):
 
 
 class GGUF(Mapping):
-    """An open GGUF file, version 2 or 3: `.metadata`, and tensors by name, which become float32 when asked for.
+    """An open GGUF file, version 2 or 3: `.metadata`, and tensors by name, which become float32 when they are read.
 
-    `.tensors` tells shape and type of each without reading it. Shapes are given as NumPy has them: the file lists the
+    `.tensors` has the shape and type of each without reading it. Shapes are in the order of NumPy; the file lists the
     axis that varies fastest first.
 
-    Raises: ValueError for a file that is not GGUF, is cut off, or contradicts itself; KeyError for an unknown tensor.
+    Raises: ValueError for a file that is not GGUF, is cut off, or is inconsistent; KeyError for an unknown tensor.
     Source: the GGUF specification of the project ggml.
 
     >>> from mathllm import data
@@ -67,7 +66,7 @@ class GGUF(Mapping):
     30 ((49152, 576), 'Q8_0')
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike):
         self.path = os.fspath(path)
         size = os.path.getsize(self.path)
         self._bytes = np.memmap(self.path, np.uint8, "r") if size else np.zeros(0, np.uint8)
@@ -95,101 +94,85 @@ class GGUF(Mapping):
         return ValueError(f"{self.path} is not a whole GGUF file: {problem}")
 
     def _read_header(self):
-        head = _Cursor(self._bytes, self._error)
-        if bytes(self._bytes[:4]) != b"GGUF":
-            raise self._error(f"it begins with {bytes(self._bytes[:4])!r} instead of b'GGUF'")
-        head.place = 4
-        version = head.number("<u4")
+        if (magic := bytes(self._bytes[:4])) != b"GGUF":
+            raise self._error(f"it begins with {magic!r} instead of b'GGUF'")
+        head = _Cursor(self._bytes, 4, self._error)
+        version = head.number("I")
         if version not in (2, 3):
-            turned = ", which may mean that its numbers are big-endian" if version & 0xFFFF == 0 else ""
-            raise self._error(f"versions 2 and 3 are read here, and this is version {version}{turned}")
-        tensors, pairs = head.number("<u8"), head.number("<u8")
-        metadata = {}
-        for _ in range(pairs):
-            key = head.text()
-            if key in metadata:
-                raise self._error(f"the key {key!r} occurs twice")
-            metadata[key] = head.value(head.number("<u4"))
+            hint = "; its numbers may be big-endian" if version & 0xFFFF == 0 else ""
+            raise self._error(f"versions 2 and 3 can be read, and this is version {version}{hint}")
+        tensors, pairs = head.number("Q"), head.number("Q")
+        metadata = self._table("key", ((head.text(), head.value(head.number("I"))) for _ in range(pairs)))
         alignment = metadata.get("general.alignment", 32)
         if not isinstance(alignment, int) or alignment < 1:
             raise self._error(f"an alignment of {alignment!r} bytes")
-        found = {}
-        for _ in range(tensors):
-            name = head.text()
-            axes = head.number("<u4")
-            if axes > 8:
-                raise self._error(f"{name} has {axes} axes")
-            shape = tuple(head.number("<u8") for _ in range(axes))[::-1]
-            kind, offset = head.number("<u4"), head.number("<u8")
-            if name in found:
-                raise self._error(f"the tensor {name!r} occurs twice")
-            if kind not in _TYPES:
-                raise self._error(f"{name} is of type number {kind}, which is not known here")
-            found[name] = shape, kind, offset
-        data = -(-head.place // alignment) * alignment
-        return metadata, {name: self._place(name, data, *entry) for name, entry in found.items()}
+        found = self._table("tensor", (self._entry(head) for _ in range(tensors)))
+        start = -(-head.place // alignment) * alignment  # the first byte of the tensors
+        return metadata, {name: self._info(name, start, *entry) for name, entry in found.items()}
 
-    def _place(self, name, data, shape, kind, offset):
+    def _table(self, what, pairs):
+        table = {}
+        for name, value in pairs:
+            if name in table:
+                raise self._error(f"the {what} {name!r} occurs twice")
+            table[name] = value
+        return table
+
+    def _entry(self, head):
+        name, axes = head.text(), head.number("I")
+        if axes > 8:
+            raise self._error(f"{name} has {axes} axes")
+        shape = tuple(head.number("Q") for _ in range(axes))[::-1]
+        kind, offset = head.number("I"), head.number("Q")
+        if kind not in _TYPES:
+            raise self._error(f"{name} is of type number {kind}, which is not known")
+        return name, (shape, kind, offset)
+
+    def _info(self, name, start, shape, kind, offset):
         kind, weights, size = _TYPES[kind]
         if weights > 1 and (not shape or shape[-1] % weights):
             raise self._error(f"rows of {name} {shape} are no multiple of the {weights} weights in a block of {kind}")
-        length = math.prod(shape) // weights * size
-        if data + offset + length > len(self._bytes):
-            raise self._error(
-                f"{name} ends at byte {data + offset + length:,}, but the file has {len(self._bytes):,} bytes"
-            )
-        return TensorInfo(shape, kind, data + offset, length)
+        start, length = start + offset, math.prod(shape) // weights * size
+        if start + length > len(self._bytes):
+            raise self._error(f"{name} ends at byte {start + length:,}, but the file has {len(self._bytes):,} bytes")
+        return TensorInfo(shape, kind, start, length)
 
 
 class _Cursor:
-    """Reads values one after the other, and says so when the file ends before them."""
+    """Reads one value after the other, and reports where the file ends too early."""
 
-    def __init__(self, source, error):
-        self.source, self.error, self.place = source, error, 0
+    def __init__(self, source, place, error):
+        self.source, self.place, self.error = memoryview(source), place, error
 
     def take(self, length):
         if length > len(self.source) - self.place:
-            raise self.error(f"its header ends at byte {len(self.source):,}, where {length:,} more are due")
+            raise self.error(f"its header ends at byte {len(self.source):,}, and {length:,} more are needed")
         self.place += length
         return self.source[self.place - length : self.place]
 
-    def number(self, kind):
-        return np.frombuffer(self.take(np.dtype(kind).itemsize), kind)[0].item()
+    def number(self, code):
+        return struct.unpack("<" + code, self.take(struct.calcsize("<" + code)))[0]
 
     def text(self):
-        return self.take(self.number("<u8")).tobytes().decode()
-
-    def texts(self, count):
-        """Many strings. A vocabulary has tens of thousands, so this loop does without the cursor's comforts."""
-        end, place = len(self.source), self.place
-        view, length_at, found = memoryview(self.source), struct.Struct("<Q").unpack_from, []
-        for _ in range(count):
-            start = place + 8
-            place = start + length_at(view, place)[0] if start <= end else end + 1
-            if place > end:
-                raise self.error(f"its header ends at byte {end:,}, within a list of {count:,} strings")
-            found.append(str(view[start:place], "utf-8"))
-        self.place = place
-        return found
+        length = int.from_bytes(self.take(8), "little")
+        return str(self.take(length), "utf-8")
 
     def value(self, kind):
-        if kind in _SCALARS:
-            return self.number(_SCALARS[kind])
-        if kind == _STRING:
+        if kind in _NUMBERS:
+            return self.number(_NUMBERS[kind])
+        if kind == _TEXT:
             return self.text()
         if kind != _ARRAY:
-            raise self.error(f"a value of type number {kind}, which is not known here")
-        inner, count = self.number("<u4"), self.number("<u8")
-        if inner in _SCALARS:
-            dtype = np.dtype(_SCALARS[inner])
+            raise self.error(f"a value of type number {kind}, which is not known")
+        inner, count = self.number("I"), self.number("Q")
+        if inner in _NUMBERS:
+            dtype = np.dtype("<" + _NUMBERS[inner])
             return np.frombuffer(self.take(count * dtype.itemsize), dtype).tolist()
-        if inner == _STRING:
-            return self.texts(count)
         return [self.value(inner) for _ in range(count)]
 
 
-def dequantize(raw, type: str, shape) -> np.ndarray:
-    """The float32 numbers that the bytes of a tensor stand for (the table above says how).
+def dequantize(raw: bytes | np.ndarray, type: str, shape: int | tuple[int, ...]) -> np.ndarray:
+    """The float32 weights in the bytes of a tensor, by the formula of its type in the table above.
 
     raw: bytes or (n,) uint8   type: "F32", "Q4_1", …   shape: of the result   ->   float32 array, writable
 
@@ -200,13 +183,13 @@ def dequantize(raw, type: str, shape) -> np.ndarray:
     >>> dequantize(scale_and_minimum + bytes(range(16)), "Q4_1", (32,))[:4]
     array([-1. , -0.5,  0. ,  0.5], dtype=float32)
     """
-    raw = np.frombuffer(raw, np.uint8)
-    if type not in _DEQUANTIZE and type not in _PLAIN and type != "BF16":
-        known = ", ".join([*_PLAIN, "BF16", *_DEQUANTIZE])
-        raise ValueError(f"dequantize() does not support the type {type!r}; it supports {known}")
+    raw = np.frombuffer(np.ascontiguousarray(raw) if isinstance(raw, np.ndarray) else raw, np.uint8)
+    if type not in (known := [*_PLAIN, "BF16", *_DEQUANTIZE]):
+        raise ValueError(f"dequantize() does not support the type {type!r}; it supports {', '.join(known)}")
     weights, size = _SIZES[type]
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
     count = math.prod(shape)
-    if count % weights or len(raw) != count // weights * size:
+    if min(shape, default=0) < 0 or count % weights or len(raw) != count // weights * size:
         raise ValueError(
             f"dequantize() needs {size} bytes for every {weights} weights of {type}, got {len(raw)} for shape {shape}"
         )
@@ -214,31 +197,30 @@ def dequantize(raw, type: str, shape) -> np.ndarray:
         return raw.view(_PLAIN[type]).astype(np.float32).reshape(shape)
     if type == "BF16":  # the upper half of a float32
         return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape)
-    blocks = raw.reshape(-1, size)
+    blocks, step = raw.reshape(-1, size), _SLICE // weights
     out = np.empty((len(blocks), weights), np.float32)
-    step = _SLICE // weights
     for i in range(0, len(blocks), step):
         _DEQUANTIZE[type](blocks[i : i + step], out[i : i + step])
     return out.reshape(shape)
 
 
-# One function per type: blocks (N, bytes) uint8 -> out (N, weights) float32, written in place.
+# One function for each type: blocks (N, bytes) uint8 -> out (N, weights) float32, written in place
 
 
 def _halves(blocks, start):
-    """The float16 at byte `start` of every block, as a column of float32."""
+    """The float16 at byte `start` of each block, as a column of float32."""
     return np.ascontiguousarray(blocks[:, start : start + 2]).view("<f2").astype(np.float32)  # (N, 1)
 
 
 def _nibbles(packed, out):
-    """Lower four bits of n bytes to the first n places, upper four to the rest."""
+    """The lower four bits of n bytes go to the first n places, the upper four to the other n."""
     n = packed.shape[-1]
     out[..., :n] = packed & 15
     out[..., n:] = packed >> 4
 
 
 def _fifth_bits(packed, out):
-    """Add 16 where the bit of a weight is set: 32 bits for 32 weights, lowest first."""
+    """Add 16 where the fifth bit of a weight is set: 32 bits for 32 weights, lowest first."""
     out += np.unpackbits(packed, axis=-1, bitorder="little") * np.uint8(16)
 
 
@@ -281,7 +263,7 @@ def _q4_k(blocks, out):
 def _q5_k(blocks, out):
     out = out.reshape(-1, 4, 64)
     _nibbles(blocks[:, 48:].reshape(-1, 4, 32), out)  # (N, 4, 64)
-    bits = blocks[:, None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None] & 1  # (N, 8, 32), 16 to be added for each
+    bits = blocks[:, None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None] & 1  # (N, 8, 32)
     out += bits.reshape(out.shape) * np.uint8(16)
     _scale_and_shift_k(blocks, out)
 

@@ -1,27 +1,45 @@
-"""A language model in one GGUF file: its weights, and the vocabulary that it brings along.
+"""A language model in one GGUF file: its weights, its settings, and its tokenizer.
 
-Read here are models of the architecture llama with a byte-level BPE that cuts text as GPT-2 or SmolLM2 does. Weights of
-any supported type become float32; the file itself is left as it is.
+Models of the architecture llama are read, with a byte-level BPE that splits text as GPT-2 or SmolLM2 does. Weights of
+any supported type become float32.
 """
 
+import math
 import os
+import re
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from ..inference import lay_side_by_side
+import numpy as np
+
+from ..errors import ShapeError
 from ..training import Tokenizer
 from ..transformer import Transformer
+from ..trees import tree_leaves
 from .gguf import GGUF
-from .huggingface import from_hf, gguf_to_hf
+from .huggingface import from_hf
 
-__all__ = ["GGUFModel", "gguf_ends", "gguf_tokenizer", "load_gguf"]
+__all__ = ["GGUFModel", "gguf_ends", "gguf_to_hf", "gguf_tokenizer", "load_gguf"]
 
-_SPECIAL, _UNUSED = (3, 4), 5  # types of tokens in GGUF: control and user-defined ones, and places that are free
-_SINGLE_DIGITS = {"gpt-2": False, "smollm": True}  # how a text is cut before BPE: whether every digit stands alone
+_SETTINGS = {
+    "num_hidden_layers": "block_count", "max_position_embeddings": "context_length",
+    "hidden_size": "embedding_length", "intermediate_size": "feed_forward_length",
+    "num_attention_heads": "attention.head_count", "rms_norm_eps": "attention.layer_norm_rms_epsilon",
+}  # fmt: skip
+_TENSORS = {
+    "token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head",
+    "attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
+}  # fmt: skip
+_ROPE_FACTORS = r"rope_(freqs|factors_short|factors_long)\.weight"
+_SPECIAL, _UNUSED = (3, 4), 5  # types of tokens in GGUF: control tokens and those of the user; unused ids
+_SINGLE_DIGITS = {"gpt-2": False, "smollm": True}  # how text is split before BPE: whether each digit is separate
 
 
 class GGUFModel(NamedTuple):
-    """The model, its parameters (float32, not to be written) and its tokenizer."""
+    """The model, its parameters (float32, read-only) and its tokenizer."""
 
     model: Transformer
     params: dict
@@ -41,20 +59,48 @@ def load_gguf(file: GGUF | str | os.PathLike) -> GGUFModel:
     30
     """
     file = file if isinstance(file, GGUF) else GGUF(file)
-    with ThreadPoolExecutor(2) as pool:  # NumPy lets two threads dequantise at a time
+    with ThreadPoolExecutor(2) as pool:  # NumPy dequantises two tensors at a time
         arrays = dict(zip(file, pool.map(file.__getitem__, file), strict=True))
     config, params = from_hf(*gguf_to_hf(file, arrays))
-    del arrays  # so that each matrix goes when its copy stands beside its neighbours
-    lay_side_by_side(params)
-    _lock(params)
+    for array in tree_leaves(params):
+        array.flags.writeable = False  # later calls may return the same arrays
     return GGUFModel(Transformer(config), params, gguf_tokenizer(file))
+
+
+def gguf_to_hf(file: GGUF, arrays: Mapping[str, np.ndarray] | None = None) -> tuple[dict, dict[str, np.ndarray]]:
+    """The settings and tensors of a LLaMA in a GGUF file, under the names of a Hugging Face checkpoint.
+
+    arrays: the tensors of the file, if they have been read already
+
+    GGUF orders the rows of query and key so that neighbours are rotated together. Here they are put back into two
+    halves: row 2i of a head becomes row i, and row 2i + 1 becomes row i + K/2.
+    Raises: ValueError for another architecture, or a file without the sizes of its model.
+
+    >>> from mathllm import data
+    >>> if data.available("smollm2"):
+    ...     gguf_to_hf(GGUF(next(data.path("smollm2").glob("*.gguf"))))[0]["num_hidden_layers"]
+    30
+    """
+    if (architecture := file.metadata.get("general.architecture")) != "llama":
+        raise ValueError(f"gguf_to_hf() reads the architecture llama; {file.path} holds {architecture!r}")
+    config = _settings(file)
+    heads = {"attn_q": config["num_attention_heads"], "attn_k": config["num_key_value_heads"]}
+    tensors = {}
+    for name in file:
+        layer, part = re.fullmatch(r"(?:blk\.(\d+)\.)?(.*)\.weight|.*", name).groups()
+        prefix = f"model.layers.{layer}." if layer else ""
+        if not re.fullmatch(_ROPE_FACTORS, name):  # those are among the settings
+            array = (arrays or file)[name]
+            array = _in_halves(array, heads[part]) if part in heads and array.ndim == 2 else array
+            tensors[f"{prefix}{_TENSORS[part]}.weight" if part in _TENSORS else name] = array
+    return config, tensors
 
 
 def gguf_tokenizer(file: GGUF) -> Tokenizer:
     """The tokenizer alone, without reading the weights.
 
-    Raises: ValueError for a file without a vocabulary, or with one of another kind than byte-level BPE, cut before as
-    GPT-2 or SmolLM2 cuts ("tokenizer.ggml.pre").
+    Raises: ValueError for a file without a vocabulary, or with another one than a byte-level BPE that splits text as
+    GPT-2 or SmolLM2 does ("tokenizer.ggml.pre").
 
     >>> from mathllm import data
     >>> if data.available("smollm2"):
@@ -62,24 +108,22 @@ def gguf_tokenizer(file: GGUF) -> Tokenizer:
     49152
     """
     metadata = {name.removeprefix("tokenizer.ggml."): value for name, value in file.metadata.items()}
-    if metadata.get("model", "gpt2") != "gpt2":
-        raise ValueError(f"{file.path} has a tokenizer of the kind {metadata['model']!r}; gpt2 is read here")
-    for name in ("tokens", "token_type", "merges"):
-        if name not in metadata:
-            raise ValueError(f"{file.path} does not tell its tokenizer.ggml.{name}")
-    if (cut := metadata.get("pre", "gpt-2")) not in _SINGLE_DIGITS:
-        known = " and ".join(_SINGLE_DIGITS)
-        raise ValueError(f"{file.path} cuts text as {cut!r} does before its merges; {known} are known here")
+    kind, split = metadata.get("model", "gpt2"), metadata.get("pre", "gpt-2")
+    if kind != "gpt2" or split not in _SINGLE_DIGITS:
+        known = " or ".join(_SINGLE_DIGITS)
+        raise ValueError(f"{file.path} has a tokenizer {kind!r}, splitting as {split!r}; read are gpt2, as {known}")
+    if missing := [name for name in ("tokens", "token_type", "merges") if name not in metadata]:
+        raise ValueError(f"{file.path} has no tokenizer.ggml.{missing[0]}")
     kinds = list(zip(metadata["tokens"], metadata["token_type"], strict=True))
     vocabulary = {token: i for i, (token, kind) in enumerate(kinds) if kind != _UNUSED}
     special = {token: i for i, (token, kind) in enumerate(kinds) if kind in _SPECIAL}
     merges = [tuple(merge.split(" ")) for merge in metadata["merges"]]
     unknown = metadata.get("unknown_token_id")
-    return Tokenizer.from_strings(vocabulary, merges, special, single_digits=_SINGLE_DIGITS[cut], unknown=unknown)
+    return Tokenizer.from_strings(vocabulary, merges, special, single_digits=_SINGLE_DIGITS[split], unknown=unknown)
 
 
 def gguf_ends(file: GGUF, tokenizer: Tokenizer) -> tuple[int, ...]:
-    """The ids that end a text: what the file says, and <|endoftext|> where the tokenizer has it.
+    """The ids that end a text: those that the file names, and <|endoftext|> if the tokenizer has it.
 
     >>> from mathllm import data
     >>> if data.available("smollm2"):
@@ -87,15 +131,58 @@ def gguf_ends(file: GGUF, tokenizer: Tokenizer) -> tuple[int, ...]:
     ...     print(gguf_ends(file, gguf_tokenizer(file)))
     (2, 0)
     """
-    told = [file.metadata.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot")]
-    ends = [*told, tokenizer.special_tokens.get("<|endoftext|>")]
+    named = [file.metadata.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot")]
+    ends = [*named, tokenizer.special_tokens.get("<|endoftext|>")]
     return tuple(dict.fromkeys(i for i in ends if i is not None))
 
 
-def _lock(tree):
-    """Nobody shall change weights that a later call of `load` gives to somebody else."""
-    for value in tree.values() if isinstance(tree, dict) else tree:
-        if isinstance(value, dict | list):
-            _lock(value)
-        else:
-            value.flags.writeable = False
+def _settings(file):
+    """The content of config.json."""
+    given = {name.removeprefix("llama."): value for name, value in file.metadata.items()}
+    if missing := [name for name in _SETTINGS.values() if name not in given]:
+        raise ValueError(f"gguf_to_hf() needs llama.{missing[0]}, which {file.path} does not have")
+    sizes = {theirs: given[name] for theirs, name in _SETTINGS.items()}
+    width, heads = sizes["hidden_size"], sizes["num_attention_heads"]
+    return sizes | {
+        "model_type": "llama",
+        "rms_norm_eps": float(str(np.float32(sizes["rms_norm_eps"]))),  # 1e-05, where the float32 is 9.99…e-06
+        "num_key_value_heads": given.get("attention.head_count_kv", heads),
+        "head_dim": given.get("attention.key_length", width // heads),
+        "rope_theta": given.get("rope.freq_base", 10000.0),
+        "rope_scaling": _rope_scaling(file, given, sizes["max_position_embeddings"]),
+        "vocab_size": file.tensors["token_embd.weight"].shape[0] if "token_embd.weight" in file else 0,
+        "tie_word_embeddings": "output.weight" not in file,
+    }
+
+
+def _rope_scaling(file, given, context):
+    """The scaling of rotary positions; a tensor of the file may hold a factor for each pair.
+
+    LLaMA 3.1 has its factors in rope_freqs, for texts of any length: a "longrope" whose short and long factors agree.
+    """
+    given = {name.removeprefix("rope.scaling."): value for name, value in given.items()}
+    kind, factor, sharpness = given.get("type", "none"), given.get("factor", 1.0), given.get("attn_factor", 1.0)
+    trained = given.get("original_context_length", context)
+    rope = {"rope_type": kind, "factor": factor, "original_max_position_embeddings": trained}
+    factors = {name: np.asarray(file[name]).tolist() for name in file if re.fullmatch(_ROPE_FACTORS, name)}
+    if kind == "none" and "rope_freqs.weight" in factors:
+        both = dict.fromkeys(("short_factor", "long_factor"), factors["rope_freqs.weight"])
+        return rope | both | {"rope_type": "longrope", "attention_factor": 1.0}
+    if kind == "longrope" and "rope_factors_long.weight" in factors:
+        short, long = (factors.get(f"rope_factors_{length}.weight") for length in ("short", "long"))
+        return rope | {"short_factor": short, "long_factor": long, "attention_factor": sharpness}
+    if factors or kind not in ("none", "linear", "yarn"):
+        found = f"{kind!r} with {', '.join(factors) or 'no factors'}"
+        raise ValueError(f"gguf_to_hf() does not read the rotary positions of {file.path}, {found}")
+    if kind == "yarn":
+        betas = {f"beta_{end}": given.get(f"yarn_beta_{end}") for end in ("fast", "slow")}
+        return rope | betas | {"attention_factor": sharpness * (1 + 0.1 * math.log(factor))}
+    return rope if kind == "linear" else None
+
+
+def _in_halves(array, heads):
+    """Rows (H, K/2, 2) -> rows (H, 2, K/2): the two components of a pair move from neighbouring rows to two halves."""
+    rows, columns = array.shape
+    if rows % (2 * heads):
+        raise ShapeError(f"{rows} rows cannot be split into {heads} heads of pairs")
+    return array.reshape(heads, rows // heads // 2, 2, columns).swapaxes(1, 2).reshape(rows, columns)

@@ -1,7 +1,7 @@
-"""GloVe 6B: vectors of 400,000 words, trained on how often words stand near each other in six billion words of text.
+"""GloVe 6B: vectors of 400,000 words, trained on how often words occur near each other in six billion words of text.
 
-The table is mapped into memory, not read: opening it costs nothing, and a query touches only the rows it needs. All
-words are in lower case and in the order of their frequency, so row 0 is "the".
+The table is mapped into memory, not read: a query touches only the rows that it needs. All words are in lower case and
+in the order of their frequency, so row 0 is "the".
 """
 
 import functools
@@ -21,7 +21,7 @@ _ARRAY, _WORDS, _TABLE = "data/glove_6B_50d_emb.npy", "data/words.txt", "data/gl
 def load() -> WordVectors:
     """The 400,000 word vectors of GloVe 6B, 50 components each, float32 and read-only.
 
-    A second call gives the same object, so that what it has computed once (the lengths of all rows) stays computed.
+    A second call returns the same object, which keeps what it has computed (the lengths of all rows).
 
     Raises: MissingDataError if the package is absent or damaged.
     Source: Pennington, Socher & Manning 2014, GloVe: Global Vectors for Word Representation.
@@ -41,14 +41,12 @@ def _open(place: Path) -> WordVectors:
     except (ValueError, EOFError) as error:
         raise MissingDataError(f"glove is damaged: {error}; `make data` fetches it again") from error
     if vectors.shape != (len(words), 50) or vectors.dtype != np.float32:
-        raise MissingDataError(
-            f"glove is damaged: {len(words):,} words, but an array {vectors.shape} of {vectors.dtype}"
-        )
+        raise MissingDataError(f"glove is damaged: {len(words):,} words for {vectors.shape} of {vectors.dtype}")
     return WordVectors(words, vectors)
 
 
 def read_words(place: Path) -> list[str]:
-    """The words in the order of the rows: from the plain list that `make data` writes, else from the parquet file.
+    """The words in the order of the rows, from the plain list that `make data` writes or from the parquet file.
 
     Raises: MissingDataError if there is only the parquet file and pyarrow, which reads it, is not installed.
 
@@ -57,8 +55,6 @@ def read_words(place: Path) -> list[str]:
     ['the', ',', '.', 'of']
     """
     if (place / _WORDS).is_file():
-        if problem := data.packages()["glove"].problem(place, data.packages()["glove"].derived):
-            raise MissingDataError(f"glove is damaged: {problem}; `make data` fetches it again")
         return (place / _WORDS).read_text(encoding="utf-8").removesuffix("\n").split("\n")
     try:
         from pyarrow import parquet

@@ -1,10 +1,12 @@
 """SmolLM2-135M-Instruct: a language model that answers, small enough for any machine.
 
-Its file holds weights of five bits; they become 538 MB of float32 in about a second. It is a LLaMA: 30 layers of
-width 576, 9 query heads that share 3 key and value heads, and one table for embedding and unembedding.
+Its file holds weights of five bits, which become 538 MB of float32 in about a second. The architecture is that of
+LLaMA: 30 layers of width 576, 9 query heads that share 3 key and value heads, and one table for embedding and
+unembedding.
 """
 
 import functools
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from .. import data
@@ -20,7 +22,7 @@ _SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 
 
 def load() -> GGUFModel:
-    """SmolLM2-135M-Instruct: `model, params, tokenizer = load()`. A second call gives the same objects.
+    """SmolLM2-135M-Instruct: `model, params, tokenizer = load()`. A second call returns the same objects.
 
     Raises: MissingDataError if the package is absent or damaged.
     Source: Ben Allal et al. 2025, SmolLM2.
@@ -33,9 +35,9 @@ def load() -> GGUFModel:
 
 
 def load_tokenizer() -> Tokenizer:
-    """Its tokenizer alone, without reading the weights: byte-level BPE, every digit a token.
+    """The tokenizer alone, without reading the weights: byte-level BPE with a token for each digit.
 
-    17 special tokens, among them <|im_start|> and <|im_end|>, between which each message of a chat stands.
+    It has 17 special tokens. Two of them, <|im_start|> and <|im_end|>, surround each message of a chat.
     Raises: MissingDataError.
 
     >>> if data.available("smollm2"):
@@ -46,7 +48,7 @@ def load_tokenizer() -> Tokenizer:
 
 
 def chat_template() -> str:
-    """The template (in the language Jinja) that turns a chat into one text, as the file has it.
+    """The chat template of the file, in the language Jinja: it turns a chat into one text.
 
     Raises: MissingDataError.
 
@@ -57,11 +59,11 @@ def chat_template() -> str:
     return _open(data.path("smollm2")).metadata["tokenizer.chat_template"]
 
 
-def chat_prompt(messages, *, answer: bool = True) -> str:
-    r"""A chat as one text, as `chat_template` says: each message between <|im_start|> and <|im_end|>.
+def chat_prompt(messages: Iterable[Mapping[str, str]], *, answer: bool = True) -> str:
+    r"""A chat as one text, as `chat_template` makes it: each message between <|im_start|> and <|im_end|>.
 
-    messages: {"role": "system", "user" or "assistant", "content": text} each   answer: whether the text ends where the
-    assistant is to begin. Without a system message of yours the model's own comes first.
+    messages: each {"role": "system", "user" or "assistant", "content": text}   answer: whether the text ends with the
+    start of an answer. A chat that does not begin with a system message gets the model's own.
 
     Raises: ValueError for a message without role or content.
     Source: the chat template in the model's file.

@@ -84,9 +84,26 @@ def bigram_counts(ids: ArrayLike, size: int) -> np.ndarray:
     array([[0, 2],
            [1, 1]])
     """
-    ids = _token_sequence("bigram_counts", ids, size)
+    ids = token_sequence("bigram_counts", ids, size)
     pairs = (ids[:-1] * size + ids[1:]).astype(np.intp, copy=False)
     return np.bincount(pairs, minlength=size * size).reshape(size, size)
+
+
+def token_sequence(function: str, ids: ArrayLike, size: float = np.inf) -> np.ndarray:
+    """One sequence of ids as int64, or an error in the name of `function`.
+
+    ids: (T,) int, in 0 … size − 1   ->   (T,)
+
+    Raises: ValueError for an id outside 0 … size − 1; TypeError for ids that are not integers; ShapeError if ids is not
+    one sequence.
+
+    >>> token_sequence("bigram_counts", [0, 2, 1], 3)
+    array([0, 2, 1])
+    """
+    ids = token_ids(function, ids, size)
+    if ids.ndim != 1:
+        raise ShapeError(f"{function}() needs one sequence of ids, got shape {ids.shape}")
+    return ids.astype(np.int64)
 
 
 @contract("... V+ -> ... V")
@@ -142,10 +159,3 @@ def _edges(p):
     """Where the part of each outcome ends; the last part ends at exactly 1, above every point."""
     edges = np.cumsum(p, axis=-1, dtype=np.float64)
     return edges / edges[..., -1:]
-
-
-def _token_sequence(name, ids, size):
-    ids = token_ids(name, ids, size) if np.size(ids) else np.empty(np.shape(ids), np.intp)
-    if ids.ndim != 1:
-        raise ShapeError(f"{name}() needs one sequence of ids, got shape {ids.shape}")
-    return ids.astype(np.int64)

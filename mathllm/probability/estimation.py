@@ -34,16 +34,13 @@ def bernoulli_log_likelihood(theta: Array, *, successes: int, trials: int) -> Wi
         raise ValueError("bernoulli_log_likelihood() needs probabilities θ from 0 to 1 (see chapter 05)")
     failures = trials - successes
     with np.errstate(divide="ignore"):  # ln 0 = −∞: under this θ the data are impossible
-        heads = successes * np.log(theta) if successes else np.zeros_like(theta)
-        tails = failures * np.log1p(-theta) if failures else np.zeros_like(theta)
+        log_likelihood = _times(successes, np.log(theta)) + _times(failures, np.log1p(-theta))
 
     def pullback(dy):
         with np.errstate(divide="ignore"):
-            up = successes / theta if successes else 0
-            down = failures / (1 - theta) if failures else 0
-        return dy * (up - down)
+            return dy * (_times(successes, 1 / theta) - _times(failures, 1 / (1 - theta)))
 
-    return heads + tails, pullback
+    return log_likelihood, pullback
 
 
 def maximum_likelihood(log_likelihood: Callable, candidates: ArrayLike) -> np.ndarray:
@@ -253,6 +250,11 @@ def map_linear_regression(X: ArrayLike, y: ArrayLike, *, noise: float, prior: fl
     """
     within("map_linear_regression", "(0, ∞)", noise=noise, prior=prior)
     return ridge_regression(X, y, penalty=(noise / prior) ** 2)
+
+
+def _times(count, amount):
+    """The product, 0 if the count is 0, also where the amount is infinite."""
+    return count * amount if count else np.zeros_like(amount)
 
 
 def _likelihood(name, likelihood):

@@ -11,8 +11,7 @@ from ..autodiff import ArrayLike
 from ..errors import UnknownWordError, suggest, within
 from ..exponentials import log_product
 from ..shapes import contract
-from ..vectors import token_ids
-from .distributions import _edges, distribution
+from .distributions import _edges, distribution, token_sequence
 
 
 def sequence_log_probabilities(tokens: Sequence, conditional: Callable) -> np.ndarray:
@@ -122,4 +121,4 @@ class Vocabulary:
 
     def decode(self, ids: ArrayLike) -> list:
         """The tokens with these ids. Raises: ValueError for an id outside the vocabulary."""
-        return [self.tokens[i] for i in token_ids("decode", ids, len(self)).tolist()]
+        return [self.tokens[i] for i in token_sequence("decode", ids, len(self)).tolist()]

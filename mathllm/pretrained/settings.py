@@ -1,0 +1,202 @@
+"""The settings in config.json of the Hugging Face hub, and our `Config`: the same choices and sizes under other names.
+
+Reading is strict. A setting that our model cannot express is an error, so that a checkpoint that loads gives the
+numbers of the original.
+"""
+
+import math
+from collections.abc import Mapping
+
+from ..attention import RotaryScaling
+from ..transformer import BertParts, Config, T5Parts
+from .names import FAMILIES, Family
+
+__all__ = ["read_settings", "to_hf_config"]
+
+_ACTIVATIONS = {
+    "gelu_new": "gelu_tanh", "gelu": "gelu", "relu": "relu", "silu": "silu",
+    "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "swish": "silu",
+}  # fmt: skip
+_THEIR_ACTIVATION = {ours: theirs for theirs, ours in reversed(_ACTIVATIONS.items())}
+_SCALINGS = {  # the scalings of rotary positions, and the settings that each needs
+    "linear": ("factor",), "dynamic": ("factor",), "yarn": (), "longrope": ("short_factor", "long_factor"),
+    "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
+}  # fmt: skip
+
+
+def to_hf_config(config: Config) -> dict:
+    """The content of config.json for a model, as transformers reads it; `from_hf` gives the same `Config` back.
+
+    An encoder is written as bert, an encoder with a decoder as t5, a decoder with experts as mixtral, one with RMS norm
+    as llama, any other as gpt2. Special tokens are None, because a `Config` has none, and dropout is 0.
+
+    Raises: ValueError for a configuration that the family cannot express, with the fields that differ.
+
+    >>> from mathllm.transformer import llama_config
+    >>> to_hf_config(llama_config(layers=4))["num_hidden_layers"]
+    4
+    """
+    family = _family_for(config)
+    table = {"model_type": family.name} | dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
+    table |= {theirs: getattr(config, ours) for ours, theirs in family.settings.items()} | family.constants
+    table |= _written(family, config)
+    head = config.bert is None or config.bert.head
+    ours, back = vars(config), vars(read_settings(table, head=head)[1])
+    if fields := [name for name in ours if ours[name] != back[name]]:
+        differ = ", ".join(f"{name}={ours[name]!r} (it has {back[name]!r})" for name in fields)
+        raise ValueError(f"a {family.name} of Hugging Face cannot express {differ}")
+    return table
+
+
+def read_settings(table: Mapping, *, head: bool = True) -> tuple[Family, Config]:
+    """The family and our configuration for the content of a config.json; None counts as an absent setting.
+
+    head: whether a BERT has the head that fills in masked words
+
+    Raises: ValueError for settings that are missing or that our model does not have.
+
+    >>> from mathllm.transformer import gpt2_config
+    >>> read_settings(to_hf_config(gpt2_config()))[1] == gpt2_config()
+    True
+    """
+    if (name := table.get("model_type")) not in FAMILIES:
+        raise ValueError(f"from_hf() knows the model types {', '.join(FAMILIES)}; got {name!r}")
+    family = FAMILIES[name]
+    given = family.defaults | {name: value for name, value in table.items() if value is not None}
+    if missing := [theirs for theirs in family.settings.values() if theirs not in given]:
+        raise ValueError(f"from_hf() needs {missing[0]!r} in the configuration of a {family.name}")
+    for name, only in family.only.items():
+        if given.get(name, only) != only:
+            raise ValueError(f"from_hf() does not support {name}={given[name]!r}; it knows only {only!r}")
+    fields = {ours: given[theirs] for ours, theirs in family.settings.items()} | _read(family, given, head)
+    return family, family.preset(**{name: value for name, value in fields.items() if value is not None})
+
+
+def _family_for(config):
+    if not config.causal:
+        return FAMILIES["bert"]
+    if config.encoder_layers:
+        return FAMILIES["t5"]
+    if config.experts:
+        return FAMILIES["mixtral"]
+    return FAMILIES["llama" if config.norm == "rms" else "gpt2"]
+
+
+# Settings that are more than another name for a number
+
+
+def _read(family, given, head):
+    if family.name == "t5":
+        return _read_t5(given)
+    fields = {"activation": _our_activation(given[family.settings["activation"]])}
+    if family.name in ("llama", "mixtral"):
+        return fields | _read_rotary(given)
+    width, heads = (given[family.settings[name]] for name in ("width", "heads"))
+    if width % heads:
+        raise ValueError(f"from_hf() cannot cut a width of {width} into {heads} heads")
+    if family.name == "bert":
+        fields["bert"] = BertParts(segments=given["type_vocab_size"], head=head)
+        fields |= {} if head else {"tied": True}  # without a head there is no unembedding
+    return fields
+
+
+def _written(family, config):
+    if family.name == "t5":
+        return _written_t5(config)
+    table = {family.settings["activation"]: _THEIR_ACTIVATION[config.activation]}
+    if config.bert:
+        model = "BertForMaskedLM" if config.bert.head else "BertModel"
+        table |= {"architectures": [model], "type_vocab_size": config.bert.segments}
+    return table | ({"rope_scaling": _written_scaling(config.rope_scaling)} if "rope_base" in family.settings else {})
+
+
+def _our_activation(theirs):
+    if theirs not in _ACTIVATIONS:
+        raise ValueError(f"from_hf() does not support the activation {theirs!r}; it knows {', '.join(_ACTIVATIONS)}")
+    return _ACTIVATIONS[theirs]
+
+
+def _read_t5(given):
+    *gated, activation = given["feed_forward_proj"].split("-")
+    activation = "gelu_new" if gated and activation == "gelu" else activation  # this is what "gated-gelu" means
+    scaled = given.get("scale_decoder_outputs", given["tie_word_embeddings"])
+    parts = T5Parts(
+        buckets=given["relative_attention_num_buckets"], farthest=given["relative_attention_max_distance"],
+        output_scale=given["d_model"] ** -0.5 if scaled else 1.0,
+    )  # fmt: skip
+    layers = given["num_decoder_layers"] or given["num_layers"]
+    return {"gated": bool(gated), "activation": _our_activation(activation), "layers": layers, "t5": parts}
+
+
+def _written_t5(config):
+    parts, activation = config.t5 or T5Parts(), _THEIR_ACTIVATION[config.activation]
+    return {
+        "feed_forward_proj": ("gated-" if config.gated else "") + activation,
+        "scale_decoder_outputs": parts.output_scale != 1,
+        "relative_attention_num_buckets": parts.buckets, "relative_attention_max_distance": parts.farthest,
+    }  # fmt: skip
+
+
+# Rotary positions, scaled for a longer context or not
+
+
+def _read_rotary(given):
+    """Our base and scaling of rotary positions; newer files keep both in `rope_parameters`."""
+    context = given["max_position_embeddings"]
+    if given.get("sliding_window", context) < context:
+        raise ValueError(f"from_hf() does not support a sliding_window of {given['sliding_window']} tokens")
+    rope = given.get("rope_parameters") or given.get("rope_scaling") or {}
+    rope = {name: value for name, value in rope.items() if value is not None}
+    rope = {name: given[name] for name in ("partial_rotary_factor", "rope_theta") if name in given} | rope
+    kind = rope.get("rope_type", rope.get("type", "default"))
+    if kind not in ("default", *_SCALINGS) or rope.get("partial_rotary_factor", 1) != 1:
+        known = f"default, {', '.join(_SCALINGS)}, of whole heads"
+        raise ValueError(f"from_hf() does not support the rotary positions {rope}; it knows {known}")
+    base = {"rope_base": rope["rope_theta"]}
+    if kind == "default":
+        return base
+    if lacking := [name for name in _SCALINGS[kind] if name not in rope]:
+        raise ValueError(f"from_hf() needs {', '.join(lacking)} in the rotary positions {rope}")
+    trained = given.get("original_max_position_embeddings", rope.get("original_max_position_embeddings", context))
+    rope.setdefault("factor", context / trained)
+    return base | {"rope_scaling": RotaryScaling(kind, factor=rope["factor"], **_read_scaling(kind, rope, trained))}
+
+
+def _read_scaling(kind, rope, trained):
+    """The settings that a kind of scaling has besides its factor."""
+    if kind == "llama3":
+        return {"trained": trained, "turns": (rope["low_freq_factor"], rope["high_freq_factor"])}
+    if kind == "longrope":
+        short, long = tuple(rope["short_factor"]), tuple(rope["long_factor"])
+        return {"trained": trained, "short": short, "long": long, "attention_factor": rope.get("attention_factor")}
+    if kind == "yarn":
+        turns, whole_pairs = (rope.get("beta_slow") or 1, rope.get("beta_fast") or 32), rope.get("truncate", True)
+        factor = _attention_factor(rope)
+        return {"trained": trained, "turns": turns, "whole_pairs": whole_pairs, "attention_factor": factor}
+    return {}
+
+
+def _attention_factor(rope):
+    """The factor of YaRN on queries and keys, or None for that of the paper."""
+    part, whole = rope.get("mscale"), rope.get("mscale_all_dim")
+    growth = 0.1 * math.log(rope["factor"])
+    inferred = (1 + part * growth) / (1 + whole * growth) if part and whole else 1 + growth
+    found = rope.get("attention_factor", inferred)
+    return None if found == 1 + growth else found
+
+
+def _written_scaling(scaling):
+    """The content of `rope_scaling`, which `_read_rotary` reads."""
+    if scaling is None or scaling.kind not in _SCALINGS:
+        return None
+    rope = {"rope_type": scaling.kind, "factor": scaling.factor}
+    if scaling.kind in ("yarn", "longrope", "llama3"):
+        rope["original_max_position_embeddings"] = scaling.trained
+    if scaling.turns is not None:
+        names = ("beta_slow", "beta_fast") if scaling.kind == "yarn" else ("low_freq_factor", "high_freq_factor")
+        rope |= dict(zip(names, scaling.turns, strict=True))
+    if scaling.kind == "longrope":
+        rope |= {"short_factor": list(scaling.short), "long_factor": list(scaling.long)}
+    if scaling.attention_factor is not None:
+        rope["attention_factor"] = float(scaling.attention_factor)
+    return rope if scaling.whole_pairs else rope | {"truncate": False}

@@ -1,0 +1,47 @@
+"""Bounds, sums of one, symmetries and orders that the formulas promise also hold after rounding.
+
+Each row of the tables in promises_of_functions.py and promises_of_models.py is one promise: what is promised, the hard
+arguments it is tried on (hard_numbers.py), and the promise as a condition (conditions.py). An identity holds up to a
+few roundings. A bound holds exactly, because the next function refuses a probability above 1 or a negative loss.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import promises_of_functions as functions
+import promises_of_models as models
+import pytest
+from conditions import ONE
+
+PROMISES = {
+    1: functions.VECTORS, 2: functions.SIMILARITY, 3: functions.MATRICES, 4: functions.EXPONENTIALS,
+    5: functions.PROBABILITY, 6: functions.SOFTMAX, 7: functions.CROSS_ENTROPY, 8: functions.GRADIENTS,
+    9: models.GRADIENT_DESCENT, 10: models.ATTENTION, 11: models.BACKPROPAGATION, 12: models.TRANSFORMER,
+    13: models.TRAINING, 14: models.INFERENCE, 15: models.ALIGNMENT, 16: models.INTERPRETABILITY,
+}  # fmt: skip
+
+# Promises that are broken, and why: each row goes when the function is repaired (a row that is repaired fails).
+KNOWN = {}
+
+
+def cases():
+    """Every promise for every dtype it is made for, under the name `NN words [dtype]`."""
+    for chapter, promises in PROMISES.items():
+        for promise in promises:
+            for dtype in promise.dtypes:
+                name = f"{chapter:02} {promise.words}" + f" [{np.dtype(dtype)}]" * (promise.dtypes is not ONE)
+                marks = [pytest.mark.xfail(reason=KNOWN[name])] if name in KNOWN else []
+                yield pytest.param(promise, dtype, id=name, marks=marks)
+
+
+@pytest.mark.parametrize(("promise", "dtype"), [*cases()])
+def test_the_promise_holds_at_hard_points(promise, dtype):
+    with np.errstate(over="ignore", divide="ignore"):  # an infinity is an answer here; NaN breaks every promise
+        for arguments in promise.points(dtype):
+            held = promise.holds(*arguments)
+            parts = held if isinstance(held, list | Iterator) else [held]
+            assert all(np.all(part) for part in parts), arguments
+
+
+def test_every_broken_promise_is_a_promise():
+    assert {*KNOWN} <= {case.id for case in cases()}
