@@ -5,7 +5,6 @@ import pytest
 import traitlets
 from test_widgets import SAME, run_js
 
-import mathllm as ml
 from mathllm.exhibits import backpropagation as exhibits
 from mathllm.figures.widgets import BackpropStepper
 
