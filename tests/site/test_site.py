@@ -82,11 +82,16 @@ def test_every_value_of_a_written_chapter_is_listed_with_its_verdict(site):
     assert "(erratum D17)" in text
 
 
-def test_every_primitive_is_listed_with_the_errors_of_its_gradient(site):
+def test_every_primitive_is_listed_with_the_errors_of_its_gradient_and_its_digits(site):
     text = page_at(site / "gradients_checked.html").text
-    rows = json.loads((ROOT / "book" / "_data" / "gradients.json").read_text(encoding="utf-8"))
-    assert re.findall(r'<span class="pre">(\w+)</span></code></p></td>', text) == [row["name"] for row in rows]
-    assert text.count("<td><p>10⁻") >= 4 * len(rows)
+    gradients, digits = (
+        json.loads((ROOT / "book" / "_data" / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("gradients", "digits")
+    )
+    names = [row["name"] for row in gradients + digits]
+    assert re.findall(r'<span class="pre">(\w+)</span></code></p></td>', text) == names
+    assert text.count("<td><p>10⁻") >= 4 * len(gradients)
+    assert len(re.findall(r"<td><p>\d+\.\d / \d+\.\d</p></td>", text)) == 3 * len(digits)
 
 
 def test_all_formulas_of_a_notebook_reach_its_page(site):
