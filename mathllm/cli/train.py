@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import data
 from ..errors import suggest
+from ..fast import Transformer, train
 from ..gradient_descent import warmup_cosine
 from ..pretrained.huggingface import read_json, save_pretrained, written_whole
 from ..training import (
@@ -26,12 +27,11 @@ from ..training import (
     progress_bar,
     random_batch,
     token_stream,
-    train,
     train_tokenizer,
     training_state,
     validation_batches,
 )
-from ..transformer import Transformer, count_parameters, gpt2_config, llama_config
+from ..transformer import count_parameters, gpt2_config, llama_config
 
 _END = "<|endoftext|>"
 _HELD_OUT = 10  # the last tenth of a text is for validation
@@ -64,8 +64,7 @@ def _option(*names, **settings):
 @_option("--weight-decay", type=click.FloatRange(0), default=0.1, help="Weight decay of AdamW.")
 @_option("--max-norm", type=click.FloatRange(0, min_open=True), default=1.0, help="Clip gradients to this norm.")
 @_option("--seed", type=click.IntRange(0), default=0, help="Random seed for the initial weights and the batches.")
-@_option("--workers", type=_COUNT, default=1, help="Number of workers that share a batch, one BLAS thread each.")
-@click.option("--processes", is_flag=True, help="Use processes instead of threads as workers: faster; not on Windows.")
+@_option("--workers", type=_COUNT, default=1, help="Number of processes that share a batch (on Windows always 1).")
 @_option("--validate-every", type=_COUNT, default=100, help="Steps between two validations on the held-out text.")
 @_option("--save-every", type=_COUNT, default=100, help="Steps between two checkpoints.")
 def _train(texts, output, resume, **settings):
@@ -174,7 +173,7 @@ def _stream(tokenizer, texts, context):
 
 
 def _run(settings, config, streams, output):
-    """The training loop of chapter 13 with its checkpoints. After an interruption, the message says how to continue."""
+    """The training loop of chapter 13 in its fast form. After an interruption, the message says how to continue."""
     model, checkpoint, rng = Transformer(config), output / _CHECKPOINT, np.random.default_rng(settings["seed"])
     if checkpoint.exists():
         state = load_checkpoint(checkpoint, TrainingState)
@@ -194,9 +193,8 @@ def _run(settings, config, streams, output):
                 state, lambda params, batch: model.next_token_loss(params, batch.inputs, batch.targets),
                 lambda rng: random_batch(tokens, size, length, rng), steps, learning_rate=rate,
                 validation=validation_batches(held_out, size, length), checkpoint=checkpoint, progress=progress,
-                **{name: settings[name] for name in (
-                    "max_norm", "weight_decay", "workers", "processes", "validate_every", "save_every",
-                )},
+                **{name: settings[name] for name in ("max_norm", "weight_decay", "workers")},
+                **{name: settings[name] for name in ("validate_every", "save_every")},
             )  # fmt: skip
     except KeyboardInterrupt:
         stopped = click.ClickException(f"interrupted; mathllm train --resume --output {output} continues the run")
