@@ -177,6 +177,7 @@ _T5 = Family(
         "width": ("d_model", NEEDED), "head_width": ("d_kv", NEEDED), "hidden": ("d_ff", NEEDED),
         "heads": ("num_heads", NEEDED), "context": ("n_positions", 512), "norm_epsilon": ("layer_norm_epsilon", 1e-6),
         "layers": ("num_decoder_layers", None), "encoder_layers": ("num_layers", NEEDED),
+        "activation": ("feed_forward_proj", "relu"),
     },
     only={"is_encoder_decoder": True},
     constants={"architectures": ["T5ForConditionalGeneration"], "is_encoder_decoder": True, "dropout_rate": 0.0},

@@ -18,6 +18,7 @@ _ACTIVATIONS = {  # theirs: ours; the last name of each of ours is the one that 
     "relu": "relu", "swish": "silu", "silu": "silu",
 }  # fmt: skip
 _THEIR_ACTIVATION = {ours: theirs for theirs, ours in _ACTIVATIONS.items()}
+_RELATIVE = (("relative_attention_num_buckets", 32), ("relative_attention_max_distance", 128))
 _TURNS = {"yarn": ("beta_slow", "beta_fast"), "llama3": ("low_freq_factor", "high_freq_factor")}
 _SCALINGS = {  # the scalings of rotary positions, and the settings that each needs
     "linear": ("factor",), "dynamic": ("factor",), "yarn": (), "longrope": ("short_factor", "long_factor"),
@@ -39,8 +40,7 @@ def to_hf_config(config: Config) -> dict:
     """
     family = _family_for(config)
     table = {"model_type": family.name} | dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
-    table |= {theirs: getattr(config, ours) for ours, (theirs, _) in family.settings.items()} | family.constants
-    table |= _written(family, config)
+    table |= family.constants | _written(family, config)
     head = config.bert is None or config.bert.head
     ours, back = vars(config), vars(read_settings(table, head=head)[1])
     if fields := [name for name in ours if ours[name] != back[name]]:
@@ -69,7 +69,7 @@ def read_settings(table: Mapping, *, head: bool = True) -> tuple[Family, Config]
     for name, only in family.only.items():
         if given.get(name, only) != only:
             raise ValueError(f"from_hf() does not support {name}={given[name]!r}; it knows only {only!r}")
-    fields = {ours: given[theirs] for ours, (theirs, _) in family.settings.items()} | _read(family, given, head)
+    fields = _read(family, given, head)
     return family, family.preset(**{name: value for name, value in fields.items() if value is not None})
 
 
@@ -83,62 +83,44 @@ def _family_for(config):
     return FAMILIES["llama" if config.norm == "rms" else "gpt2"]
 
 
-# Settings that are more than another name for a number
-
-
 def _read(family, given, head):
-    if family.name == "t5":
-        return _read_t5(given)
-    names = {ours: theirs for ours, (theirs, _) in family.settings.items()}
-    fields = {"activation": _our_activation(given[names["activation"]])}
-    if "rope_base" in names:
-        return fields | _read_rotary(given)
-    width, heads = given[names["width"]], given[names["heads"]]
-    if width % heads:
-        raise ValueError(f"from_hf() cannot cut a width of {width} into {heads} heads")
+    """Our fields. Some are more than another name for a number."""
+    fields = {ours: given[theirs] for ours, (theirs, _) in family.settings.items()}
+    gated, _, activation = fields["activation"].rpartition("-")
+    activation = "gelu_new" if gated and activation == "gelu" else activation  # this is what "gated-gelu" means in T5
+    if activation not in _ACTIVATIONS or (gated and (family.name, gated) != ("t5", "gated")):
+        known = ", ".join(_ACTIVATIONS)
+        raise ValueError(f"from_hf() does not support the activation {fields['activation']!r}; it knows {known}")
+    fields["activation"] = _ACTIVATIONS[activation]
     if family.name == "bert":
-        fields["bert"] = BertParts(segments=given.get("type_vocab_size", 2), head=head)
-        fields["tied"] = given["tie_word_embeddings"] or not head  # without a head there is no unembedding
+        fields["bert"] = BertParts(given.get("type_vocab_size", 2), head)
+        fields["tied"] = fields["tied"] or not head  # without a head there is no unembedding
+    if family.name == "t5":
+        buckets, farthest = (given.get(name, default) for name, default in _RELATIVE)
+        scaled = given.get("scale_decoder_outputs", fields["tied"])
+        fields["t5"] = T5Parts(buckets, farthest, fields["width"] ** -0.5 if scaled else 1.0)
+        fields |= {"gated": bool(gated), "layers": fields["layers"] or fields["encoder_layers"]}
+    if "rope_base" in fields:
+        return fields | _read_rotary(given)
+    if "head_width" not in fields and fields["width"] % fields["heads"]:
+        raise ValueError(f"from_hf() cannot cut a width of {fields['width']} into {fields['heads']} heads")
     return fields
 
 
 def _written(family, config):
-    if family.name == "t5":
-        return _written_t5(config)
-    table = {family.settings["activation"][0]: _THEIR_ACTIVATION[config.activation]}
-    if family.name in ("llama", "mixtral"):
-        table["rope_scaling"] = _written_scaling(config.rope_scaling)
+    """The same fields as they are in config.json."""
+    table = {theirs: getattr(config, ours) for ours, (theirs, _) in family.settings.items()}
+    gated = "gated-" if family.name == "t5" and config.gated else ""
+    table[family.settings["activation"][0]] = gated + _THEIR_ACTIVATION[config.activation]
     if config.bert:
         model = "BertForMaskedLM" if config.bert.head else "BertModel"
         table |= {"architectures": [model], "type_vocab_size": config.bert.segments}
+    if config.t5:
+        table |= zip((name for name, _ in _RELATIVE), (config.t5.buckets, config.t5.farthest), strict=True)
+        table["scale_decoder_outputs"] = config.t5.output_scale != 1
+    if "rope_base" in family.settings:
+        table["rope_scaling"] = _written_scaling(config.rope_scaling)
     return table
-
-
-def _our_activation(theirs):
-    if theirs not in _ACTIVATIONS:
-        raise ValueError(f"from_hf() does not support the activation {theirs!r}; it knows {', '.join(_ACTIVATIONS)}")
-    return _ACTIVATIONS[theirs]
-
-
-def _read_t5(given):
-    *gated, activation = given.get("feed_forward_proj", "relu").split("-")
-    activation = "gelu_new" if gated and activation == "gelu" else activation  # this is what "gated-gelu" means
-    scaled = given.get("scale_decoder_outputs", given["tie_word_embeddings"])
-    parts = T5Parts(
-        given.get("relative_attention_num_buckets", 32), given.get("relative_attention_max_distance", 128),
-        output_scale=given["d_model"] ** -0.5 if scaled else 1.0,
-    )  # fmt: skip
-    layers = given["num_decoder_layers"] or given["num_layers"]
-    return {"gated": bool(gated), "activation": _our_activation(activation), "layers": layers, "t5": parts}
-
-
-def _written_t5(config):
-    parts, activation = config.t5 or T5Parts(), _THEIR_ACTIVATION[config.activation]
-    return {
-        "feed_forward_proj": ("gated-" if config.gated else "") + activation,
-        "scale_decoder_outputs": parts.output_scale != 1,
-        "relative_attention_num_buckets": parts.buckets, "relative_attention_max_distance": parts.farthest,
-    }  # fmt: skip
 
 
 # Rotary positions, scaled for a longer context or not
