@@ -52,6 +52,7 @@ lint: setup  ## check the style of the code
 check-source: setup  ## find a notebook or a table that was not rebuilt (seconds, starts no kernel)
 	@python tools/build_notebooks.py --check
 	@python tools/build_gradient_table.py --check
+	@python tools/build_digits_table.py --check
 
 notebooks: setup $(DATA)  ## build the notebooks whose text has changed
 	@python tools/build_notebooks.py

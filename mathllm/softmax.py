@@ -12,14 +12,8 @@ from .errors import ShapeError
 from .exponentials import log_sum_exp, subtract_maximum
 
 __all__ = [
-    "log_softmax",
-    "shifted_logits",
-    "softmax",
-    "softmax_gradient",
-    "softmax_in_place",
-    "softmax_jacobian",
-    "tanh",
-]
+    "log_softmax", "shifted_logits", "softmax", "softmax_gradient", "softmax_in_place", "softmax_jacobian", "tanh",
+]  # fmt: skip
 
 
 @primitive
@@ -125,20 +119,16 @@ def shifted_logits(name: str, logits: np.ndarray, *, axis: int = -1, temperature
     array([ 0., -1.])
     """
     if not 0 < temperature < np.inf:
-        raise ValueError(
-            f"{name}() needs a positive, finite temperature, got {temperature}; "
-            "in place of the limit T → 0, use argmax (see chapter 06)"
-        )
+        wanted = "a positive, finite temperature (for the limit 0, use argmax)"
+        raise ValueError(f"{name}() needs {wanted}, got {temperature} (see chapter 06)")
     if not -logits.ndim <= axis < logits.ndim or logits.shape[axis] == 0:
         raise ShapeError(f"{name}() needs at least one logit along axis {axis}, got shape {logits.shape}")
     wide = np.float64 if temperature != 1 else np.promote_types(logits.dtype, np.float32)
     shifted, largest = subtract_maximum(logits, axis=axis, dtype=wide)
-    if not np.all(np.isfinite(largest)):  # NaN or +∞ if one of the logits is; −∞ if all of them are
-        found = "+∞" if np.any(largest == np.inf) else "a row where all are masked"
-        found = "NaN" if np.any(np.isnan(largest)) else found
-        raise ValueError(
-            f"{name}() needs finite logits, or −∞ for a mask that leaves one in each row, got {found} (see chapter 06)"
-        )
+    if not np.all(np.isfinite(largest)):  # NaN or ∞ if one of the logits is; −∞ if all of them are
+        wrong = largest[~np.isfinite(largest)][0]
+        found = {np.inf: "+∞", -np.inf: "a row where all are masked"}.get(wrong, "NaN among the logits")
+        raise ValueError(f"{name}() needs finite logits (or −∞ for a mask), got {found} (see chapter 06)")
     if temperature != 1:
         with np.errstate(over="ignore"):  # a quotient beyond the largest number is −∞, and its probability 0
             shifted /= temperature

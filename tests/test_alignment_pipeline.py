@@ -21,6 +21,8 @@ from mathllm.alignment import (
     lora_adapters,
     with_adapters,
 )
+from mathllm.interpretability import replace_with
+from mathllm.transformer import record_to
 
 V, PROMPT, LENGTH, LIKED = 8, 3, 6, 5
 MODEL = ml.Transformer(ml.llama_config(vocabulary=V, width=16, layers=1, heads=2, hidden=32, context=LENGTH))
@@ -232,8 +234,7 @@ def test_lora_learns_a_new_task_with_a_frozen_model_and_merges_into_plain_weight
     for part, name in [("attention", "query"), ("attention", "value"), ("feed_forward", "up")]:
         pair = adapters["blocks"][0][part][name]
         np.testing.assert_array_equal(block[part][name], ml.lora_merge(old[part][name], **pair, scale=scale))
-    record = {}
-    logits = MODEL(merged, unseen, record=record)
+    logits = MODEL(merged, unseen, tap=record_to(record := {}))
     norm = ml.rms_norm(record["embeddings"], old["attention_norm"]["gain"], epsilon=MODEL.config.norm_epsilon)
     pair = adapters["blocks"][0]["attention"]["value"]
     beside = ml.lora_linear(norm, old["attention"]["value"], pair["A"], pair["B"], scale=scale)  # x W + s (x A) B
@@ -241,5 +242,5 @@ def test_lora_learns_a_new_task_with_a_frozen_model_and_merges_into_plain_weight
     whole = ml.split_heads(beside, 2)
     weights = record["blocks.0.attention.weights"]
     through = ml.merge_heads(weights @ whole) @ old["attention"]["output"]
-    patched = MODEL(merged, unseen, replace={"blocks.0.attention.output": through})
+    patched = MODEL(merged, unseen, tap=replace_with({"blocks.0.attention.output": through}))
     np.testing.assert_allclose(patched, logits, atol=1e-12)

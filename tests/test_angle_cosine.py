@@ -6,7 +6,7 @@ import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.widgets import AngleCosine
+from mathllm.figures.widgets import AngleCosine
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Chapter 10: who looks at whom, in how many heads, from which position, and at what cost."""
 
 import tracemalloc
-
 from dataclasses import replace
 from functools import partial
 

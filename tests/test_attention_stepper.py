@@ -1,11 +1,11 @@
-"""The figures of chapter 10: every matrix shown is that of mathllm, and the turned score knows the distance alone."""
+"""The figures of chapter 10: every matrix is that of mathllm, and the rotated score depends on the distance alone."""
 
 import numpy as np
 import pytest
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.widgets import AttentionStepper, RotaryPair
+from mathllm.figures.widgets import AttentionStepper, RotaryPair
 
 MASKS = {"none": None, "causal": ml.causal_mask(4), "window": ml.sliding_window_mask(4, 2)}
 
@@ -15,35 +15,37 @@ MASKS = {"none": None, "causal": ml.causal_mask(4), "window": ml.sliding_window_
 def test_every_matrix_of_the_figure_is_that_of_mathllm(mask, scaled):
     rng = np.random.default_rng(1)
     cases = [[*(rng.normal(size=(4, 3)).tolist() for _ in range(3)), mask, scaled] for _ in range(10)]
-    shown = run_js("attention_stepper.js", "matrices", cases)
-    for (query, key, value, *_), (raw, scores, weights, output) in zip(cases, shown, strict=True):
+    shown = run_js("attention_stepper.js", "attention", cases)
+    for (query, key, value, *_), ours in zip(cases, shown, strict=True):
         query, key = np.array(query), np.array(key)
         scale = 1 / np.sqrt(3) if scaled else 1.0
-        np.testing.assert_allclose(raw, query @ key.T, atol=SAME)
-        np.testing.assert_allclose(scores, scale * query @ key.T, atol=SAME)
-        np.testing.assert_allclose(weights, ml.attention_weights(query, key, MASKS[mask], scale=scale), atol=SAME)
-        np.testing.assert_allclose(output, ml.attention(query, key, value, MASKS[mask], scale=scale), atol=SAME)
+        weights = ml.attention_weights(query, key, MASKS[mask], scale=scale)
+        np.testing.assert_allclose(ours["raw"], query @ key.T, atol=SAME)
+        np.testing.assert_allclose(ours["scores"], scale * query @ key.T, atol=SAME)
+        np.testing.assert_allclose(ours["weights"], weights, atol=SAME)
+        output = ml.attention(query, key, value, MASKS[mask], scale=scale)
+        np.testing.assert_allclose(ours["output"], output, atol=SAME)
 
 
-def test_the_primers_example_is_followed_in_words():
-    primer = AttentionStepper().examples[0]
-    lines = run_js("attention_stepper.js", "words", [[step, 0, primer, "none", True] for step in (1, 4, 5)])
+def test_the_first_example_is_explained_in_words():
+    three = AttentionStepper().examples[0]
+    lines = run_js("attention_stepper.js", "words", [[step, 0, three, "none", True] for step in (1, 4, 5)])
     assert lines[0][0] == "with key “1”: 1·1 + 0·1 = 1"
     assert lines[1][1].endswith("= 0.401")
     assert lines[2][-1] == "= [6.02, 3.98]"
 
 
-def test_a_hidden_key_is_named_in_words():
-    primer = AttentionStepper().examples[0]
-    (lines,) = run_js("attention_stepper.js", "words", [[3, 0, primer, "causal", True]])
-    assert ["hidden" in line for line in lines] == [False, True, True]
+def test_a_masked_key_is_named_in_words():
+    three = AttentionStepper().examples[0]
+    (lines,) = run_js("attention_stepper.js", "words", [[3, 0, three, "causal", True]])
+    assert ["masked" in line for line in lines] == [False, True, True]
 
 
 def test_an_example_without_values_ends_with_the_weights():
     cat = AttentionStepper().examples[1]
-    (matrices,) = run_js("attention_stepper.js", "matrices", [[cat["query"], cat["key"], [], "none", True]])
-    np.testing.assert_allclose(matrices[2], ml.attention_weights(cat["query"], cat["key"]), atol=SAME)
-    assert matrices[3] is None
+    (ours,) = run_js("attention_stepper.js", "attention", [[cat["query"], cat["key"], [], "none", True]])
+    np.testing.assert_allclose(ours["weights"], ml.attention_weights(cat["query"], cat["key"]), atol=SAME)
+    assert ours["output"] is None
 
 
 def test_the_stepper_refuses_an_example_with_a_row_missing():
@@ -57,15 +59,15 @@ def test_the_stepper_refuses_a_token_that_is_not_there():
         AttentionStepper(row=3)
 
 
-def test_the_turned_score_is_that_of_rotate():
+def test_the_rotated_score_is_that_of_rotate():
     rng = np.random.default_rng(2)
     cases = [[*rng.normal(size=(2, 2)).tolist(), *rng.integers(0, 31, 2).tolist(), rng.uniform()] for _ in range(50)]
     shown = run_js("rotary_pair.js", "score", cases)
     for (query, key, m, n, rate), score in zip(cases, shown, strict=True):
-        turned = [
+        rotated = [
             ml.rotate(np.array([x]), angles=np.array([[position * rate]]))[0] for x, position in ((query, m), (key, n))
         ]
-        assert score == pytest.approx(turned[0] @ turned[1], abs=SAME)
+        assert score == pytest.approx(rotated[0] @ rotated[1], abs=SAME)
 
 
 def test_the_rotary_figure_stays_on_its_sliders():

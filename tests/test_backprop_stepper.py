@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+import traitlets
 from test_widgets import SAME, run_js
 
 from mathllm.exhibits import backpropagation as exhibits
-from mathllm.widgets import BackpropStepper
+from mathllm.figures.widgets import BackpropStepper
 
 NAMES = {
     "z1": "z1", "a1": "a1", "z2": "z2", "prediction": "prediction", "loss": "loss", "delta2": "delta2", "da1": "da1",
-    "slope": "relu_slope", "delta1": "delta1", "dW1": "dW1", "predictionAfter": "prediction_after",
+    "derivative": "relu_slope", "delta1": "delta1", "dW1": "dW1", "predictionAfter": "prediction_after",
     "lossAfter": "loss_after",
 }  # fmt: skip
 
@@ -45,9 +46,9 @@ def test_the_words_hold_the_right_numbers():
     assert steps[7][1] == "ŷ: 0.7645 → 0.8202,  loss: 0.2685 → 0.1982"
 
 
-def test_a_unit_that_is_off_is_named():
+def test_an_inactive_unit_is_named():
     (lines,) = run_js("backprop_stepper.js", "words", [[6, [-2.0, -2.0], 1]])
-    assert ["the unit is off" in line for line in lines] == [True, True]
+    assert ["the unit is inactive" in line for line in lines] == [True, True]
 
 
 def test_the_loss_is_finite_for_scores_of_any_size():
@@ -55,5 +56,5 @@ def test_the_loss_is_finite_for_scores_of_any_size():
 
 
 def test_the_figure_refuses_three_inputs():
-    with pytest.raises(ValueError, match="two inputs"):
+    with pytest.raises(traitlets.TraitError, match="inputs"):
         BackpropStepper(inputs=[1.0, 0.5, 0.0])

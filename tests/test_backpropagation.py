@@ -306,7 +306,7 @@ def test_extreme_logits_give_finite_losses_and_gradients(dtype):
         (lambda: ml.mlp_forward([[1.0]], []), "at least one layer"),
         (lambda: ml.forward_pass([1.0], []), r"x \(B, n\), got shape \(1,\)"),
         (lambda: ml.forward_pass([[1.0]], []), "at least one layer"),
-        (lambda: ml.dense_layer([[1.0]], np.eye(2), np.zeros(2)), "as many rows"),
+        (lambda: ml.dense_layer([[1.0]], np.eye(2), np.zeros(2)), "n is 1 in x, 2 in W"),
         (lambda: exhibits.trace_network(b1=[0.35]), "b1"),
         (lambda: ml.he_scale(0), "inputs in .*got 0"),
         (lambda: ml.xavier_scale(1, 0), "outputs in .*got 0"),
@@ -640,7 +640,7 @@ def test_only_the_stable_one_survives_large_logits():
 
 
 def test_a_transposed_matrix_is_noticed_only_if_it_is_not_square():
-    with pytest.raises(ml.ShapeError, match="as many rows"):
+    with pytest.raises(ml.ShapeError, match="n is 3 in x, 2 in W"):
         exhibits.linear_transposed(np.ones((1, 3)), np.ones((3, 2)))
     W = np.array([[1.0, 2.0], [3.0, 4.0]])
     assert exhibits.linear_transposed([[1.0, 1.0]], W).shape == ml.linear([[1.0, 1.0]], W).shape

@@ -1,4 +1,4 @@
-"""The figure of chapter 9 walks as the optimisers of mathllm walk, on the heights it draws."""
+"""The figure of chapter 9 takes the steps of the optimisers of mathllm, on the surface it draws."""
 
 import numpy as np
 import pytest
@@ -6,15 +6,15 @@ import traitlets
 from test_widgets import run_js
 
 import mathllm as ml
-from mathllm.widgets import DescentSurface
+from mathllm.figures.widgets import DescentSurface
 
 HEIGHTS = {
-    "valley": lambda v: 0.5 * (v[0] ** 2 + 20 * v[1] ** 2),
-    "pass": lambda v: 0.5 * (v[0] ** 2 - v[1] ** 2) + 0.25 * v[1] ** 4,
-    "two bowls": lambda v: 0.5 * (v[0] ** 2 - 1) ** 2 + 0.3 * v[0] + v[1] ** 2,
+    "narrow valley": lambda v: 0.5 * (v[0] ** 2 + 20 * v[1] ** 2),
+    "saddle point": lambda v: 0.5 * (v[0] ** 2 - v[1] ** 2) + 0.25 * v[1] ** 4,
+    "two minima": lambda v: 0.5 * (v[0] ** 2 - 1) ** 2 + 0.3 * v[0] + v[1] ** 2,
 }
 METHODS = {
-    "plain": lambda beta: {},
+    "gradient descent": lambda beta: {},
     "momentum": lambda beta: {"init": ml.momentum_init, "step": ml.momentum_step, "beta": beta},
     "Adam": lambda beta: {"init": ml.adam_init, "step": ml.adam_step, "beta1": beta},
 }
@@ -28,11 +28,12 @@ def places():
 
 
 @pytest.mark.parametrize("surface", HEIGHTS)
-def test_heights_and_slopes_are_those_of_one_function(surface, places):
+def test_the_gradient_is_that_of_the_height(surface, places):
     heights = run_js("descent_surface.js", "height", [[surface, place] for place in places.tolist()])
-    slopes = run_js("descent_surface.js", "gradient", [[surface, place] for place in places.tolist()])
+    gradients = run_js("descent_surface.js", "gradient", [[surface, place] for place in places.tolist()])
     np.testing.assert_allclose(heights, [HEIGHTS[surface](place) for place in places], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(slopes, [ml.grad(HEIGHTS[surface])(place) for place in places], rtol=1e-10, atol=1e-10)
+    wanted = [ml.grad(HEIGHTS[surface])(place) for place in places]
+    np.testing.assert_allclose(gradients, wanted, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5, 0.9])
@@ -44,8 +45,8 @@ def test_the_path_is_that_of_the_optimiser(surface, method, beta):
     np.testing.assert_allclose(visited, path, rtol=NEAR, atol=NEAR)
 
 
-def test_a_descent_that_runs_away_stops():
-    (visited,) = run_js("descent_surface.js", "path", [["valley", "plain", 0.5, 0.0, 100]])
+def test_a_descent_that_diverges_stops():
+    (visited,) = run_js("descent_surface.js", "path", [["narrow valley", "gradient descent", 0.5, 0.0, 100]])
     assert len(visited) < 20
     assert np.abs(visited[-1]).max() >= 1e6 > np.abs(visited[-2]).max()
 
@@ -56,7 +57,7 @@ def test_a_contour_line_keeps_its_height(surface):
     (pieces,) = run_js("descent_surface.js", "contour", [[surface, level, [-2.6, 2.6], [-1.7, 1.7]]])
     assert len(pieces) > 20
     heights = [HEIGHTS[surface](point) for piece in pieces for point in piece]
-    # Straight lines across cells 0.09 wide, where the ground bends by up to 20 units per unit²: a little off.
+    # Straight lines across cells 0.09 wide, on a surface of curvature up to 20: a little off.
     np.testing.assert_allclose(heights, level, atol=0.05)
 
 

@@ -6,7 +6,7 @@ import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.widgets import FeaturePlane
+from mathllm.figures.widgets import FeaturePlane
 
 
 def _settings():
@@ -28,17 +28,17 @@ def test_the_directions_are_unit_vectors_spread_evenly():
         np.testing.assert_allclose(neighbours, np.cos(2 * np.pi / n), atol=SAME)
 
 
-def test_what_comes_back_and_its_error_are_those_of_the_toy_model():
+def test_the_outputs_and_their_error_are_those_of_the_toy_model():
     directions = dict(
         zip(range(2, 9), run_js("feature_plane.js", "directions", [[n] for n in range(2, 9)]), strict=True)
     )
     errors = run_js("feature_plane.js", "squaredError", SETTINGS)
-    backs = run_js("feature_plane.js", "comesBack", SETTINGS)
-    for (n, active, bias), error, back in zip(SETTINGS, errors, backs, strict=True):
+    outputs = run_js("feature_plane.js", "outputs", SETTINGS)
+    for (n, active, bias), error, output in zip(SETTINGS, errors, outputs, strict=True):
         W, x = np.array(directions[n]), np.zeros(n)
         x[np.array(active, int) - 1] = 1
         assert error == pytest.approx(ml.superposition_loss({"weight": W, "bias": np.full(n, bias)}, x[None]), abs=SAME)
-        np.testing.assert_allclose(back, ml.relu(x @ W @ W.T + bias), atol=SAME)
+        np.testing.assert_allclose(output, ml.relu(x @ W @ W.T + bias), atol=SAME)
 
 
 @pytest.mark.parametrize("wrong", [{"features": 1}, {"features": 9}, {"bias": 0.5}])

@@ -337,6 +337,12 @@ def test_the_training_loop_gives_each_batch_to_the_loss_and_the_loss_before_each
     assert [params["weight"].tolist() for _, params, _ in steps] == [[1.0], [-3.5]]  # 0 + 4/4, 1 − 18/4
 
 
+def test_no_steps_leave_the_parameters_as_they_were():
+    start = {"weight": np.ones(2)}
+    assert ml.minimize(lambda p: p["weight"].sum(), start, 0, learning_rate=1.0) is start
+    assert ml.minimize(lambda p: p["weight"].sum(), start, 2, learning_rate=1.0)["weight"].tolist() == [-1, -1]
+
+
 def test_descents_follow_a_schedule():
     path = ml.descent_path(lambda w: w.sum(), [0.0], 3, learning_rate=lambda t: 1 / t)
     np.testing.assert_allclose(path.ravel(), [0, -1, -1.5, -1.5 - 1 / 3])
@@ -512,15 +518,15 @@ def test_a_gradient_that_would_stretch_its_parameter_is_refused_and_the_place_na
         (lambda: ml.bias_correction(0.9, 0), ValueError, "step in .*got 0"),
         (lambda: ml.clip_gradient([1.0], 0), ValueError, "max_norm in .*got 0"),
         (lambda: ml.clip_gradient([np.inf], 1), ValueError, "finite gradient"),
-        (lambda: ml.l2_penalty([1.0], -1), ValueError, "got -1"),
-        (lambda: ml.dropout([1.0], rate=1.0, rng=rng), ValueError, "below 1, got 1.0"),
+        (lambda: ml.l2_penalty([1.0], -1), ValueError, "strength in .*got -1"),
+        (lambda: ml.dropout([1.0], rate=1.0, rng=rng), ValueError, r"rate in \[0, 1\), got 1.0"),
         (lambda: ml.dropout([1.0], rate=-0.1, rng=rng), ValueError, "got -0.1"),
-        (lambda: ml.warmup_cosine(-1, peak=1.0, total=10), ValueError, "from 0, got -1"),
+        (lambda: ml.warmup_cosine(-1, peak=1.0, total=10), ValueError, "step in .*got -1"),
         (lambda: ml.warmup_cosine(1, peak=1.0, total=10, warmup=11), ValueError, "got 11"),
-        (lambda: ml.warmup_cosine(1, peak=1.0, total=10, floor=2.0), ValueError, "floor 2.0 and peak 1.0"),
-        (lambda: ml.cosine_restarts(1, peak=1.0, period=0), ValueError, "at least one step, got 0"),
+        (lambda: ml.warmup_cosine(1, peak=1.0, total=10, floor=2.0), ValueError, r"floor in \[0, 1.0\], got 2.0"),
+        (lambda: ml.cosine_restarts(1, peak=1.0, period=0), ValueError, "period in .*got 0"),
         (lambda: ml.cosine_restarts(1, peak=1.0, period=5, growth=0.5), ValueError, "growth.*got 0.5"),
-        (lambda: ml.polynomial_decay(1, peak=1.0, total=5, power=0), ValueError, "power, got 0"),
+        (lambda: ml.polynomial_decay(1, peak=1.0, total=5, power=0), ValueError, "power in .*got 0"),
         (lambda: ml.inverse_square_root(1, peak=1.0, warmup=0), ValueError, "got 0"),
         (lambda: ml.minibatches(5, 0, rng), ValueError, "got 0"),
         (lambda: ml.minibatch_variance([1.0, 2.0], 3, replacement=False), ValueError, r"size in \[1, 2\], got 3"),

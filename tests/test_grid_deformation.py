@@ -6,7 +6,7 @@ import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.widgets import GridDeformation
+from mathllm.figures.widgets import GridDeformation
 
 rng = np.random.default_rng(1)
 MATRICES = np.vstack([rng.uniform(-2, 2, size=(100, 2, 2)), np.zeros((1, 2, 2)), np.eye(2)[None], -np.eye(2)[None]])
@@ -27,7 +27,7 @@ def test_the_radii_of_the_ellipse_are_the_singular_values():
     np.testing.assert_allclose(js("singularValues", MATRICES.tolist()), ml.singular_values(MATRICES), atol=SAME * 10)
 
 
-def test_the_stretches_are_the_real_eigenvalues_and_none_for_a_turn():
+def test_the_eigenvalues_are_the_real_ones_and_none_for_a_rotation():
     found = js("eigenvalues", MATRICES.tolist())
     for W, ours in zip(MATRICES, found, strict=True):
         values = ml.eigenvalues(W)
@@ -37,7 +37,7 @@ def test_the_stretches_are_the_real_eigenvalues_and_none_for_a_turn():
     assert js("eigenvalues", [[[0, -1], [1, 0]]]) == [[]]
 
 
-def test_the_amount_leads_from_the_plane_as_it_was_to_the_matrix():
+def test_the_amount_leads_from_the_identity_to_the_matrix():
     amounts = rng.uniform(size=len(MATRICES))
     blended = js("blend", MATRICES.tolist(), amounts.tolist())
     wanted = np.eye(2) + amounts[:, None, None] * (MATRICES - np.eye(2))

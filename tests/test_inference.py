@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,13 +14,14 @@ from mathllm import reference
 from mathllm.attention import RotaryScaling, sliding_window_mask
 from mathllm.exhibits.inference import nucleus_as_printed
 from mathllm.inference import (
-    DecodingStep,
     KVCache,
-    Reader,
+    ModelDraft,
+    PromptLookup,
     accept_drafts,
     acceptance_probability,
     apply_temperature,
     beam_search,
+    continuation,
     detect_watermark,
     generate,
     greedy,
@@ -31,7 +31,6 @@ from mathllm.inference import (
     keep_top_p,
     keys_computed,
     kv_cache_bytes,
-    lay_side_by_side,
     left_pad,
     penalize_repetition,
     reshape_logits,
@@ -367,146 +366,7 @@ def test_a_refused_call_leaves_the_cache_as_it_was():
 
 # ---------------------------------------------------------------------------------------------------- a token at a time
 
-PLAIN = ("gpt2", "llama", "llama, grouped and tied", "llama, multi-query", "llama, stretched", "no positions")
-
-
-@pytest.mark.parametrize("name", PLAIN)
-@pytest.mark.parametrize("together", [False, True], ids=["matrices apart", "side by side"])
-@pytest.mark.parametrize(("dtype", "within"), [(np.float64, EXACT), (np.float32, 1e-4)])
-def test_a_decoding_step_gives_the_logits_of_the_model(name, together, dtype, within):
-    model, params, _ = model_of(name)
-    params = ml.tree_map(lambda leaf: leaf.astype(dtype), params)
-    if together:
-        lay_side_by_side(params)
-    cache, own = (KVCache(model.config, capacity=6, dtype=dtype) for _ in range(2))
-    for one in (cache, own):  # two tokens read by the model before
-        model(params, TOKENS[:1, :2], cache=one)
-    step = DecodingStep(model, params, own)
-    for token in TOKENS[0, 2:]:
-        logits = step(token)
-        assert logits.dtype == dtype
-        np.testing.assert_allclose(logits, model(params, [[token]], cache=cache)[0, 0], rtol=0, atol=within)
-    np.testing.assert_allclose(own.keys, cache.keys, rtol=0, atol=within)
-
-
-@pytest.mark.parametrize("name", ["gpt2", "llama, grouped and tied"])
-def test_a_decoding_step_sees_no_padding_and_nothing_before_the_window(name):
-    model, params, _ = model_of(name)
-    for options in ({"capacity": 8}, {"window": 4}):
-        cache, own = (KVCache(model.config, **options) for _ in range(2))
-        for one in (cache, own):
-            model(params, [[0, 7, 8, 9]], [[0, 1, 1, 1]], cache=one)
-        step = DecodingStep(model, params, own)
-        for token in TOKENS[0, :4]:
-            np.testing.assert_allclose(step(token), model(params, [[token]], cache=cache)[0, 0], rtol=0, atol=EXACT)
-
-
-@pytest.mark.parametrize("pairing", ["half", "adjacent"])
-def test_a_decoding_step_turns_queries_and_keys_at_every_position_as_the_model_does(pairing):
-    model = Transformer(llama_config(**SIZES | {"context": 40}, pairing=pairing))
-    params, tokens = model.init(np.random.default_rng(1)), np.random.default_rng(2).integers(11, size=40)
-    step = DecodingStep(model, params, KVCache(model.config))
-    logits = [step(int(token)) for token in tokens]
-    np.testing.assert_allclose(logits, model(params, [tokens])[0], rtol=0, atol=EXACT)
-
-
-def test_a_decoding_step_after_a_cropped_cache_goes_on_from_there():
-    model, params, _ = model_of("llama")
-    cache = KVCache(model.config)
-    step = DecodingStep(model, params, cache)
-    first = [step(token) for token in (1, 2, 3)]
-    cache.crop(1)
-    np.testing.assert_allclose([step(token) for token in (2, 3)], first[1:], rtol=0, atol=EXACT)
-
-
-def test_a_decoding_step_computes_in_the_wider_of_the_dtypes_of_model_and_cache():
-    model, params, _ = model_of("llama")
-    narrow = ml.tree_map(lambda leaf: leaf.astype(np.float32), params)
-    for weights, dtype in ((narrow, np.float64), (params, np.float32)):
-        logits = DecodingStep(model, weights, KVCache(model.config, dtype=dtype))(3)
-        assert logits.dtype == np.float64
-        np.testing.assert_allclose(logits, model(params, [[3]])[0, 0], rtol=0, atol=1e-4)
-
-
 LONG = RotaryScaling("longrope", 2.0, short=(1.0,), long=(4.0,))
-
-
-@pytest.mark.parametrize("scaling", ["dynamic", LONG])
-def test_a_decoding_step_does_not_outgrow_rotary_positions_that_turn_all_keys_anew(scaling):
-    model, params, _ = model_of("llama")
-    model = Transformer(replace(model.config, rope_scaling=scaling, context=3))
-    step = DecodingStep(model, params, KVCache(model.config, capacity=4))
-    for token in (1, 2, 3):
-        step(token)
-    with pytest.raises(ValueError, match="turn all keys anew beyond 3 tokens"):
-        step(4)
-
-
-def test_numbers_that_are_the_same_for_long_texts_turn_no_key_anew():
-    scaling = RotaryScaling("longrope", trained=3, short=(2.0,), long=(2.0,))
-    model = Transformer(llama_config(**SIZES, rope_scaling=scaling))
-    params = model.init(np.random.default_rng(0))
-    step = DecodingStep(model, params, KVCache(model.config))
-    logits = [step(token) for token in TOKENS[0]]
-    np.testing.assert_allclose(logits, model(params, TOKENS[:1])[0], rtol=0, atol=EXACT)
-
-
-def test_huge_scores_and_gates_do_not_overflow_in_a_decoding_step():
-    model, params, _ = model_of("llama")
-    params = ml.tree_map(lambda leaf: leaf.astype(np.float32), params)
-    for block in params["blocks"]:
-        block["attention"]["query"] *= 1e4
-        block["feed_forward"]["gate"] *= 1e4
-    logits = DecodingStep(model, params, KVCache(model.config, dtype=np.float32))(3)
-    expected = model(params, [[3]])[0, 0]
-    np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
-
-
-def test_matrices_laid_side_by_side_are_the_same_and_take_no_more_memory():
-    _, params, _ = model_of("llama, grouped and tied")
-    before = ml.tree_map(np.copy, params)
-    lay_side_by_side(params)
-    ml.tree_map(np.testing.assert_array_equal, before, params)
-    for block in params["blocks"]:
-        matrices = [leaf for leaf in ml.tree_leaves(block) if leaf.ndim == 2]
-        (owner,) = {id(matrix.base): matrix.base for matrix in matrices}.values()
-        assert owner.nbytes == sum(matrix.nbytes for matrix in matrices)
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_matrices_side_by_side_are_read_as_one_rows_or_columns_first(order):
-    model, params, _ = model_of("llama, grouped and tied")
-    params = ml.tree_map(lambda leaf: np.array(leaf, order=order), params)
-    lay_side_by_side(params)
-    step, h = DecodingStep(model, params, KVCache(model.config)), np.arange(float(model.config.width))
-    for layer, block in zip(step.layers, params["blocks"], strict=True):
-        whole = layer.projections.__self__.T  # one matrix's product, and no function that calls several
-        parts = [block["attention"][name] for name in ("query", "key", "value")]
-        np.testing.assert_array_equal(whole, np.hstack(parts))
-        assert all(np.shares_memory(whole, part) for part in parts)
-        assert whole.flags[f"{order}_CONTIGUOUS"]
-        np.testing.assert_allclose(layer.projections(h), np.hstack([h @ part for part in parts]), rtol=1e-12)
-
-
-def test_generation_reads_single_tokens_by_the_step_and_gives_the_same_text(monkeypatch):
-    model, params, _ = model_of("llama")
-    calls, step = [], DecodingStep.__call__
-    monkeypatch.setattr(DecodingStep, "__call__", lambda self, token: calls.append(token) or step(self, token))
-    text = generate(model, params, TOKENS[:1], max_new_tokens=8)
-    assert calls == text[0, 6:-1].tolist()
-    assert text.tolist() == generate(model, params, TOKENS[:1], max_new_tokens=8, use_cache=False).tolist()
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_a_reader_reads_what_is_new_whatever_the_model(name):
-    model, params, options = model_of(name)
-    options = {key: value[:1] for key, value in options.items()}
-    read, expected = Reader(model, params, KVCache(model.config), **options), model(params, TOKENS[:1], **options)
-    for start, end in ((0, 3), (3, 4), (4, 6)):
-        np.testing.assert_allclose(read(TOKENS[:1, :end]), expected[:, start:end], rtol=0, atol=EXACT)
-    for cache in (None, KVCache(model.config)):
-        only = Reader(model, params, cache, **options)(TOKENS[:1], last=True)
-        np.testing.assert_allclose(only, expected[:, -1:], rtol=0, atol=EXACT)
 
 
 # ---------------------------------------------------------------------------------------------------------------- beam
@@ -579,7 +439,7 @@ def test_hypotheses_come_best_first_with_the_score_of_their_tokens():
 # ---------------------------------------------------------------------------------------------------------- generation
 
 
-@pytest.mark.parametrize("scaling", ["dynamic", LONG])
+@pytest.mark.parametrize("scaling", [RotaryScaling("dynamic", 4.0), LONG])
 def test_a_text_that_outgrows_its_rotary_positions_is_read_anew_for_every_token(scaling):
     model = Transformer(llama_config(**SIZES | {"context": 6}, rope_scaling=scaling))
     params = ml.tree_map(lambda w: 10 * w, model.init(np.random.default_rng(1)))
@@ -594,7 +454,7 @@ def test_a_text_that_outgrows_its_rotary_positions_is_read_anew_for_every_token(
     with pytest.raises(ValueError, match="no window"):
         generate(model, params, [[1]], max_new_tokens=7, window=3)
     with pytest.raises(ValueError, match="needs a cache"):
-        speculative_generate(model, params, model, params, [[1]], max_new_tokens=7)
+        speculative_generate(model, params, [[1]], PromptLookup(), max_new_tokens=7)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -664,11 +524,38 @@ def test_a_row_that_has_ended_is_padded_and_all_ended_rows_stop():
     assert one.shape[1] == 3 + np.flatnonzero(free[0] == end)[0] + 1
 
 
-def test_the_streamer_hears_every_token_in_order():
+def test_a_continuation_yields_the_tokens_of_generate_until_the_caller_stops():
     model, params, _ = model_of("llama")
-    heard = []
-    text = generate(model, params, TOKENS, max_new_tokens=4, rng=np.random.default_rng(0), streamer=heard.append)
-    np.testing.assert_array_equal(np.stack(heard, axis=1), text[:, 6:])
+    text = generate(model, params, TOKENS, max_new_tokens=8)
+    columns = list(itertools.islice(continuation(model, params, TOKENS), 5))
+    np.testing.assert_array_equal(np.stack(columns, axis=1), text[:, 6:11])
+    assert len(list(continuation(model, params, TOKENS))) == model.config.context - 6  # the rest of the context
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama, grouped and tied", "t5"])
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_several_continuations_of_a_prompt_are_those_of_repeated_prompts(name, use_cache):
+    model, params, options = model_of(name)
+    draw = {"max_new_tokens": 5, "temperature": 1.5, "use_cache": use_cache}
+    together = generate(model, params, TOKENS, num_return_sequences=3, rng=np.random.default_rng(0), **draw, **options)
+    repeated = {key: np.repeat(value, 3, axis=0) for key, value in options.items()}
+    prompts = np.repeat(TOKENS, 3, axis=0)
+    np.testing.assert_array_equal(
+        together, generate(model, params, prompts, rng=np.random.default_rng(0), **draw, **repeated)
+    )
+
+
+def test_unsigned_tokens_are_continued_like_signed_ones():
+    model, params, _ = model_of("llama")
+    expected = generate(model, params, TOKENS, max_new_tokens=3)
+    for dtype in (np.uint8, np.uint64):
+        np.testing.assert_array_equal(generate(model, params, TOKENS.astype(dtype), max_new_tokens=3), expected)
+
+
+def test_a_gated_model_with_biases_generates_the_same_with_and_without_a_cache():
+    model, params, _ = model_of(Config(**SIZES, gated=True))
+    expected = generate(model, params, TOKENS[:1], max_new_tokens=6, use_cache=False)
+    np.testing.assert_array_equal(generate(model, params, TOKENS[:1], max_new_tokens=6), expected)
 
 
 def test_the_same_generator_gives_the_same_text_and_top_k_of_one_is_greedy():
@@ -784,7 +671,7 @@ def test_speculative_texts_have_the_distribution_of_the_large_model():
     chance, draws, counts = np.random.default_rng(5), 1500, np.zeros((3, 3, 3))
     for _ in range(draws):
         result = speculative_generate(
-            model, params, small, small_params, [[0]], max_new_tokens=3, num_drafts=2, temperature=1.5, rng=chance
+            model, params, [[0]], ModelDraft(small, small_params), max_new_tokens=3, num_drafts=2, temperature=1.5, rng=chance
         )
         counts[tuple(result.tokens[0, 1:])] += 1
     texts = np.array([(0, *text) for text in itertools.product(range(3), repeat=3)])
@@ -802,13 +689,11 @@ def test_greedy_speculation_gives_the_greedy_text(name, drafts):
     close = {"embedding": params["embedding"] + 0.1 * np.random.default_rng(1).normal(size=params["embedding"].shape)}
     expected = generate(model, params, TOKENS[:1, :3], max_new_tokens=15)
     for draft in (params | close, model_of(name, seed=9)[1]):
-        heard = []
         result = speculative_generate(
-            model, params, model, draft, TOKENS[:1, :3], max_new_tokens=15, num_drafts=drafts, streamer=heard.append
+            model, params, TOKENS[:1, :3], ModelDraft(model, draft), max_new_tokens=15, num_drafts=drafts
         )
         np.testing.assert_array_equal(result.tokens, expected)
-        assert heard == expected[0, 3:].tolist()
-        assert result.readings + result.accepted == 15  # each reading adds one token of the large model's own
+        assert result.passes + result.accepted == 15  # each pass adds one token of the large model's own
         assert result.accepted <= result.drafted
 
 
@@ -816,10 +701,48 @@ def test_speculation_stops_at_the_end_token():
     model, params, _ = model_of("gpt2")
     expected = generate(model, params, TOKENS[:1, :3], max_new_tokens=15)
     end = int(expected[0, 6])
-    result = speculative_generate(model, params, model, params, TOKENS[:1, :3], max_new_tokens=15, eos_token_id=end)
+    result = speculative_generate(
+        model, params, TOKENS[:1, :3], ModelDraft(model, params), max_new_tokens=15, eos_token_id=end
+    )
     np.testing.assert_array_equal(
         result.tokens, generate(model, params, TOKENS[:1, :3], max_new_tokens=15, eos_token_id=end)
     )
+
+
+def test_a_draft_looked_up_in_the_prompt_changes_no_token_and_saves_passes():
+    model, params, _ = model_of("llama")
+    prompt = generate(model, params, TOKENS[:1, :3], max_new_tokens=12)  # greedy texts of small models repeat themselves
+    expected = generate(model, params, prompt, max_new_tokens=9)
+    result = speculative_generate(model, params, prompt, PromptLookup(2), max_new_tokens=9)
+    np.testing.assert_array_equal(result.tokens, expected)
+    assert result.passes + result.accepted == 9
+    assert result.passes < 9
+
+
+def test_the_latest_earlier_occurrence_is_looked_up():
+    lookup = PromptLookup(2)
+    tokens, probabilities = lookup(np.array([1, 2, 3, 1, 2, 4, 1, 2]), 2, None)
+    assert tokens.tolist() == [4, 1]
+    assert probabilities is None
+    assert lookup(np.array([1, 2, 3]), 2, None)[0].size == 0
+    assert lookup(np.array([1, 2]), 2, None)[0].size == 0
+
+
+def test_sampled_texts_with_looked_up_drafts_have_the_distribution_of_the_model():
+    model, params, _ = model_of(gpt2_config(vocabulary=3, width=4, layers=1, heads=1, context=12), 1)
+    chance, draws, counts = np.random.default_rng(5), 1500, np.zeros((3, 3))
+    prompt = np.array([[0, 1, 2, 0]])
+    for _ in range(draws):
+        result = speculative_generate(
+            model, params, prompt, PromptLookup(1), max_new_tokens=2, num_drafts=1, temperature=1.5, rng=chance
+        )
+        counts[tuple(result.tokens[0, 4:])] += 1
+    texts = np.array([(*prompt[0], *text) for text in itertools.product(range(3), repeat=2)])
+    p = ml.softmax(model(params, texts)[:, 3:5] / 1.5)
+    expected = draws * np.prod(np.take_along_axis(p, texts[:, 4:, None], axis=2)[..., 0], axis=1)
+    chi_square = np.sum((counts.ravel() - expected) ** 2 / expected)
+    assert expected.min() > 5
+    assert chi_square < 26.2  # 8 degrees of freedom: exceeded once in a thousand seeds
 
 
 # ----------------------------------------------------------------------------------------------------------- watermark
@@ -902,18 +825,15 @@ LOGITS_AND_TOKENS = np.zeros((2, 4)), [[1, 2], [1, 2]]
         (lambda: penalize_repetition(*LOGITS_AND_TOKENS, 2, [[1], [1]]), ml.ShapeError, "T is 2 in tokens, 1 in att"),
         (lambda: penalize_repetition(*LOGITS_AND_TOKENS, 2, np.ones((3, 2))), ml.ShapeError, "B is 2 in logits, 3"),
         (lambda: nucleus_as_printed([0.5, 0.6], 0.9), ValueError, "sums to 1"),
-        (lambda: KVCache(CONFIGS["gpt2"], batch=0), ValueError, "at least 1, got 0"),
-        (lambda: KVCache(CONFIGS["gpt2"], window=0), ValueError, "at least 1"),
+        (lambda: KVCache(CONFIGS["gpt2"], batch=0), ValueError, "batch.*got 0"),
+        (lambda: KVCache(CONFIGS["gpt2"], window=0), ValueError, "window.*got 0"),
         (lambda: KVCache(CONFIGS["gpt2"], capacity=3).crop(1), ValueError, "holds 0 tokens"),
         (lambda: KVCache(CONFIGS["gpt2"], window=3).crop(0), ValueError, "cannot go back"),
-        (lambda: KVCache(CONFIGS["gpt2"], window=3).advance(7), ml.ShapeError, "room for 6.*pieces"),
-        (lambda: KVCache(CONFIGS["gpt2"]).advance(2, [[1, 1, 1]]), ml.ShapeError, r"\(1, 2\), got \(1, 3\)"),
-        (lambda: DecodingStep(*model_of("mixtral")[:2], KVCache(CONFIGS["mixtral"])), ValueError, "no experts"),
-        (lambda: DecodingStep(*small(), KVCache(CONFIGS["gpt2"], batch=2)), ValueError, "one sequence"),
-        (lambda: DecodingStep(*small(), KVCache(CONFIGS["gpt2"]))(11), ValueError, "from 0 to 10, got 11"),
-        (lambda: kv_cache_bytes(layers=-1, kv_heads=1, head_width=1, tokens=1), ValueError, "not negative"),
+        (lambda: KVCache(CONFIGS["gpt2"], window=3).advance((1, 7)), ml.ShapeError, "room for 6.*pieces"),
+        (lambda: KVCache(CONFIGS["gpt2"]).advance((1, 2), [[1, 1, 1]]), ml.ShapeError, r"\(1, 2\), got \(1, 3\)"),
+        (lambda: kv_cache_bytes(layers=-1, kv_heads=1, head_width=1, tokens=1), ValueError, "layers.*got -1"),
         (lambda: keys_computed(-1, True), ValueError, "got -1"),
-        (lambda: step_flops(CONFIGS["gpt2"], 0, True), ValueError, "at least 1"),
+        (lambda: step_flops(CONFIGS["gpt2"], 0, True), ValueError, "length.*got 0"),
         (lambda: sequence_score([]), ml.ShapeError, "t is 0"),
         (lambda: sequence_score([-1.0], np.nan), ValueError, "length_penalty.*got nan"),
         (lambda: beam_search(TABLE, num_beams=0, max_new_tokens=1), ValueError, r"num_beams in \[1, ∞\), got 0"),
@@ -932,17 +852,25 @@ LOGITS_AND_TOKENS = np.zeros((2, 4)), [[1, 2], [1, 2]]
         (lambda: generate(*small(), TOKENS, temperature=0.0, rng=RNG), ValueError, "greedy decoding"),
         (lambda: generate(*small(), TOKENS, top_p=0.9), ValueError, "give rng="),
         (lambda: generate(*small(), TOKENS, num_beams=2, rng=RNG), ValueError, "draws nothing"),
-        (lambda: generate(*small(), TOKENS, num_beams=0), ValueError, "at least 1, got 0"),
+        (lambda: generate(*small(), TOKENS[:, :3], num_beams=0), ValueError, "num_beams.*got 0"),
         (lambda: generate(*small(), TOKENS, max_new_tokens=-1), ValueError, "got -1"),
         (lambda: generate(*small(), TOKENS, max_new_tokens=20), ml.ShapeError, "24 tokens.*need 25"),
         (lambda: generate(*small(), [1, 2]), ml.ShapeError, "left_pad"),
         (lambda: generate(*small(), [[1, 2]], attention_mask=[[1, 0]]), ValueError, "on the left"),
         (lambda: generate(*small(), [[1, 2]], attention_mask=[[1]]), ml.ShapeError, "for each token"),
         (lambda: generate(*small(), [[1]], window=3, use_cache=False), ValueError, "use_cache=True"),
-        (lambda: speculative_generate(*small(), *small(), TOKENS), ml.ShapeError, "one prompt"),
-        (lambda: speculative_generate(*small(), *small(), [[1]], num_drafts=0), ValueError, "0 drafts"),
-        (lambda: speculative_generate(*small(), *small(), [[1]], temperature=0), ValueError, "greedy"),
+        (lambda: speculative_generate(*small(), TOKENS, PromptLookup()), ml.ShapeError, "one prompt"),
+        (lambda: speculative_generate(*small(), [[1]], PromptLookup(), num_drafts=0), ValueError, "num_drafts.*got 0"),
+        (lambda: speculative_generate(*small(), [[1]], PromptLookup(), temperature=0), ValueError, "greedy"),
         (lambda: accept_drafts([1], [[0.5, 0.5]], [[0.5, 0.5]], RNG), ml.ShapeError, r"\(2, V\)"),
+        (lambda: accept_drafts([-1], [[0.5, 0.5]], [[0.5, 0.5]] * 2, RNG), ValueError, "from 0 to 1, got -1"),
+        (lambda: accept_drafts([7], [[0.5, 0.5]], [[0.5, 0.5]] * 2, RNG), ValueError, "got 7"),
+        (lambda: accept_drafts([1.7], [[0.5, 0.5]], [[0.5, 0.5]] * 2, RNG), TypeError, "integer"),
+        (lambda: generate(*small(), [[1, 2], [3]]), ml.ShapeError, "left_pad"),
+        (lambda: generate(*small(), [[1, 2]], attention_mask=[[0.5, 1]]), ValueError, "0 or 1"),
+        (lambda: generate(*small(), [[1, 2]], attention_mask=[[-1, 1]]), ValueError, "0 or 1"),
+        (lambda: generate(*small(), [[1, 2]], max_new_tokens=2.5), ValueError, "whole number max_new_tokens"),
+        (lambda: left_pad([[1.7]]), TypeError, "integer token ids"),
         (lambda: green_list(0, 10, fraction=1.0), ValueError, "10 green of 10"),
         (lambda: green_list(0, 10, fraction=np.nan), ValueError, "fraction"),
         (lambda: green_list(-1, 10), ValueError, r"previous in \[0, ∞\), got -1"),

@@ -12,7 +12,7 @@ from mathllm.interpretability import (
     direction_correlations,
     feature_dimensions,
     features_per_neuron,
-    head_shares,
+    head_contributions,
     induction_model,
     induction_score,
     largest_overlap,
@@ -25,10 +25,10 @@ from mathllm.interpretability import (
     previous_token_score,
     probe_accuracy,
     random_directions,
-    readable_together,
     recovery,
     repeated_tokens,
-    residual_writes,
+    replace_with,
+    residual_contributions,
     selectivity,
     simulate_read_out,
     sparse_autoencoder_init,
@@ -49,6 +49,7 @@ from mathllm.interpretability import (
     without_heads,
     worst_case_limit,
 )
+from mathllm.transformer import record_to
 
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 SIZES = {"vocabulary": 11, "width": 8, "layers": 2, "heads": 4, "hidden": 12, "context": 16}
@@ -57,7 +58,9 @@ MODELS = {
     "llama, grouped": ml.llama_config(**SIZES, kv_heads=2),
     "mixtral": ml.mixtral_config(**SIZES | {"kv_heads": 2, "experts": 4}),
     "translator": ml.Config(**SIZES, encoder_layers=1),
+    "t5": ml.t5_config(**SIZES),
 }
+DECODERS = ["gpt2", "llama, grouped", "mixtral"]
 TOKENS = np.array([[1, 2, 3, 4, 1], [7, 0, 7, 0, 10]])
 
 
@@ -68,7 +71,7 @@ def run(name, seed=0):
     params = ml.tree_map(lambda w: w + 0.3 * rng.normal(size=w.shape), model.init(rng))
     options = {"source": TOKENS} if model.config.encoder_layers else {}
     record = {}
-    return model, params, record, model(params, TOKENS, record=record, **options)
+    return model, params, record, model(params, TOKENS, tap=record_to(record), **options)
 
 
 # the documents' values
@@ -104,9 +107,9 @@ def test_value_of_the_documents(row, capsys):
 @pytest.mark.parametrize("name", MODELS)
 def test_the_stream_is_the_sum_of_what_was_written(name):
     _, _, record, _ = run(name)
-    writes = residual_writes(record)
-    assert len(writes) == 1 + 2 * (2 + (name == "translator"))
-    np.testing.assert_allclose(sum(writes.values()), record["blocks.1.output"], atol=1e-12)
+    contributions = residual_contributions(record)
+    assert len(contributions) == 1 + 2 * (2 + (name not in DECODERS))
+    np.testing.assert_allclose(sum(contributions.values()), record["blocks.1.output"], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -140,10 +143,18 @@ def test_the_lens_ends_with_the_logits_and_begins_with_the_embeddings(name):
     np.testing.assert_allclose(lens[0], empty(cut, TOKENS, **options), atol=1e-12)
 
 
+def test_lens_and_attributions_keep_the_dtype():
+    model, params, record, _ = run("gpt2")
+    params = ml.tree_map(np.float32, params)
+    model(params, TOKENS, tap=record_to(record := {}))
+    assert logit_lens(model, params, record).dtype == np.float32
+    assert {part.dtype for part in logit_attribution(model, params, record).values()} == {np.dtype(np.float32)}
+
+
 def test_the_lens_reads_a_post_norm_model_too_but_its_stream_is_no_sum():
     model = ml.Transformer(ml.bert_config(**SIZES))
     params, record = model.init(np.random.default_rng(0)), {}
-    logits = model(params, TOKENS, record=record)
+    logits = model(params, TOKENS, tap=record_to(record))
     np.testing.assert_allclose(logit_lens(model, params, record)[-1], logits, atol=1e-12)
     with pytest.raises(ValueError, match="pre-norm"):
         logit_attribution(model, params, record)
@@ -165,7 +176,7 @@ def test_the_heads_shares_add_up_to_the_output_of_the_sublayer(name):
     _, params, record, _ = run(name)
     part = params["blocks"][1]["attention"]
     weights, value = (record[f"blocks.1.attention.{what}"] for what in ("weights", "value"))
-    total = head_shares(weights, value, part["output"]).sum(axis=-3) + part.get("output_bias", 0)
+    total = head_contributions(weights, value, part["output"]).sum(axis=-3) + part.get("output_bias", 0)
     np.testing.assert_allclose(total, record["blocks.1.attention.output"], atol=1e-12)
 
 
@@ -176,8 +187,18 @@ def test_weighted_attention_through_the_output_is_the_length_of_each_position_s_
     weighted = value_weighted_attention(weights, value, output)
     one = np.zeros_like(weights)
     one[..., 3, 1] = weights[..., 3, 1]
-    alone = head_shares(one, value, output)[..., 3, :]  # what position 1 brings to position 3
+    alone = head_contributions(one, value, output)[..., 3, :]  # what position 1 brings to position 3
     np.testing.assert_allclose(weighted[..., 3, 1], np.linalg.norm(alone, axis=-1))
+
+
+def test_lists_are_taken_as_arrays():
+    weights, value, output = [[[1.0, 0.0], [0.5, 0.5]]], [[[1.0], [2.0]]], [[3.0, 4.0]]
+    np.testing.assert_array_equal(head_contributions(weights, value, output), [[[3.0, 4.0], [4.5, 6.0]]])
+    np.testing.assert_array_equal(value_weighted_attention(weights, value, output), [[[5.0, 0.0], [2.5, 5.0]]])
+    assert previous_token_score([weights]) == induction_score([weights], 1) == [0.5]
+    dictionary = {"encoder": np.eye(2), "encoder_bias": np.zeros(2), "decoder": np.eye(2), "decoder_bias": np.zeros(2)}
+    assert sparse_codes(dictionary, [2, -3]).tolist() == [2, 0]
+    assert sparse_autoencoder_loss(dictionary, [[2, -3]]) == pytest.approx(9.2)
 
 
 # probes
@@ -234,15 +255,16 @@ def test_probes_count_equal_labels_and_classes_that_do_not_occur():
 
 def test_a_replacement_by_the_value_itself_changes_nothing_and_by_zero_removes_the_part():
     model, params, record, logits = run("gpt2")
-    for name in ("embeddings", "blocks.0.attention.output", "blocks.1.feed_forward.output", "final_norm"):
-        np.testing.assert_array_equal(model(params, TOKENS, replace={name: record[name]}), logits)
-    silent = {f"blocks.1.{part}.output": lambda x: 0 * x for part in ("attention", "feed_forward")}
-    without = model(params, TOKENS, replace=silent, record=(again := {}))
+    for name in record:
+        np.testing.assert_array_equal(model(params, TOKENS, tap=replace_with({name: record[name]})), logits)
+    ablated = replace_with({f"blocks.1.{part}.output": lambda x: 0 * x for part in ("attention", "feed_forward")})
+    keep = record_to(again := {})
+    without = model(params, TOKENS, tap=lambda name, value: keep(name, ablated(name, value)))
     np.testing.assert_array_equal(again["blocks.1.output"], record["blocks.0.output"])
     np.testing.assert_allclose(without, logit_lens(model, params, record)[1], atol=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name != "translator"])
+@pytest.mark.parametrize("name", DECODERS)
 def test_the_whole_stream_of_the_clean_run_brings_back_the_whole_answer(name):
     model, params, _, _ = run(name)
     corrupted = TOKENS.copy()
@@ -258,11 +280,10 @@ def test_the_whole_stream_of_the_clean_run_brings_back_the_whole_answer(name):
 def test_a_gradient_passes_through_a_replaced_run():
     model, params, record, _ = run("llama, grouped")
     steer = np.linspace(-1, 1, 8)
-    replace = {"blocks.0.output": lambda x: x + steer}
-    loss = lambda p: model.loss(p, TOKENS, TOKENS, replace=replace)  # noqa: E731
+    loss = lambda p: model.loss(p, TOKENS, TOKENS, tap=replace_with({"blocks.0.output": lambda x: x + steer}))  # noqa: E731
     assert ml.check_gradient(loss, params, entries=30).error < TOLERANCE
-    frozen = {"blocks.0.output": record["blocks.0.output"]}
-    gradient = ml.grad(lambda p: model.loss(p, TOKENS, TOKENS, replace=frozen))(params)
+    frozen = replace_with({"blocks.0.output": record["blocks.0.output"]})
+    gradient = ml.grad(lambda p: model.loss(p, TOKENS, TOKENS, tap=frozen))(params)
     assert not gradient["blocks"][0]["attention"]["query"].any()
     assert gradient["blocks"][1]["attention"]["query"].any()
 
@@ -284,7 +305,7 @@ def test_patching_the_induction_circuit_shows_who_does_what():
     assert effect[1, 4] == pytest.approx(1)
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name != "translator"])
+@pytest.mark.parametrize("name", DECODERS)
 def test_a_map_holds_the_effects_of_all_positions_and_nothing_before_the_first_difference(name):
     model, params, _, _ = run(name)
     clean, corrupted = TOKENS[:1], TOKENS[:1].copy()
@@ -292,19 +313,19 @@ def test_a_map_holds_the_effects_of_all_positions_and_nothing_before_the_first_d
     metric = lambda logits: float(logits[0, -1, 2] - logits[0, -1, 9])  # noqa: E731
     names = ["blocks.0.output", "blocks.1.attention.output"]
     effects = patch_map(model, params, clean, corrupted, names, metric)
-    model(params, clean, record=(record := {}))
+    model(params, clean, tap=record_to(record := {}))
     best, worst = (metric(model(params, tokens)) for tokens in (clean, corrupted))
 
-    def from_the_first_block(part, t):
-        def patch(x):
-            return np.where(np.arange(5)[:, None] == t, record[part], x)
+    def by_hand(part, t):
+        def tap(name, x):
+            return np.where(np.arange(5)[:, None] == t, record[part], x) if name == part else x
 
-        return (metric(model(params, corrupted, replace={part: patch})) - worst) / (best - worst)
+        return (metric(model(params, corrupted, tap=tap)) - worst) / (best - worst)
 
     for row, part in zip(effects, names, strict=True):
         alone = [patch_effect(model, params, clean, corrupted, part, metric, [t]) for t in range(5)]
         np.testing.assert_allclose(row, alone, atol=1e-12)
-        np.testing.assert_allclose(row, [from_the_first_block(part, t) for t in range(5)], atol=1e-9)
+        np.testing.assert_allclose(row, [by_hand(part, t) for t in range(5)], atol=1e-9)
     assert not effects[:, :2].any()
 
 
@@ -313,9 +334,9 @@ def test_a_silenced_head_is_the_run_without_its_share(name):
     model, params, record, _ = run(name)
     silenced = without_heads(model, params, [(1, 0), (1, 2)])
     weights, value = (record[f"blocks.1.attention.{what}"] for what in ("weights", "value"))
-    shares = head_shares(weights, value, params["blocks"][1]["attention"]["output"])
+    shares = head_contributions(weights, value, params["blocks"][1]["attention"]["output"])
     cut = {"blocks.1.attention.output": record["blocks.1.attention.output"] - shares[:, 0] - shares[:, 2]}
-    np.testing.assert_allclose(model(silenced, TOKENS), model(params, TOKENS, replace=cut), atol=1e-12)
+    np.testing.assert_allclose(model(silenced, TOKENS), model(params, TOKENS, tap=replace_with(cut)), atol=1e-12)
     assert silenced["blocks"][0] is params["blocks"][0]
     assert params["blocks"][1]["attention"]["output"][:2].all()
 
@@ -353,9 +374,10 @@ def test_about_as_many_features_can_be_active_as_the_limit_says():
     """The exercise, simulated at a small size; the limit is a leading term, good to a factor of two."""
     rng = np.random.default_rng(0)
     features, d = 4000, 256
-    found = readable_together(random_directions(features, d, rng), rng, trials=10)
-    assert threshold_read_out_limit(features, d) / 2 < found < 2 * threshold_read_out_limit(features, d)
-    assert found < worst_case_limit(d) < sparse_decoding_limit(features, d)
+    limit = threshold_read_out_limit(features, d)
+    right = [simulate_read_out(random_directions(features, d, rng), int(k), rng)[1] for k in (limit / 2, 2 * limit)]
+    assert right[1] < 0.5 < right[0]  # the fraction of the trials in which every feature is read rightly
+    assert 2 * limit < worst_case_limit(d) < sparse_decoding_limit(features, d)
 
 
 def test_the_limit_of_sparse_decoding_solves_its_equation():
@@ -424,7 +446,7 @@ def test_the_hand_built_heads_predict_what_came_after(vocabulary):
 def test_their_attention_is_exact():
     model, params = induction_model(6, 12)
     tokens, record = repeated_tokens(5, 6, 6, np.random.default_rng(0)), {}
-    probabilities = ml.softmax(model(params, tokens, record=record))
+    probabilities = ml.softmax(model(params, tokens, tap=record_to(record)))
     weights = [record[f"blocks.{n}.attention.weights"] for n in (0, 1)]
     assert previous_token_score(weights[0]) == 1
     assert induction_score(weights[1], 6) == 1
@@ -437,7 +459,7 @@ def test_their_attention_is_exact():
 def test_logits_and_attributions_tell_that_the_second_head_answers():
     model, params = induction_model(6, 12)
     tokens, record = repeated_tokens(1, 6, 6, np.random.default_rng(1)), {}
-    logits = model(params, tokens, record=record)
+    logits = model(params, tokens, tap=record_to(record))
     lens = logit_lens(model, params, record)
     assert not lens[:2].any()  # nothing is predicted before the second layer
     np.testing.assert_allclose(logit_attribution(model, params, record)["blocks.1.attention"], logits, atol=1e-9)
@@ -497,12 +519,12 @@ def test_a_sparse_autoencoder_finds_the_planted_features():
     assert sparse_autoencoder_loss(params, x) < 0.5 * np.mean(np.sum(x * x, axis=1))
 
 
-def test_a_higher_price_makes_fewer_codes():
+def test_a_larger_penalty_makes_fewer_codes():
     rng = np.random.default_rng(0)
     _, x = planted(rng)
     counts = [
-        np.mean(np.sum(sparse_codes(train_sparse_autoencoder(x, 40, rng, penalty=price, steps=300), x) > 0, axis=1))
-        for price in (0.02, 0.5)
+        np.mean(np.sum(sparse_codes(train_sparse_autoencoder(x, 40, rng, penalty=penalty, steps=300), x) > 0, axis=1))
+        for penalty in (0.02, 0.5)
     ]
     assert counts[1] < counts[0] / 2
 
@@ -547,7 +569,7 @@ def test_nothing_changes_its_inputs():
     before = dict(record)
     logit_lens(model, params, record)
     logit_attribution(model, params, record)
-    model(params, TOKENS, replace={"blocks.0.output": lambda y: y + 1})
+    model(params, TOKENS, tap=replace_with({"blocks.0.output": lambda y: y + 1}))
     patch_effect(model, params, TOKENS, TOKENS[::-1], "embeddings", lambda z: float(z[0, 0, 0]), [0])
     assert all(record[name] is before[name] for name in before)
     probe_accuracy(train_probe(x, labels, steps=3), x, labels)
@@ -560,68 +582,84 @@ def test_nothing_changes_its_inputs():
 
 def replaced(name, value):
     model, params, _, _ = run("gpt2")
-    return model(params, TOKENS, replace={name: value})
+    return model(params, TOKENS, tap=replace_with({name: value}))
 
 
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: residual_writes({}), ValueError, "record of a run"),
+        (lambda: residual_contributions({}), ValueError, "record of a run"),
         (lambda: logit_lens(None, {}, {}), ValueError, "record of a run"),
         (lambda: replaced("blocks.0.atention.output", 0), ValueError, "did you mean blocks.0.attention"),
-        (lambda: replaced("blocks.2.output", 0), ValueError, "cannot replace 'blocks.2.output'"),
+        (lambda: replaced("blocks.2.output", 0), ValueError, "no intermediate 'blocks.2.output'; did you mean blocks"),
         (lambda: replaced("blocks.1.output", np.ones(3)), ml.ShapeError, r"\(2, 5, 8\).*\(3,\)"),
         (lambda: patch_effect(None, None, [[1]], [[1, 2]], "x", None), ml.ShapeError, r"\(1, 1\) and \(1, 2\)"),
         (
             lambda: patch_effect(*run("gpt2")[:2], TOKENS, TOKENS, "embeddings", lambda z: z[0, 0, 0]),
-            ValueError, "tells apart",
+            ValueError, "different values of the metric",
         ),
         (
             lambda: patch_map(*run("gpt2")[:2], TOKENS, TOKENS[::-1], ["embeddings"], lambda z: z[0, 0, 0]),
             ml.ShapeError, "one prompt of each kind, got 2",
         ),
         (lambda: without_heads(*run("gpt2")[:2], [(2, 0)]), IndexError, r"2 blocks of 4 heads, got \(2, 0\)"),
-        (lambda: value_weighted_attention(np.ones((3, 2, 2)), np.ones((2, 2, 4))), ml.ShapeError, "multiple of G"),
+        (lambda: value_weighted_attention(np.ones((3, 2, 2)), np.ones((2, 2, 4))), ml.ShapeError, "3 heads and 2"),
         (
             lambda: value_weighted_attention(np.ones((1, 2, 2)), np.ones((1, 2, 4)), np.ones((3, 2))),
             ml.ShapeError, "1 · 4 rows",
         ),
-        (lambda: head_shares(np.ones((1, 2, 2)), np.ones((1, 3, 4)), np.ones((4, 2))), ml.ShapeError, "head_shares"),
+        (
+            lambda: head_contributions(np.ones((1, 2, 2)), np.ones((1, 3, 4)), np.ones((4, 2))),
+            ml.ShapeError, "S is 2 in weights, 3 in value",
+        ),
+        (lambda: logit_attribution(*run("gpt2")[:3], tokens=[-1]), ValueError, "ids from 0 to 10, got -1"),
+        (lambda: logit_attribution(*run("gpt2")[:3], tokens=[11]), ValueError, "ids from 0 to 10, got 11"),
+        (
+            lambda: value_weighted_attention(np.ones((2, 1, 2, 2)), np.ones((3, 1, 2, 4))),
+            ml.ShapeError, "axes in front do not fit",
+        ),
         (lambda: train_probe(np.ones((2, 3)), [1]), ml.ShapeError, r"\(2, 3\) and \(1,\)"),
-        (lambda: train_probe(np.ones((0, 3)), np.ones(0, int)), ml.ShapeError, "n ≥ 1"),
-        (lambda: train_probe(np.ones((1, 3)), [2], classes=2), ValueError, "0 to 1"),
-        (lambda: train_probe(np.ones((1, 3)), [0.5]), ValueError, "whole numbers"),
-        (lambda: control_labels([1], 1, None), ValueError, "2 classes"),
-        (lambda: selectivity(95, 0.5), ValueError, "0 to 1"),
-        (lambda: typical_overlap(0), ValueError, "at least 1"),
-        (lambda: largest_overlap(1, 4), ValueError, "2 features"),
-        (lambda: threshold_read_out_limit(10, 4, 1.5), ValueError, "between 0 and 1"),
-        (lambda: sparse_decoding_limit(10, 8), ValueError, "d below 7.4"),
-        (lambda: random_directions(0, 4, None), ValueError, "at least 1"),
-        (lambda: simulate_read_out(np.eye(3), 3, None), ValueError, "1 … 2"),
+        (lambda: train_probe(np.ones((0, 3)), np.ones(0, int)), ml.ShapeError, "n is 0 in x"),
+        (lambda: train_probe(np.ones((2, 3)), [0, 2], classes=2), ValueError, r"largest_label in \[0, 1\], got 2"),
+        (lambda: train_probe(np.ones((1, 3)), [0.5]), TypeError, "whole numbers"),
+        (lambda: control_labels([1], 1, None), ValueError, r"classes in \[2, ∞\), got 1"),
+        (lambda: selectivity(95, 0.5), ValueError, r"accuracy in \[0, 1\], got 95"),
+        (lambda: typical_overlap(0), ValueError, r"d in \[1, ∞\), got 0"),
+        (lambda: largest_overlap(1, 4), ValueError, r"features in \[2, ∞\), got 1"),
+        (lambda: threshold_read_out_limit(10, 4, 1.5), ValueError, r"threshold in \(0, 1\), got 1.5"),
+        (lambda: sparse_decoding_limit(10, 8), ValueError, r"d in \[1, 7.357.*got 8"),
+        (lambda: random_directions(0, 4, None), ValueError, r"features in \[1, ∞\), got 0"),
+        (lambda: simulate_read_out(np.eye(3), 3, None), ValueError, r"active in \[1, 2\], got 3"),
         (lambda: simulate_read_out(np.ones(3), 1, None), ml.ShapeError, r"\(N, d\)"),
-        (lambda: sparse_features(1, 1, 0, None), ValueError, "above 0"),
+        (lambda: sparse_features(1, 1, 0, None), ValueError, r"density in \(0, 1\], got 0"),
         (
             lambda: superposition_loss({"weight": np.ones((3, 2)), "bias": 0}, np.ones((1, 2))),
-            ml.ShapeError, "3 features",
+            ml.ShapeError, "n is 2 in x, 3 in weight",
         ),
         (lambda: feature_dimensions([1.0]), ml.ShapeError, r"\(n, d\)"),
         (lambda: neuron_correlations(np.ones((2, 1)), np.ones((3, 1))), ml.ShapeError, r"\(2, 1\) and \(3, 1\)"),
         (lambda: direction_correlations(np.ones((1, 1)), np.ones((1, 1))), ml.ShapeError, "two examples"),
-        (lambda: induction_model(0, 4), ValueError, "at least 1"),
-        (lambda: repeated_tokens(1, 5, 4, None), ValueError, "1 to 4"),
-        (lambda: successor_texts(1, 1, 1, None, noise=2), ValueError, "noise 2"),
-        (lambda: induction_score(np.ones((1, 1, 4, 4)), 4), ml.ShapeError, "period 4, got 4"),
+        (lambda: induction_model(0, 4), ValueError, r"vocabulary in \[1, ∞\), got 0"),
+        (lambda: repeated_tokens(1, 5, 4, None), ValueError, r"period in \[1, 4\], got 5"),
+        (lambda: successor_texts(1, 1, 1, None, noise=2), ValueError, r"noise in \[0, 1\], got 2"),
+        (lambda: induction_score(np.ones((1, 1, 4, 4)), 4), ValueError, r"period in \[1, 3\], got 4"),
         (lambda: induction_score(np.ones((4, 4)), 2), ml.ShapeError, r"\(B, H, T, T\)"),
-        (lambda: previous_token_score(np.ones((1, 1, 1, 1))), ml.ShapeError, "two tokens"),
-        (lambda: sparse_autoencoder_init(None, 0, 3), ValueError, "at least 1"),
+        (lambda: previous_token_score(np.ones((1, 1, 1, 1))), ValueError, r"tokens in \[2, ∞\), got 1"),
+        (lambda: sparse_autoencoder_init(None, 0, 3), ValueError, r"d in \[1, ∞\), got 0"),
         (
             lambda: sparse_codes(sparse_autoencoder_init(np.random.default_rng(0), 3, 4), np.ones(2)),
-            ml.ShapeError, "3 components",
+            ml.ShapeError, "d is 2 in x, 3 in encoder",
         ),
-        (lambda: sparse_autoencoder_loss({}, np.ones((1, 2)), -1), ValueError, "at least 0"),
+        (lambda: sparse_autoencoder_loss({}, np.ones((1, 2)), -1), ValueError, r"penalty in \[0, ∞\), got -1"),
         (lambda: train_sparse_autoencoder(np.ones(3), 2, None), ml.ShapeError, r"\(n, d\)"),
-        (lambda: recovery(np.eye(2), np.eye(3)), ml.ShapeError, "one length"),
+        (lambda: recovery(np.eye(2), np.eye(3)), ml.ShapeError, "d is 2 in directions, 3 in dictionary"),
+        (lambda: recovery(np.eye(2), np.ones((0, 2))), ml.ShapeError, "m is 0 in dictionary"),
+        (lambda: induction_score(np.ones((0, 1, 4, 4)), 2), ml.ShapeError, "B is 0 in weights"),
+        (lambda: previous_token_score(np.ones((0, 1, 4, 4))), ml.ShapeError, "B is 0 in weights"),
+        (lambda: sparse_autoencoder_loss({}, np.ones((0, 2))), ml.ShapeError, "n is 0 in x"),
+        (lambda: superposition_loss({}, np.ones((0, 2))), ml.ShapeError, "B is 0 in x"),
+        (lambda: direction_correlations([[1.0], [np.nan]], [[1.0], [2.0]]), ValueError, "finite numbers"),
+        (lambda: neuron_correlations([[1.0], [2.0]], [[1.0], [np.inf]]), ValueError, "finite numbers"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

@@ -6,7 +6,7 @@ import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.widgets import LogProduct
+from mathllm.figures.widgets import LogProduct
 
 FILE = "log_product.js"
 TYPES = {"float16": np.float16, "float32": np.float32, "float64": np.float64}

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import traitlets
 from test_widgets import run_js
 
 import mathllm as ml
-from mathllm.widgets import MergeStepper
+from mathllm.figures.widgets import MergeStepper
 
 CORPORA = [*MergeStepper().corpora.values()]
 
@@ -20,9 +21,9 @@ def random_words():
 @pytest.mark.parametrize("ties", ["first appearance", "lexicographic"])
 def test_the_figure_learns_the_merges_of_mathllm(ties):
     tables = [*CORPORA, *random_words()]
-    found = run_js("merge_stepper.js", "merges", [[words, ties] for words in tables])
-    for words, merges in zip(tables, found, strict=True):
-        assert [tuple(merge) for merge in merges] == ml.learn_merges(words, ties=ties)
+    found = run_js("merge_stepper.js", "run", [[words, ties] for words in tables])
+    for words, states in zip(tables, found, strict=True):
+        assert [tuple(state["pairs"][0]) for state in states[:-1]] == ml.learn_merges(words, ties=ties)
 
 
 def test_the_figure_joins_overlapping_pairs_from_the_left():
@@ -31,7 +32,8 @@ def test_the_figure_joins_overlapping_pairs_from_the_left():
     assert joined == [ml.apply_merges("a" * n, {("a", "a"): 0}) for n in range(1, 8)]
 
 
-@pytest.mark.parametrize("wrong", [{"words": {}}, {"ties": "by chance"}])
-def test_the_figure_refuses_what_it_cannot_show(wrong):
-    with pytest.raises(ValueError, match="MergeStepper"):
-        MergeStepper(**wrong)
+def test_the_figure_refuses_what_it_cannot_show():
+    with pytest.raises(ValueError, match="MergeStepper needs words"):
+        MergeStepper(words={})
+    with pytest.raises(traitlets.TraitError, match="first appearance"):
+        MergeStepper(ties="by chance")

@@ -7,7 +7,7 @@ import pytest
 from IPython.utils.capture import capture_output
 
 from mathllm import autodiff, errors
-from mathllm.notebook import live_curve, show_source
+from mathllm.figures.notebook import live_curve, show_source
 from mathllm.training import TrainingProgress
 
 

@@ -5,7 +5,7 @@ import pytest
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.widgets import RankSlider
+from mathllm.figures.widgets import RankSlider
 
 FILE = "rank_slider.js"
 rng = np.random.default_rng(1)
@@ -19,14 +19,14 @@ def test_the_picture_is_the_low_rank_approximation_and_its_error(shape):
     arguments = [[U.T.tolist(), sizes.tolist(), Vt.tolist(), rank] for rank in ranks]
     for rank, ours in zip(ranks, run_js(FILE, "approximate", arguments), strict=True):
         np.testing.assert_allclose(ours, ml.low_rank_approximation(W, rank), atol=SAME * 10)
-    errors = run_js(FILE, "missed", [[sizes.tolist(), rank] for rank in ranks])
+    errors = run_js(FILE, "relativeError", [[sizes.tolist(), rank] for rank in ranks])
     wanted = [ml.low_rank_error(W, rank) / ml.frobenius_norm(W) for rank in ranks]
     np.testing.assert_allclose(errors, wanted, atol=SAME * 10)
-    counts = run_js(FILE, "kept", [[*shape, rank] for rank in ranks])
+    counts = run_js(FILE, "factorSize", [[*shape, rank] for rank in ranks])
     assert counts == [ml.low_rank_parameters(*shape, rank) for rank in ranks]
 
 
-def test_all_directions_together_give_the_picture_back():
+def test_all_singular_values_together_give_the_picture_back():
     picture = rng.random((12, 20))
     figure = RankSlider(picture, rank=12)
     (ours,) = run_js(FILE, "approximate", [[figure.columns, figure.sizes, figure.rows, 12]])
@@ -40,5 +40,5 @@ def test_the_figure_refuses_what_is_no_small_picture(picture):
 
 
 def test_the_figure_refuses_a_rank_that_the_picture_cannot_have():
-    with pytest.raises(ValueError, match="from 0 to 3"):
+    with pytest.raises(ValueError, match=r"rank in \[0, 3\], got 4"):
         RankSlider(np.eye(3), rank=4)

@@ -6,7 +6,7 @@ import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.widgets import SamplingFilters
+from mathllm.figures.widgets import SamplingFilters
 
 
 def _settings():
@@ -18,7 +18,7 @@ def _settings():
     yield np.array([9.0, 0.0, 0.0]), 1.0, 3, 1.0
 
 
-def test_the_bars_are_what_is_drawn_from():
+def test_the_bars_are_the_distribution_that_is_sampled_from():
     settings = list(_settings())
     bars = run_js("sampling_filters.js", "filtered", [[z.tolist(), T, k, p] for z, T, k, p in settings])
     for (z, T, k, p), bar in zip(settings, bars, strict=True):
@@ -35,7 +35,10 @@ def test_the_nucleus_is_the_smallest_that_reaches_p():
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
-    [({"tokens": ["a"], "logits": [1.0, 0.0]}, "1 and 2"), ({"tokens": ["a", "b"], "logits": [0.0, 1.0]}, "falling")],
+    [
+        ({"tokens": ["a"], "logits": [1.0, 0.0]}, "got tokens 1, logits 2"),
+        ({"tokens": ["a", "b"], "logits": [0.0, 1.0]}, "falling"),
+    ],
 )
 def test_the_figure_refuses_what_it_cannot_draw(wrong, words):
     with pytest.raises(ValueError, match=words):

@@ -6,7 +6,7 @@ import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.widgets import SecantTangent
+from mathllm.figures.widgets import SecantTangent
 
 CURVES = {
     "square": lambda x: x * x,

@@ -139,6 +139,11 @@ def test_padding_changes_nothing_in_a_pooled_sentence():
     np.testing.assert_allclose(ml.mean_pool(padded, [1, 1, 1, 0, 0]), ml.mean_pool(sentence))
 
 
+def test_one_mask_serves_all_sentences_of_a_batch():
+    sentences = rng.normal(size=(2, 3, 4))
+    np.testing.assert_allclose(ml.mean_pool(sentences, [1, 1, 0]), ml.mean_pool(sentences[:, :2]))
+
+
 def test_a_word_gets_different_vectors_in_different_sentences():
     bank, river, money = rng.normal(size=(3, 4))
     by_the_river = ml.contextual_embeddings(np.stack([river, bank]))[1]

@@ -15,11 +15,16 @@ def run(source, held_out, width, steps):
     )
     model, rng = ml.Transformer(config), np.random.default_rng(1)
     wider = lambda w: w if w.ndim == 1 else w * np.float32(0.5 / (len(w) ** 0.5 * w.std()))  # noqa: E731
-    params = ml.tree_map(wider, model.init(rng, np.float32))
-    state = ml.adam_init(params)
-    for step, texts in enumerate(ml.sample_markov_chain(source, steps * TEXTS * LENGTH, rng).reshape(steps, TEXTS, -1)):
-        gradient = ml.grad(lambda p, texts=texts: model.loss(p, texts, texts))(params)
-        params, state = ml.adam_step(params, gradient, state, learning_rate=0.02 * (1 - step / steps))
+    start = ml.tree_map(wider, model.init(rng, np.float32))
+    texts = ml.sample_markov_chain(source, steps * TEXTS * LENGTH, rng).reshape(steps, TEXTS, -1)
+    params = ml.minimize(
+        model.loss,
+        start,
+        zip(texts, texts, strict=True),  # the tokens are their own labels
+        learning_rate=lambda step: 0.02 * (1 - (step - 1) / steps),
+        init=ml.adam_init,
+        step=ml.adam_step,
+    )
     return ml.count_parameters(params), steps * TEXTS * LENGTH, float(model.loss(params, held_out, held_out))
 
 

@@ -227,7 +227,7 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
         ([1.0, np.nan], {}, ValueError, "NaN"),
         ([1.0, np.inf], {}, ValueError, r"\+∞"),
         ([[1.0, 2.0], [-np.inf, -np.inf]], {}, ValueError, "row where all are masked"),
-        ([1.0, 2.0], {"temperature": 0}, ValueError, "got 0.*argmax"),
+        ([1.0, 2.0], {"temperature": 0}, ValueError, "argmax.*got 0"),
         ([1.0, 2.0], {"temperature": -1}, ValueError, "positive.*got -1"),
         ([1.0, 2.0], {"temperature": np.nan}, ValueError, "got nan"),
         ([1.0, 2.0], {"temperature": np.inf}, ValueError, "got inf"),

@@ -6,12 +6,12 @@ import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.widgets import SoftmaxBars
+from mathllm.figures.widgets import SoftmaxBars
 
 
 @pytest.fixture
 def logits():
-    """Scores of four candidates within the sliders, the ends among them."""
+    """Logits of four candidates within the sliders, the ends among them."""
     random = np.random.default_rng(1).uniform(-5, 10, size=(50, 4))
     return np.vstack([random, [[-5, -5, -5, -5], [10, -5, -5, 10]]])
 
@@ -22,7 +22,7 @@ def test_the_ratio_below_the_bars_is_that_of_the_probabilities(logits):
     np.testing.assert_allclose(ratios, p[:, 0] / p[:, 1], rtol=SAME)
 
 
-def test_raising_all_scores_leaves_every_probability(logits):
+def test_raising_all_logits_changes_no_probability(logits):
     moved = np.array(run_js("softmax_bars.js", "raised", [[row, 1, [-5, 10]] for row in logits.tolist()]))
     np.testing.assert_allclose(ml.softmax(moved), ml.softmax(logits), atol=SAME)
     assert moved.max() <= 10
@@ -35,6 +35,6 @@ def test_the_figure_refuses_settings_off_its_sliders(outside):
         SoftmaxBars(**outside)
 
 
-def test_the_figure_refuses_labels_that_do_not_fit_the_scores():
-    with pytest.raises(ValueError, match="one label per logit, got 1 and 3"):
+def test_the_figure_refuses_labels_that_do_not_fit_the_logits():
+    with pytest.raises(ValueError, match="got labels 1, logits 3"):
         SoftmaxBars(labels=["alone"])

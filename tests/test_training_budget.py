@@ -1,4 +1,4 @@
-"""The bill in the figure of chapter 13 is the one that mathllm makes out."""
+"""The costs in the figure of chapter 13 are those of mathllm."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.widgets import TrainingBudget
+from mathllm.figures.widgets import TrainingBudget
 
 RNG = np.random.default_rng(3)
 SIZES = 10 ** RNG.uniform(7, 12, size=30)
@@ -31,7 +31,7 @@ def test_operations_days_and_loss_are_those_of_the_package():
     np.testing.assert_allclose(days, expected, rtol=SAME)
 
 
-def test_the_waiting_is_the_bubble_of_the_pipeline():
+def test_the_bubble_of_the_pipeline_is_that_of_the_package():
     sizes = [[stages, many] for stages in (1, 2, 8, 32) for many in (1, 5, 128)]
     np.testing.assert_allclose(run_js("training_budget.js", "bubble", sizes), [ml.pipeline_bubble(*s) for s in sizes])
 

@@ -146,10 +146,10 @@ def test_a_finished_run_has_nothing_left_to_do():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"steps": -1}, "steps ≥ 0"),
+        ({"steps": -1}, "steps in .*got -1"),
         ({"validate_every": 0}, "validate_every"),
         ({"save_every": 0}, "save_every"),
-        ({"workers": 0}, "at least one worker"),
+        ({"workers": 0}, "workers in .*got 0"),
     ],
 )
 def test_settings_that_cannot_be_meant_are_refused(options, message):
@@ -266,7 +266,7 @@ def vertical(x):
         (lambda value, params: value * np.nan, "the loss is nan"),
         (lambda value, params: value * np.inf, "the loss is inf"),
         (lambda value, params: value + vertical(params["slope"]).sum(), "the gradient is not finite"),
-        (lambda value, params: value + ml.log_softmax(params["slope"] * np.nan).sum(), "got NaN among the logits"),
+        (lambda value, params: value + ml.log_softmax(params["slope"] * np.nan).sum(), "got NaN"),
     ],
 )
 @pytest.mark.parametrize("workers", [1, 2])
@@ -330,7 +330,7 @@ def test_a_validation_loss_that_is_no_number_ends_the_run_too():
 
 
 def test_a_mistake_of_the_program_is_told_as_it_is():
-    with pytest.raises(ml.ShapeError, match="got 1 and 16"):
+    with pytest.raises(ml.ShapeError, match="d is 1 in a, 16 in b"):
         ml.train(fresh(), lambda params, batch: ml.dot(params["slope"], batch[0]), points, 3, learning_rate=0.1)
 
 

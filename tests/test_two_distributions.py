@@ -6,7 +6,7 @@ import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.widgets import TwoDistributions
+from mathllm.figures.widgets import TwoDistributions
 
 BASES = (np.e, 2.0)
 
@@ -19,13 +19,13 @@ def pairs():
     return weights
 
 
-def shares(weights):
+def normalized(weights):
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
-def test_weights_become_shares_of_one(pairs):
-    ours = run_js("two_distributions.js", "shares", [[w] for w in pairs[0].tolist()])
-    np.testing.assert_allclose(ours, shares(pairs[0]), rtol=SAME)
+def test_weights_become_probabilities(pairs):
+    ours = run_js("two_distributions.js", "normalized", [[w] for w in pairs[0].tolist()])
+    np.testing.assert_allclose(ours, normalized(pairs[0]), rtol=SAME)
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -33,21 +33,21 @@ def test_weights_become_shares_of_one(pairs):
     ("name", "function"), [("crossEntropy", ml.cross_entropy_between), ("klDivergence", ml.kl_divergence)]
 )
 def test_the_bars_are_those_of_mathllm(pairs, name, function, base):
-    p, q = shares(pairs)
+    p, q = normalized(pairs)
     shown = run_js("two_distributions.js", name, [[a, b, base] for a, b in zip(p.tolist(), q.tolist(), strict=True)])
     np.testing.assert_allclose(shown, function(p, q, base=base), rtol=0, atol=SAME * 10)
 
 
 @pytest.mark.parametrize("base", BASES)
 def test_entropy_and_perplexity_are_those_of_mathllm(pairs, base):
-    p = shares(pairs[0])
+    p = normalized(pairs[0])
     H = run_js("two_distributions.js", "entropy", [[a, base] for a in p.tolist()])
     np.testing.assert_allclose(H, ml.entropy(p, base=base), rtol=0, atol=SAME * 10)
     choices = run_js("two_distributions.js", "perplexity", [[h, base] for h in H])
     np.testing.assert_allclose(choices, ml.perplexity(np.array(H), base=base), rtol=SAME * 10)
 
 
-def test_what_was_ruled_out_and_happens_is_infinitely_surprising():
+def test_probability_zero_for_what_happens_costs_infinitely_much():
     for name in ("crossEntropy", "klDivergence"):
         assert run_js("two_distributions.js", name, [[[0.5, 0.5, 0], [1, 0, 0]]]) == [None]  # JSON has no infinity
         assert run_js("two_distributions.js", name, [[[1, 0, 0], [0.5, 0.5, 0]]])[0] == pytest.approx(np.log(2))

@@ -4,15 +4,14 @@ import json
 import re
 import shutil
 import subprocess
-from importlib import resources
 
 import numpy as np
 import pytest
 import traitlets
 
 import mathllm as ml
-from mathllm import widgets
-from mathllm.widgets.base import module, read
+from mathllm.figures import widgets
+from mathllm.figures.widgets import module, read
 
 SAME = 1e-12  # two implementations of one float64 formula may round differently, in the last digits
 
@@ -23,9 +22,8 @@ import("data:text/javascript;charset=utf-8," + encodeURIComponent(module))
   .then((exports) => console.log(JSON.stringify(args.map((one) => exports[name](...one)))));
 """
 
+NAMES = [cls.__name__ for cls in widgets.Figure.__subclasses__()]
 WORDS = {"king": [3.0, 4.0], "queen": [3.0, 5.0], "car": [0.0, 1.0]}
-FILES = sorted(file.name for file in resources.files(widgets).iterdir() if file.suffix == ".js")
-FILES.remove("elements.js")
 ARGUMENTS = {
     "RankSlider": ([[0.0, 1.0], [1.0, 0.0]],),
     "WordMap": (WORDS, {"royalty": ["king", "queen"], "vehicles": ["car"]}),
@@ -35,12 +33,20 @@ ARGUMENTS = {
 
 def run_js(file, function, args):
     """What the function that the widget's ES module exports gives for each list of arguments in `args`."""
+    return answer_of_node(PROGRAM, json.dumps({"module": module(file), "name": function, "args": args}))
+
+
+def answer_of_node(program, message):
+    """What a program that reads a message prints, from JSON."""
     if not (node := shutil.which("node")):
         pytest.skip("node is not installed: the JavaScript of the interactive figures is not compared with mathllm")
-    message = json.dumps({"module": module(file), "name": function, "args": args})
-    done = subprocess.run([node, "-e", PROGRAM], input=message, capture_output=True, text=True, timeout=600)
+    done = subprocess.run([node, "-e", program], input=message, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def figure(name):
+    return getattr(widgets, name)(*ARGUMENTS.get(name, ()))
 
 
 @pytest.fixture
@@ -48,36 +54,39 @@ def rng():
     return np.random.default_rng(1)
 
 
-@pytest.mark.parametrize("name", widgets.__all__)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_figure_says_in_words_what_it_shows(name):
-    words = repr(getattr(widgets, name)(*ARGUMENTS.get(name, ())))
+    words = repr(figure(name))
     assert words.startswith("Interactive figure: ")
     assert words.endswith(".")
     assert len(words) <= 110  # anywidget cuts off the rest
 
 
-@pytest.mark.parametrize("name", widgets.__all__)
-def test_a_figure_asks_nothing_of_the_network(name):
-    figure = getattr(widgets, name)(*ARGUMENTS.get(name, ()))
-    addresses = set(re.findall(r"https?://[\w./-]+", figure._esm + figure._css))
+@pytest.mark.parametrize("name", NAMES)
+def test_a_figure_fetches_nothing(name):
+    cls = getattr(widgets, name)
+    addresses = set(re.findall(r"https?://[\w./-]+", cls._esm + cls._css))
     assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, never fetched
-    assert "@import" not in figure._css
+    assert "@import" not in cls._css
+    assert not re.search(r"^import ", cls._esm, re.MULTILINE)
 
 
 def test_numbers_are_shown_with_a_true_minus_sign_and_zero_without():
-    assert run_js(FILES[0], "fixed", [[-6e-17, 3], [-0.004, 2], [-1.5, 2], [2, 0]]) == ["0.000", "0.00", "−1.50", "2"]
-    assert run_js(FILES[0], "short", [[-6e-17, 3], [-3.5, 2], [4, 4], [0.12345, 4]]) == ["0", "−3.5", "4", "0.1235"]
+    fixed = run_js("word_map.js", "fixed", [[-6e-17, 3], [-0.004, 2], [-1.5, 2], [2, 0]])
+    assert fixed == ["0.000", "0.00", "−1.50", "2"]
+    short = run_js("word_map.js", "short", [[-6e-17, 3], [-3.5, 2], [4, 4], [0.12345, 4]])
+    assert short == ["0", "−3.5", "4", "0.1235"]
 
 
 def test_sizes_are_read_with_three_digits():
-    words = run_js(FILES[0], "inWords", [[7.02e9], [1e12], [124439808], [9500], [12], [0.031]])
+    words = run_js("word_map.js", "inWords", [[7.02e9], [1e12], [124439808], [9500], [12], [0.031]])
     assert words == ["7.02 billion", "1 trillion", "124 million", "9.5 thousand", "12", "0.031"]
 
 
 @pytest.mark.parametrize("temperature", [0.1, 1.0, 10.0])
 def test_bars_and_weights_are_the_softmax_of_mathllm(rng, temperature):
     logits = np.vstack([rng.uniform(-5, 10, size=(50, 4)), [[-5, -5, -5, -5], [10, -5, -5, 10]]])
-    shown = run_js(FILES[0], "softmax", [[row, temperature] for row in logits.tolist()])
+    shown = run_js("word_map.js", "softmax", [[row, temperature] for row in logits.tolist()])
     np.testing.assert_allclose(shown, ml.softmax(logits, temperature=temperature), rtol=0, atol=SAME)
 
 
@@ -138,34 +147,87 @@ def test_the_style_sheet_touches_nothing_but_the_figures():
     assert [name for name in classes if not name.startswith("mathllm-")] == []
 
 
-FRAME = """
-const attributes = {}, listeners = {};
-globalThis.document = { createElement: () => ({
-  setAttribute: (name, value) => { attributes[name] = value; },
-  addEventListener: (type, listener) => { listeners[type] = listener; },
-}) };
-const elements = require("fs").readFileSync(0, "utf8");
-import("data:text/javascript;charset=utf-8," + encodeURIComponent(elements)).then(({ frame }) => {
-  frame("mathllm-a", { append() {} });
+# A page just large enough for the figures, and a reader who moves every control of each.
+READER = """
+class Node {
+  constructor(tag) { Object.assign(this, { tag, children: [], attributes: {}, listeners: {}, textContent: "" }); }
+  classList = { add() {}, toggle() {} };
+  style = { setProperty() {} };
+  append(node) { this.children.push(node); }
+  replaceChildren() { this.children = []; }
+  setAttribute(name, value) { this.attributes[name] = String(value); }
+  addEventListener(type, listener) { this.listeners[type] = listener; }
+  querySelectorAll() { return []; }
+  get lastElementChild() { return this.children.at(-1); }
+  all(tag) { return [...(this.tag === tag ? [this] : []), ...this.children.flatMap((child) => child.all(tag))]; }
+  get words() {
+    const { attributes } = this;
+    const own = [this.textContent, attributes["aria-label"], attributes["aria-valuetext"], attributes.points];
+    return [...own, ...this.children.map((child) => child.words)].filter(Boolean).join("\\n");
+  }
+}
+globalThis.document = { createElement: (tag) => new Node(tag), createElementNS: (space, tag) => new Node(tag) };
+class Model {
+  constructor(state) { Object.assign(this, { state: structuredClone(state), listeners: [], saved: 0 }); }
+  get(trait) { return this.state[trait]; }
+  set(trait, value) {
+    this.state[trait] = value;
+    this.listeners.filter(([event]) => event === `change:${trait}`).forEach(([, listener]) => listener());
+  }
+  save_changes() { this.saved += 1; }
+  on(event, f) { this.listeners.push([event, f]); }
+  off(event, f) { this.listeners = this.listeners.filter((one) => one[1] !== f); }
+}
+async function play(source, state) {
+  const { default: { render } } = await import(source);
+  const [el, model, seen] = [new Node("div"), new Model(state), []];
+  const stop = render({ model, el });
+  const [root] = el.children;
+  const look = (what) => seen.push([what, model.saved, root.words]);
+  look("start");
+  const controls = [["input", "input"], ["select", "change"], ["button", "click"]].flatMap(([tag, event]) =>
+    root.all(tag).map((node) => {
+      const box = root.all("label").find((one) => one.children.includes(node));
+      const name = box ? box.children[0].textContent : node.attributes["aria-label"] || node.textContent;
+      return { node, event, name };
+    }));
+  for (const { node, event, name } of controls) {
+    node.value = node.value === node.max ? node.min : node.max;
+    node.selectedIndex = node.children.length - 1;
+    node.listeners[event]();
+    look(name);
+  }
   let stopped = false;
-  listeners.keydown({ stopPropagation() { stopped = true; } });
-  console.log(stopped, attributes["data-lm-suppress-shortcuts"]);
-});
+  root.listeners.keydown({ stopPropagation() { stopped = true; } });
+  const plots = root.children.filter((node) => node.tag === "svg");
+  const said = plots.every(({ attributes }) => attributes["aria-label"] || attributes["aria-hidden"]);
+  stop();
+  const shortcuts = root.attributes["data-lm-suppress-shortcuts"];
+  return { seen, stopped, said, shortcuts, left: model.listeners.length };
+}
+const url = (text) => "data:text/javascript;charset=utf-8," + encodeURIComponent(text);
+const { joined, elements, file, state } = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const alone = file.replace('"./elements.js"', JSON.stringify(url(elements)));
+Promise.all([url(joined), url(alone)].map((source) => play(source, state)))
+  .then((runs) => console.log(JSON.stringify(runs)));
 """
 
 
-def test_keys_pressed_in_a_figure_stay_there_and_move_no_cells():
-    if not (node := shutil.which("node")):
-        pytest.skip("node is not installed: the keys of the interactive figures are not tried")
-    elements = read("elements.js")
-    done = subprocess.run([node, "-e", FRAME], input=elements, capture_output=True, text=True, timeout=600)
-    assert done.stdout.split() == ["true", "true"], done.stderr
-    assert "this.root = frame(" in elements
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_a_figure_is_built_from_what_all_figures_share(file):
-    text = read(file)
-    assert "new Figure(" in text
-    assert "return figure.follow(" in text
-    assert 'addEventListener("input"' not in text  # sliders come from Figure: labelled, and heard by screen readers
+@pytest.mark.parametrize("name", NAMES)
+def test_every_control_of_a_figure_has_a_name_and_changes_what_it_shows(name):
+    file = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower() + ".js"
+    shown, own = figure(name), getattr(widgets, name).class_own_traits()
+    state = {trait: value for trait, value in shown.get_state().items() if trait in own}
+    message = {"joined": shown._esm, "elements": read("elements.js"), "file": read(file), "state": state}
+    ours, alone = answer_of_node(READER, json.dumps(message))
+    assert ours == alone  # with the file's own import, all that it uses is imported
+    assert len(ours["seen"]) > 1
+    for number, (control, saved, words) in enumerate(ours["seen"]):
+        assert control
+        assert saved == number  # the kernel is informed once for each change
+        assert not re.search(r"undefined|NaN|\[object", words), words
+    assert len({words for _, _, words in ours["seen"]}) > len(ours["seen"]) / 2  # some buttons change nothing at first
+    assert ours["said"], "a picture without words"
+    assert ours["stopped"]  # keys move no cells of JupyterLab
+    assert ours["shortcuts"] == "true"
+    assert ours["left"] == 0  # nothing is drawn after the figure is gone

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..autodiff import ArrayLike
 from ..errors import ShapeError, within
-from ..probability import distribution
+from ..probability import distribution, token_sequence
 from .information import surprise
 
 _PLACES = 64  # binary places in which the width of the interval is counted
@@ -32,8 +32,9 @@ def code_length(symbols: ArrayLike, model: Callable, *, base: float = 2) -> floa
     >>> code_length([0, 1, 1, 0], lambda seen: [0.5, 0.5])
     4.0
     """
-    symbols = _checked_symbols("code_length", symbols)
-    return float(sum(surprise(_predicted(model, symbols, t)[symbol], base=base) for t, symbol in enumerate(symbols)))
+    symbols = token_sequence("code_length", symbols)
+    p = np.array([_predicted(model, symbols, t)[symbol] for t, symbol in enumerate(symbols)], float)
+    return float(surprise(np.minimum(p, 1), base=base).sum())  # the largest probability may be 1 up to rounding
 
 
 def arithmetic_encode(symbols: ArrayLike, model: Callable) -> bytes:
@@ -53,7 +54,7 @@ def arithmetic_encode(symbols: ArrayLike, model: Callable) -> bytes:
     >>> len(arithmetic_encode([0] * 1000, mostly_zero))  # 1000 · 0.0145 bits
     2
     """
-    symbols = _checked_symbols("arithmetic_encode", symbols)
+    symbols = token_sequence("arithmetic_encode", symbols)
     low, width, places = 0, 1 << _PLACES, _PLACES  # the interval [low, low + width) / 2^places
     for t, symbol in enumerate(symbols):
         start, width, zoom = _narrowed(width, _edges(_predicted(model, symbols, t)), symbol)
@@ -121,14 +122,3 @@ def _bits(code, start, count):
     first, last = start // 8, (start + count + 7) // 8
     window = int.from_bytes(code[first:last].ljust(last - first, b"\0"), "big")
     return window >> (8 * last - start - count) & ((1 << count) - 1)
-
-
-def _checked_symbols(name, symbols):
-    symbols = np.asarray(symbols)
-    if symbols.ndim != 1:
-        raise ShapeError(f"{name}() needs one sequence of symbols, got shape {symbols.shape}")
-    if symbols.size and symbols.dtype.kind not in "iu":
-        raise TypeError(f"{name}() needs integer symbols, got {symbols.dtype} values")
-    if symbols.size and symbols.min() < 0:
-        raise ValueError(f"{name}() needs symbols from 0 on, got {symbols.min()}")
-    return symbols.astype(np.int64)

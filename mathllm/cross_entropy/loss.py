@@ -8,8 +8,6 @@ from ..softmax import shifted_logits
 
 IGNORED = -100  # the label of a token that does not count
 
-IGNORED = -100
-
 
 @primitive(nondiff=("labels",))
 def cross_entropy(
@@ -35,7 +33,7 @@ def cross_entropy(
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f'cross_entropy() needs reduction "mean", "sum" or "none", got {reduction!r}')
-    labels = require_labels(logits, labels, ignore_index)
+    labels = _checked_labels(logits, labels, ignore_index)
     counted = labels != ignore_index
     n = np.count_nonzero(counted) if reduction == "mean" else 1
     if n == 0:
@@ -57,32 +55,15 @@ def cross_entropy(
     return value.astype(logits.dtype), pullback
 
 
-def require_labels(
-    logits: np.ndarray, labels: np.ndarray, ignore_index: int = IGNORED, *, function: str = "cross_entropy"
-) -> np.ndarray:
-    """The labels as int64, after a check that there is one for each row of logits and that it is in the vocabulary.
-
-    logits: (..., V)   labels: (...)   function: its name, for the messages   ->   (...) int64
-
-    Raises: as cross_entropy().
-
-    >>> require_labels(np.zeros((2, 3)), np.array([2, -100], np.int16))
-    array([   2, -100])
-    """
+def _checked_labels(logits, labels, ignore_index):
     if labels.dtype.kind not in "iu" and labels.size:
-        raise TypeError(f"{function}() needs integer labels, got {labels.dtype} values")
+        raise TypeError(f"cross_entropy() needs integer labels, got {labels.dtype} values")
     if logits.ndim == 0 or labels.shape != logits.shape[:-1]:
-        raise ShapeError(
-            f"{function}() needs logits of shape (..., V) and one label for each row, "
-            f"got shapes {logits.shape} and {labels.shape} (see chapter 07)"
-        )
+        shapes = f"{logits.shape} and {labels.shape}"
+        raise ShapeError(f"cross_entropy() needs logits (..., V) and a label for each row, got shapes {shapes}")
     size = logits.shape[-1]
-    wrong = ((labels < 0) | (labels >= size)) & (labels != ignore_index)
-    if np.any(wrong):
-        raise ValueError(
-            f"{function}() needs labels from 0 to {size - 1} (or {ignore_index} to ignore), got {labels[wrong].flat[0]}"
-        )
+    wrong = labels[((labels < 0) | (labels >= size)) & (labels != ignore_index)]
+    if wrong.size:
+        valid = f"labels from 0 to {size - 1} (or {ignore_index} to ignore)"
+        raise ValueError(f"cross_entropy() needs {valid}, got {wrong[0]} (see chapter 07)")
     return labels.astype(np.int64)
-
-
-_require_labels = require_labels  # the name that transformer/fused.py imports

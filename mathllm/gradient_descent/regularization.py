@@ -1,11 +1,13 @@
 """What keeps a descent from running away, and a model from learning the noise."""
 
+from __future__ import annotations  # numpy.random is loaded when it is used
+
 import math
 from typing import Any
 
 import numpy as np
 
-from ..autodiff import Tensor, primitive
+from ..autodiff import Array, Tensor, WithPullback, primitive
 from ..errors import within
 from ..trees import flatten, tree_leaves, tree_map
 from ..vectors import norm
@@ -44,49 +46,46 @@ def clip_gradient(gradient: Any, max_norm: float) -> tuple[Any, float]:
     return tree_map(lambda g: g * factor, gradient), length
 
 
-def l2_penalty(params, strength: float, *, half: bool = True):
-    """A price on large weights, to be added to the loss.
+def l2_penalty(params: Any, strength: float, *, half: bool = True) -> Array:
+    """The L2 penalty on large weights, to be added to the loss.
 
         R(θ) = (λ/2) Σ θ²,      ∇R = λθ                                             (9.14)
 
     params: nested arrays   strength: λ   half: False for λ Σ θ², whose gradient is twice as large   ->   one number
 
-    Descent on loss + R shrinks every weight by the factor 1 − ηλ per step: weight decay. The documents write the
-    penalty with and without the half, so their λ differ by a factor of 2 (erratum D10). Under Adam the two are not the
-    same: see adam_step(l2=…) and adamw_step().
+    Gradient descent on loss + R shrinks every weight by the factor 1 − ηλ per step: weight decay. Both forms, with and
+    without the half, are in use; their λ differ by a factor of 2. Under Adam, penalty and decay are not the same: see
+    adam_step(l2=…) and adamw_step().
     Raises: ValueError for a negative strength.
-    Source: 004, L2 regularization; 001, §1.4 (without the half).
 
     >>> float(l2_penalty({"weight": np.array([1.0, 2.0])}, 0.1)), float(l2_penalty([1.0, 2.0], 0.1, half=False))
     (0.25, 0.5)
     """
-    if not strength >= 0:
-        raise ValueError(f"l2_penalty() needs a strength that is not negative, got {strength}")
+    within("l2_penalty", "[0, ∞)", strength=strength)
     factor = 0.5 * float(strength) if half else float(strength)
     total = 0.0
     for leaf in tree_leaves(params):
-        leaf = leaf if isinstance(leaf, Tensor) else np.asarray(leaf, float)
+        leaf = leaf if isinstance(leaf, Tensor) else np.asarray(leaf) * 1.0
         total = (leaf * leaf).sum() * factor + total
     return total
 
 
 @primitive
-def dropout(x, *, rate, rng):
-    """Switch off a random share of the units, and enlarge the others so that the mean stays.
+def dropout(x: Array, *, rate: float, rng: np.random.Generator) -> WithPullback:
+    """Dropout: set a random part of the units to zero, and enlarge the others so that the expectation stays.
 
         y = m x / (1 − p),      m ~ Bernoulli(1 − p),      dx = m dy / (1 − p)      (9.16)
 
     x: any shape   rate: p in [0, 1)   rng: draws m   ->   the same shape
 
-    Because of the division (inverted dropout) nothing has to be done when the model is used: then it is left out.
+    Because of the division (inverted dropout) nothing has to be scaled at inference time: dropout is left out.
     Raises: ValueError for a rate outside [0, 1).
-    Source: 004, dropout; Srivastava et al. 2014.
+    Source: Srivastava et al. 2014.
 
     >>> dropout(np.ones(6), rate=0.5, rng=np.random.default_rng(0))
     array([2., 2., 2., 0., 0., 0.])
     """
-    if not 0 <= rate < 1:
-        raise ValueError(f"dropout() needs a rate from 0 to below 1, got {rate}")
+    within("dropout", "[0, 1)", rate=rate)
     kept = rng.random(x.shape, dtype=np.float32) >= rate
     scale = (kept / (1 - float(rate))).astype(x.dtype)
     return x * scale, lambda dy: dy * scale

@@ -2,6 +2,7 @@
 
 from __future__ import annotations  # numpy.random is loaded when it is used
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from numbers import Integral
@@ -62,12 +63,12 @@ def descend(
     batches: for each step a tuple, the further arguments of the loss; or the number of steps, if it has none
     learning_rate: a number, or a function of the step 1, 2, …   init, step: an optimiser, with its options
 
-    What else has to happen to a gradient before a step, or to the parameters after it, belongs into `step`.
+    Clipping the gradient before a step, or normalising the parameters after it, can be a part of `step`.
     Raises: ValueError for a negative number of steps; what the optimiser refuses, such as a descent that diverged.
 
-    >>> w = {"weight": np.array([8.0])}
-    >>> for number, w, loss in descend(lambda w: (w["weight"] ** 2).sum(), w, 3, learning_rate=0.25):
-    ...     print(number, w["weight"], float(loss))
+    >>> start = {"weight": np.array([8.0])}
+    >>> for number, params, loss in descend(lambda w: (w["weight"] ** 2).sum(), start, 3, learning_rate=0.25):
+    ...     print(number, params["weight"], float(loss))
     1 [4.] 64.0
     2 [2.] 16.0
     3 [1.] 4.0
@@ -81,6 +82,16 @@ def descend(
         rate = learning_rate(number) if callable(learning_rate) else learning_rate
         params, state = step(params, gradient, state, learning_rate=rate, **options)
         yield number, params, value
+
+
+def minimize(loss: Callable, params: Any, batches: Iterable[tuple] | int, **optimiser: Any) -> Any:
+    """The parameters after the last step of descend(), which takes the same arguments.
+
+    >>> minimize(lambda w: (w * w).sum(), np.array([8.0]), 3, learning_rate=0.25)
+    array([1.])
+    """
+    last = deque(descend(loss, params, batches, **optimiser), maxlen=1)
+    return last[0][1] if last else params
 
 
 def descent_path(loss: Callable, start: ArrayLike, steps: int, **optimiser: Any) -> np.ndarray:

@@ -146,9 +146,10 @@ def _partials(function, x, steps):
 def _step(name, x, h, order=3):
     """The step for each entry; by default the root of ε at which the two errors are about equally large."""
     steps = _EPSILON ** (1 / order) * np.maximum(1, np.abs(x)) if h is None else np.full(x.shape, float(h))
-    if not np.all(steps > 0) and not np.any(np.isnan(x)):
-        raise ValueError(f"{name}() needs a positive step, got {h}")
-    return (x + steps) - x  # rounded so that x + h and x − h are exact
+    steps = (x + steps) - x  # rounded, so that x + h and x − h are exact
+    if np.any(steps <= 0):
+        raise ValueError(f"{name}() needs a positive step that is large enough to change x, got {h}")
+    return steps
 
 
 def _finite(name, derivatives):

@@ -120,9 +120,9 @@ def continuation(
     >>> params = model.init(np.random.default_rng(0))
     >>> for token in continuation(model, params, [[1, 2]], max_new_tokens=3):
     ...     print(token)
-    [2]
-    [2]
-    [2]
+    [5]
+    [5]
+    [5]
     """
     tokens, marks = _checked_prompts(tokens, attention_mask)
     limit = model.config.context - tokens.shape[1] if max_new_tokens is None else max_new_tokens

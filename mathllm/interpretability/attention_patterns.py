@@ -1,63 +1,59 @@
-"""Where a head looks is half of the story; the other half is what it finds there."""
+"""Attention patterns, weighted by the values that they move: which positions contribute to the output of a head."""
 
 import numpy as np
 
+from ..autodiff import ArrayLike
 from ..errors import ShapeError
+from ..shapes import contract
 from ..vectors import norm
 
 
-def value_weighted_attention(weights, value, output=None) -> np.ndarray:
-    """Attention weights times the length of what they bring: a high weight on a value near zero moves nothing.
+@contract("... H T S, ... G+ S K, W D -> ... H T S")
+def value_weighted_attention(weights: ArrayLike, value: ArrayLike, output: ArrayLike | None = None) -> np.ndarray:
+    """Attention weights times the norm of what they move: a high weight on a value near zero moves nothing.
 
         N_ts = A_ts · ‖v_s‖          or, through the output projection,          A_ts · ‖v_s W_o^h‖   (16.4)
 
-    weights: (..., H, T, S)   value: (..., G, S, K), G = H or fewer shared ones   output: (H·K, D), optional
-    ->   (..., H, T, S)
+    value: of G = H heads, or of fewer that are shared evenly   output: the output projection, optional, W = H·K
 
     The names of a record are "blocks.0.attention.weights" and "blocks.0.attention.value".
-    Raises: ShapeError if the sizes do not fit.
-    Source: 004, attention visualization; Kobayashi et al. 2020.
+    Raises: ShapeError if H is no multiple of G, or W ≠ H·K.
+    Source: Kobayashi et al. 2020.
 
     >>> value_weighted_attention(np.array([[[0.9, 0.1]]]), np.array([[[0.01, 0.0], [3.0, 4.0]]])).round(3)
     array([[[0.009, 0.5  ]]])
     """
-    weights, value = np.asarray(weights), np.asarray(value)
-    heads = weights.shape[-3] if weights.ndim >= 3 else 0
-    if value.ndim < 3 or not heads or heads % value.shape[-3] or value.shape[-2] != weights.shape[-1]:
-        raise ShapeError(
-            "value_weighted_attention() needs weights (..., H, T, S) and values (..., G, S, K) with H a multiple of G, "
-            f"got shapes {weights.shape} and {value.shape}"
-        )
-    value = np.repeat(value, heads // value.shape[-3], axis=-3)  # (..., H, S, K)
-    if output is not None:
-        width = value.shape[-1]
-        if output.ndim != 2 or len(output) != heads * width:
-            raise ShapeError(f"the output projection needs {heads} · {width} rows, got shape {output.shape}")
-        value = value @ output.reshape(heads, width, -1)  # (..., H, S, D): what head h writes for position s
-    return weights * norm(value)[..., None, :]
+    return weights * norm(_moved("value_weighted_attention", weights, value, output))[..., None, :]
 
 
-def head_shares(weights, value, output) -> np.ndarray:
-    """What each head writes into the stream, by itself: the heads' outputs before they are summed.
+@contract("... H T S, ... G+ S K, W D -> ... H T D")
+def head_contributions(weights: ArrayLike, value: ArrayLike, output: ArrayLike) -> np.ndarray:
+    """What each head adds to the residual stream: the terms of the sum that is the output of the attention sublayer.
 
         y = Σ_h y_h,      y_h = A_h V_h W_o^h                                       (16.5)
 
-    weights: (..., H, T, S)   value: (..., G, S, K)   output: (H·K, D)   ->   (..., H, T, D)
+    value: of G = H heads, or of fewer that are shared evenly   output: the output projection, W = H·K
 
-    Summed over the heads it is the output of the attention sublayer (without its bias).
-    Raises: ShapeError if the sizes do not fit.
-    Source: 001, §7.2; Elhage et al. 2021.
+    The sum over the heads is the output of the attention sublayer without its bias.
+    Raises: ShapeError if H is no multiple of G, or W ≠ H·K.
+    Source: Elhage et al. 2021.
 
-    >>> head_shares(np.ones((2, 1, 1)), np.array([[[1.0]], [[2.0]]]), np.array([[1.0, 0.0], [0.0, 1.0]]))[:, 0]
+    >>> value, output = np.array([[[1.0]], [[2.0]]]), np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> head_contributions(np.ones((2, 1, 1)), value, output)[:, 0]
     array([[1., 0.],
            [0., 2.]])
     """
-    weights, value = np.asarray(weights), np.asarray(value)
-    heads, width = weights.shape[-3], value.shape[-1]
-    if heads % value.shape[-3] or value.shape[-2] != weights.shape[-1] or len(output) != heads * width:
-        raise ShapeError(
-            f"head_shares() needs weights (..., H, T, S), values (..., G, S, K) and an output (H·K, D), "
-            f"got shapes {weights.shape}, {value.shape} and {output.shape}"
-        )
-    value = np.repeat(value, heads // value.shape[-3], axis=-3)
-    return weights @ value @ output.reshape(heads, width, -1)
+    return weights @ _moved("head_contributions", weights, value, output)
+
+
+def _moved(name, weights, value, output):
+    """What each head moves from each position, (..., H, S, ·): its value, through its rows of the output projection."""
+    heads, groups, width = weights.shape[-3], value.shape[-3], value.shape[-1]
+    if heads % groups:
+        raise ShapeError(f"{name}() needs heads that share the values evenly, got {heads} heads and {groups} of values")
+    value = np.repeat(value, heads // groups, axis=-3)  # (..., H, S, K)
+    if output is None:
+        return value
+    if len(output) != heads * width:
+        raise ShapeError(f"{name}() needs an output projection of {heads} · {width} rows, got shape {output.shape}")
+    return value @ output.reshape(heads, width, -1)  # (..., H, S, D)

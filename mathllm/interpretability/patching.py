@@ -1,25 +1,56 @@
-"""Seeing says little about cause: put a number of a good run into a bad one, and see whether the answer comes back."""
+"""Activation patching: an intermediate of one run takes the place of the same intermediate in another run."""
 
-import dataclasses
-import re
+from __future__ import annotations  # NumPy loads its random numbers when they are used
+
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..autodiff import ArrayLike
+from ..errors import ShapeError, suggest
+from ..transformer import Transformer, record_to
 
 
-def patch_effect(model, params, clean, corrupted, name: str, metric, positions=None) -> float:
-    """How much of the answer comes back if one intermediate of the corrupted run is that of the clean run.
+def replace_with(replacements: dict[str, ArrayLike | Callable]) -> Callable:
+    """A tap that replaces intermediates: `model(params, tokens, tap=replace_with({"blocks.0.output": x}))`.
+
+    replacements: for the name of an intermediate an array of its shape, or a function of its value
+
+    Raises: ValueError at the end of the run for a name that did not occur in it.
+
+    >>> tap = replace_with({"embeddings": lambda x: x + 1})
+    >>> tap("embeddings", np.ones(2)), tap("final_norm", np.ones(2))
+    (array([2., 2.]), array([1., 1.]))
+    """
+    seen = set()
+
+    def tap(name, value):
+        seen.add(name)
+        if name == "logits" and (missing := [name for name in replacements if name not in seen]):
+            raise ValueError(f"this model has no intermediate {missing[0]!r}{suggest(missing[0], seen)}")
+        if name not in replacements:
+            return value
+        new = replacements[name]
+        return new(value) if callable(new) else np.asarray(new, value.dtype)
+
+    return tap
+
+
+def patch_effect(
+    model: Transformer, params: dict, clean: ArrayLike, corrupted: ArrayLike, name: str, metric: Callable,
+    positions: Sequence[int] | None = None,
+) -> float:  # fmt: skip
+    """How much of the clean answer returns if one intermediate of the corrupted run is that of the clean run.
 
         effect = (m(patched) − m(corrupted)) / (m(clean) − m(corrupted))            (16.8)
 
     clean, corrupted: (B, T) int, two prompts of one length   name: of an intermediate, "blocks.0.attention.output"
     metric: logits (B, T, V) -> one number, such as the logit of the right answer minus that of the wrong one
-    positions: those to patch, all if not given   ->   0 where nothing comes back, 1 where all does
+    positions: those to patch, all if not given   ->   0 if nothing changes, 1 if the patched run equals the clean one
 
     Raises: ShapeError if the prompts differ in shape; ValueError for an unknown name, or if the metric is the same in
-    both runs, so that there is nothing to bring back.
-    Source: 004, circuits; Meng et al. 2022, §2 (causal tracing); Wang et al. 2023.
+    both runs, so that the effect would be divided by 0.
+    Source: Meng et al. 2022, §2 (causal tracing); Wang et al. 2023.
 
     >>> from mathllm.interpretability import induction_model
     >>> model, params = induction_model(5, 4)
@@ -30,11 +61,13 @@ def patch_effect(model, params, clean, corrupted, name: str, metric, positions=N
     >>> round(patch_effect(model, params, clean, corrupted, "blocks.0.attention.output", prefers_2), 6)
     0.0
     """
-    effects = patch_effects(model, params, clean, corrupted, [name], metric, positions)
-    return effects[name]
+    return patch_effects(model, params, clean, corrupted, [name], metric, positions)[name]
 
 
-def patch_effects(model, params, clean, corrupted, names, metric, positions=None) -> dict[str, float]:
+def patch_effects(
+    model: Transformer, params: dict, clean: ArrayLike, corrupted: ArrayLike, names: Iterable[str], metric: Callable,
+    positions: Sequence[int] | None = None,
+) -> dict[str, float]:  # fmt: skip
     """The effect (16.8) of each of several intermediates, patched one at a time.
 
     Takes what `patch_effect` takes, with a list of names   ->   {name: effect}
@@ -44,32 +77,23 @@ def patch_effects(model, params, clean, corrupted, names, metric, positions=None
     >>> names = [f"blocks.{n}.attention.output" for n in (0, 1)]
     >>> prefers_2 = lambda logits: float(logits[0, -1, 2] - logits[0, -1, 3])
     >>> effects = patch_effects(model, params, [[1, 2, 3, 1]], [[0, 2, 3, 1]], names, prefers_2, positions=[1])
-    >>> {name: round(effect, 6) for name, effect in effects.items()}  # "1 stood before 2" is written at position 1
+    >>> {name: round(effect, 6) for name, effect in effects.items()}  # "1 came before 2" is written at position 1
     {'blocks.0.attention.output': 1.0, 'blocks.1.attention.output': 0.0}
     """
-    corrupted, record, below, best, worst = _runs(model, params, clean, corrupted, metric)
-
-    def patched(name):
-        def patch(x):
-            if name not in record or positions is None:
-                return record.get(name, x)
-            mixed = x.copy()
-            mixed[:, positions] = record[name][:, positions]
-            return mixed
-
-        return metric(_run_from(model, params, corrupted, below, name, patch))
-
-    return {name: float((patched(name) - worst) / (best - worst)) for name in names}
+    record, effect = _clean_run(model, params, clean, corrupted, metric)
+    places = [slice(None) if positions is None else positions] * len(corrupted)
+    return {name: effect(_patched(model, params, corrupted, name, record, places)) for name in names}
 
 
-def patch_map(model, params, clean, corrupted, names, metric) -> np.ndarray:
-    """The effect (16.8) of each intermediate at each position: where, and at which depth, the answer is decided.
+def patch_map(
+    model: Transformer, params: dict, clean: ArrayLike, corrupted: ArrayLike, names: Sequence[str], metric: Callable
+) -> np.ndarray:
+    """The effect (16.8) of each intermediate at each position: at which position and depth the answer is decided.
 
     Takes what `patch_effects` takes, with one prompt each, (1, T)   ->   (len(names), T)
 
-    All positions of a name are patched in one run, each in a copy of the prompt of its own, and the run begins at the
-    block of that name: below it nothing has changed. In a causal model nothing before the first difference of the
-    prompts can matter; those entries are 0.
+    All positions of a name are patched in one run, each in its own copy of the prompt. In a causal model nothing before
+    the first difference of the prompts can have an effect; those entries are 0.
     Raises: as `patch_effect`; ShapeError for more than one prompt.
 
     >>> from mathllm.interpretability import induction_model
@@ -80,49 +104,38 @@ def patch_map(model, params, clean, corrupted, names, metric) -> np.ndarray:
     array([[0., 1., 0., 0.],
            [0., 0., 0., 1.]])
     """
-    corrupted, record, below, best, worst = _runs(model, params, clean, corrupted, metric)
+    record, effect = _clean_run(model, params, clean, corrupted, metric)
+    clean, corrupted = np.asarray(clean), np.asarray(corrupted)
     if len(corrupted) != 1:
         raise ShapeError(f"patch_map() needs one prompt of each kind, got {len(corrupted)}")
-    T = corrupted.shape[1]
-    first = int(np.argmax(np.asarray(clean)[0] != corrupted[0])) if model.config.causal else 0
-    places, copies = np.arange(first, T), np.arange(T - first)
-    many = np.repeat(corrupted, len(copies), axis=0)
-    effects = np.zeros((len(names), T))
+    first = int(np.argmax(clean[0] != corrupted[0])) if model.config.causal else 0
+    places = range(first, corrupted.shape[1])
+    copies = np.repeat(corrupted, len(places), axis=0)
+    effects = np.zeros((len(names), corrupted.shape[1]))
     for row, name in enumerate(names):
-
-        def patch(x, name=name):
-            mixed = x.copy()
-            if name in record:
-                mixed[copies, places] = record[name][0, places]
-            return mixed
-
-        logits = _run_from(model, params, many, below, name, patch)
-        found = np.array([metric(logits[i : i + 1]) for i in copies])
-        effects[row, places] = (found - worst) / (best - worst)
+        logits = _patched(model, params, copies, name, record, places)
+        effects[row, first:] = [effect(one[None]) for one in logits]
     return effects
 
 
-def without_heads(model, params, heads):
-    """The parameters with some attention heads silenced: the rows of W_o that carry their output are zero.
+def without_heads(model: Transformer, params: dict, heads: Iterable[tuple[int, int]]) -> dict:
+    """The parameters with some attention heads ablated: the rows of W_o that carry their output are zero.
 
-    heads: pairs (block, head), counted from 0   ->   parameters; nothing is changed in those given, and what is not
-    changed is shared
+    heads: pairs (block, head), counted from 0   ->   parameters; those given are not changed, and shared if unchanged
 
     Raises: IndexError for a block or a head that the model does not have.
     Source: Michel et al. 2019.
 
     >>> from mathllm.interpretability import induction_model
     >>> model, params = induction_model(5, 4)
-    >>> blind = without_heads(model, params, [(0, 0)])  # nobody says what stood before
-    >>> [int(model(p, [[1, 2, 3, 1]])[0, -1].argmax() == 2) for p in (params, blind)]
+    >>> ablated = without_heads(model, params, [(0, 0)])  # without the previous-token head
+    >>> [int(model(p, [[1, 2, 3, 1]])[0, -1].argmax() == 2) for p in (params, ablated)]
     [1, 0]
     """
-    K, blocks = model.config.head_width, list(params["blocks"])
+    K, H, blocks = model.config.head_width, model.config.heads, list(params["blocks"])
     for block, head in heads:
-        if not (0 <= block < len(blocks) and 0 <= head < model.config.heads):
-            raise IndexError(
-                f"without_heads() knows {len(blocks)} blocks of {model.config.heads} heads, got {block, head}"
-            )
+        if not (0 <= block < len(blocks) and 0 <= head < H):
+            raise IndexError(f"without_heads() needs one of {len(blocks)} blocks of {H} heads, got {block, head}")
         attention = blocks[block]["attention"]
         output = attention["output"].copy()
         output[head * K : (head + 1) * K] = 0
@@ -130,31 +143,24 @@ def without_heads(model, params, heads):
     return params | {"blocks": blocks}
 
 
-def _runs(model, params, clean, corrupted, metric):
-    """The corrupted prompt as an array, the records of the clean and the corrupted run, and the metric of both."""
-    clean, corrupted = np.asarray(clean), np.asarray(corrupted)
-    if clean.shape != corrupted.shape:
-        raise ShapeError(f"patching needs two prompts of one shape, got {clean.shape} and {corrupted.shape}")
-    record, below = {}, {}
-    best = metric(model(params, clean, record=record))
-    worst = metric(model(params, corrupted, record=below))
+def _patched(model, params, tokens, name, record, places):
+    """The logits of a run with one intermediate replaced by that of the record: in row i at the positions places[i]."""
+
+    def patch(x):
+        clean, mixed = np.broadcast_to(record[name], x.shape), x.copy()
+        for row, place in enumerate(places):
+            mixed[row, ..., place, :] = clean[row, ..., place, :]
+        return mixed
+
+    return model(params, tokens, tap=replace_with({name: patch}))
+
+
+def _clean_run(model, params, clean, corrupted, metric):
+    """The record of the clean run, and the effect (16.8) as a function of the logits of a patched run."""
+    if np.shape(clean) != np.shape(corrupted):
+        raise ShapeError(f"patching needs two prompts of one shape, got {np.shape(clean)} and {np.shape(corrupted)}")
+    best = metric(model(params, clean, tap=record_to(record := {})))
+    worst = metric(model(params, corrupted))
     if best == worst:
-        raise ValueError(f"patching needs prompts that the metric tells apart, got {best} for both")
-    return corrupted, record, below, best, worst
-
-
-def _run_from(model, params, tokens, below, name, patch):
-    """The logits of a run with one intermediate patched; the blocks below it are spared, for there nothing changes.
-
-    below: the record of the run without a patch, of as many prompts as tokens has or of one
-    """
-    inside = re.match(r"blocks\.(\d+)\.", name)
-    first = int(inside[1]) if inside else 0
-    if not 0 < first < model.config.layers:
-        return model(params, tokens, replace={name: patch})
-    model._replaceable([name])
-    upper = type(model)(dataclasses.replace(model.config, layers=model.config.layers - first))
-    rest = params | {"blocks": params["blocks"][first:]}
-    stream = below[f"blocks.{first - 1}.output"]
-    stream = np.broadcast_to(stream, (len(tokens), *stream.shape[1:]))
-    return upper(rest, tokens, replace={"embeddings": stream, name.replace(inside[0], "blocks.0."): patch})
+        raise ValueError(f"patching needs prompts with different values of the metric, got {best} for both")
+    return record, lambda logits: float((metric(logits) - worst) / (best - worst))

@@ -13,6 +13,7 @@ each term of that statement, estimates such distributions from data, and ends wi
 # What the modules define, written by tools/build_exports.py
 from .distributions import (
     bigram_counts, conditional_probability, distribution, distribution_from_counts, is_distribution, sample,
+    token_sequence,
 )  # fmt: skip
 from .estimation import (
     Beta, bernoulli_log_likelihood, least_squares, linear_log_posterior, map_linear_regression, maximum_likelihood,
@@ -27,5 +28,5 @@ __all__ = [
     "distribution", "distribution_from_counts", "expectation", "integral", "is_distribution", "least_squares",
     "linear_log_posterior", "map_linear_regression", "markov_order", "maximum_likelihood", "monte_carlo",
     "normal_density", "normal_log_density", "posterior", "ridge_regression", "sample", "sample_markov_chain",
-    "sequence_log_probabilities", "sequential_posterior", "train_ngram", "variance",
+    "sequence_log_probabilities", "sequential_posterior", "token_sequence", "train_ngram", "variance",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..autodiff import ArrayLike
-from ..errors import ShapeError, within
+from ..errors import ShapeError, all_within, within
 from ..matrices import is_row_stochastic
 from ..shapes import contract
 from ..vectors import token_ids
@@ -60,13 +60,13 @@ def conditional_probability(both: ArrayLike, condition: ArrayLike) -> np.ndarray
 
     both: P(A and B)   condition: P(B)
 
-    Raises: ValueError if the condition never occurs, or "both" occurs more often than it.
+    Raises: ValueError if the condition never occurs, because P(B) = 0 implies nothing about A, or if "both" occurs more
+    often than it.
 
     >>> float(conditional_probability(3, 12))  # "the" occurs 12 times, "the cat" 3 times
     0.25
     """
-    if not np.all(condition > 0):
-        raise ValueError("conditional_probability() needs a condition that occurs; from P(B) = 0 nothing follows")
+    all_within("conditional_probability", "(0, ∞)", condition=condition)
     p = both / condition
     if not np.all((p >= 0) & (p <= 1 + 4 * np.finfo(p.dtype).eps)):  # P(A and B) and P(B) may be rounded sums
         raise ValueError("conditional_probability() needs 0 ≤ P(A and B) ≤ P(B): both cannot occur more often than one")
@@ -84,9 +84,26 @@ def bigram_counts(ids: ArrayLike, size: int) -> np.ndarray:
     array([[0, 2],
            [1, 1]])
     """
-    ids = _token_sequence("bigram_counts", ids, size)
+    ids = token_sequence("bigram_counts", ids, size)
     pairs = (ids[:-1] * size + ids[1:]).astype(np.intp, copy=False)
     return np.bincount(pairs, minlength=size * size).reshape(size, size)
+
+
+def token_sequence(function: str, ids: ArrayLike, size: float = np.inf) -> np.ndarray:
+    """One sequence of ids as int64, or an error in the name of `function`.
+
+    ids: (T,) int, in 0 … size − 1   ->   (T,)
+
+    Raises: ValueError for an id outside 0 … size − 1; TypeError for ids that are not integers; ShapeError if ids is not
+    one sequence.
+
+    >>> token_sequence("bigram_counts", [0, 2, 1], 3)
+    array([0, 2, 1])
+    """
+    ids = token_ids(function, ids, size)
+    if ids.ndim != 1:
+        raise ShapeError(f"{function}() needs one sequence of ids, got shape {ids.shape}")
+    return ids.astype(np.int64)
 
 
 @contract("... V+ -> ... V")
@@ -108,9 +125,8 @@ def distribution_from_counts(counts: ArrayLike, add: float = 0.0) -> np.ndarray:
     array([0.25, 0.25, 0.5 ])
     """
     within("distribution_from_counts", "[0, ∞)", add=add)
+    all_within("distribution_from_counts", "[0, ∞)", counts=counts)
     raised = counts.astype(np.float64) + add
-    if not np.all((counts >= 0) & np.isfinite(counts)):
-        raise ValueError("distribution_from_counts() needs finite counts that are not negative")
     total = raised.sum(axis=-1, keepdims=True)
     if not np.all(total > 0):
         raise ValueError("distribution_from_counts() found a row without a single count; with add > 0 it is uniform")
@@ -142,10 +158,3 @@ def _edges(p):
     """Where the part of each outcome ends; the last part ends at exactly 1, above every point."""
     edges = np.cumsum(p, axis=-1, dtype=np.float64)
     return edges / edges[..., -1:]
-
-
-def _token_sequence(name, ids, size):
-    ids = token_ids(name, ids, size) if np.size(ids) else np.empty(np.shape(ids), np.intp)
-    if ids.ndim != 1:
-        raise ShapeError(f"{name}() needs one sequence of ids, got shape {ids.shape}")
-    return ids.astype(np.int64)

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..autodiff import ArrayLike
 from ..errors import within
-from .distributions import _token_sequence, sample
+from .distributions import sample, token_sequence
 from .sequences import markov_order
 
 _SMOOTHING = ("kneser-ney", "witten-bell", "add-k")
@@ -29,7 +29,7 @@ _SMOOTHING = ("kneser-ney", "witten-bell", "add-k")
 class _Level(NamedTuple):
     """The k-grams of a text, sorted by keys = (row of the history in the level above) · V + last token."""
 
-    keys: np.ndarray  # (G,)
+    keys: np.ndarray  # (G + 1,), the last entry above all keys, so that every search ends in the array
     direct: np.ndarray  # (G + 1,), the last entry for k-grams that were never seen
     back: np.ndarray  # (histories + 1,), the last entry for histories that were never seen
 
@@ -54,7 +54,7 @@ class NGram:
     @property
     def seen(self) -> int:
         """The number of different n-grams in the training text."""
-        return len(self._levels[-1].keys)
+        return len(self._levels[-1].keys) - 1
 
     @property
     def order(self) -> int:
@@ -66,17 +66,15 @@ class NGram:
 
         Raises: ValueError for an id outside the vocabulary.
         """
-        context = np.asarray(context)
-        context = context[max(0, len(context) - self.order) :]
-        context = _token_sequence("next_probabilities", context, self.vocabulary_size)
-        p = uniform = np.full(self.vocabulary_size, 1 / self.vocabulary_size)
-        for k, level in enumerate(self._levels[: len(context) + 1]):
-            lower = uniform if self.smoothing == "add-k" else p
-            history = self._find(context[len(context) - k :])
-            p = level.back[history] * lower
+        V, context = self.vocabulary_size, np.asarray(context)
+        context = token_sequence("next_probabilities", context[max(0, len(context) - self.order) :], V)
+        p = uniform = np.full(V, 1 / V)
+        for level, histories, _ in self._rows(context):
+            history = histories[-1]
+            p = level.back[history] * (uniform if self.smoothing == "add-k" else p)
             if history >= 0:
-                first = history * self.vocabulary_size
-                followers = slice(*np.searchsorted(level.keys, [first, first + self.vocabulary_size]))
+                first = history * V
+                followers = slice(*np.searchsorted(level.keys, [first, first + V]))
                 p[level.keys[followers] - first] += level.direct[followers]
         return p
 
@@ -86,33 +84,32 @@ class NGram:
         The first tokens have a shorter history. Minus the mean is the cross-entropy, its exponential the perplexity.
         Raises: ValueError for an id outside the vocabulary.
         """
-        V = self.vocabulary_size
-        ids = _token_sequence("log_probabilities", ids, V)
-        p = np.full(len(ids), 1 / V)
-        history = np.zeros(len(ids) + 1, np.int64)  # the row of the tokens before each position, at first of none
-        for k, level in enumerate(self._levels):
-            history, token = history[:-1], ids[k:]
-            gram = _search(level.keys, np.where(history >= 0, history * np.int64(V) + token, -1))
-            lower = 1 / V if self.smoothing == "add-k" else p[k:]
-            p[k:] = level.direct[gram] + level.back[history] * lower
-            history = gram
+        ids = token_sequence("log_probabilities", ids, self.vocabulary_size)
+        uniform = 1 / self.vocabulary_size
+        p = np.full(len(ids), uniform)
+        for k, (level, histories, grams) in enumerate(self._rows(ids)):
+            lower = uniform if self.smoothing == "add-k" else p[k:]
+            p[k:] = level.direct[grams] + level.back[histories[:-1]] * lower
         with np.errstate(divide="ignore"):  # add-k with k = 0 has probabilities of 0
             return np.log(p)
 
     def sample(self, rng: np.random.Generator, length: int, context: ArrayLike = ()) -> np.ndarray:
         """Draw `length` tokens that continue the context, one after another. -> (length,) int"""
-        ids = [int(i) for i in context]
-        start = len(ids)
+        ids = list(context)
         for _ in range(length):
-            ids.append(int(sample(self.next_probabilities(ids[max(0, len(ids) - self.order) :]), rng)))
-        return np.array(ids[start:], np.intp)
+            ids.append(int(sample(self.next_probabilities(ids[-self.n :]), rng)))
+        return np.array(ids[len(ids) - length :], np.intp)
 
-    def _find(self, tokens) -> int:
-        """The row of these tokens in their level, or −1."""
-        row = 0
-        for level, token in zip(self._levels, tokens, strict=False):
-            row = int(_search(level.keys, np.array([row * self.vocabulary_size + token]))[0]) if row >= 0 else -1
-        return row
+    def _rows(self, ids):
+        """For each level k: the level, the rows of the k tokens before each place (from place k to the end of the
+        text), and the rows of these k tokens with the next one; −1 where they were never seen."""
+        rows = np.zeros(len(ids) + 1, np.int64)
+        for k, level in enumerate(self._levels[: len(ids) + 1]):
+            keys = np.where(rows[:-1] >= 0, rows[:-1] * np.int64(self.vocabulary_size) + ids[k:], -1)
+            found = np.searchsorted(level.keys, keys)
+            grams = np.where(level.keys[found] == keys, found, -1)
+            yield level, rows, grams
+            rows = grams
 
 
 def train_ngram(
@@ -145,7 +142,7 @@ def train_ngram(
     if np.size(ids) == 0:
         raise ValueError("train_ngram() needs a text of at least one token")
     V = int(np.max(ids)) + 1 if vocabulary_size is None else vocabulary_size
-    ids = _token_sequence("train_ngram", ids, V)
+    ids = token_sequence("train_ngram", ids, V)
 
     keys, counts = _count(ids, n, V, neighbours=smoothing == "kneser-ney")
     histories = [1, *map(len, keys)]
@@ -160,7 +157,8 @@ def _count(ids, n, V, neighbours):
     rows = np.zeros(len(ids) + 1, np.int64)  # the row of the (k − 1)-gram that ends before each token
     for k in range(n):
         shorter = rows[1:]  # the (k − 1)-gram that ends with the token: the k-gram without its oldest token
-        level, rows, count = _number(rows[:-1] * np.int64(V) + ids[k:])  # NumPy's own integers may have 32 bits
+        codes = rows[:-1] * np.int64(V) + ids[k:]  # NumPy's own integers may have 32 bits
+        level, rows, count = np.unique(codes, return_inverse=True, return_counts=True)
         if neighbours and k > 0:
             suffix = np.empty(len(level), np.intp)
             suffix[rows] = shorter
@@ -168,18 +166,6 @@ def _count(ids, n, V, neighbours):
         keys.append(level)
         counts.append(count)
     return keys, counts
-
-
-def _number(codes):
-    """The different codes in ascending order, the row of each code among them, and how often each occurs."""
-    largest = codes.max(initial=0)
-    if largest > 8 * len(codes) + 1_000_000:
-        return np.unique(codes, return_inverse=True, return_counts=True)
-    codes = codes.astype(np.intp, copy=False)  # few enough possible codes to count without sorting
-    count = np.bincount(codes, minlength=largest + 1)
-    keys = np.flatnonzero(count)
-    row = np.cumsum(count > 0) - 1
-    return keys, row[codes], count[keys]
 
 
 def _smooth(keys, count, histories, V, smoothing, add):
@@ -198,12 +184,4 @@ def _smooth(keys, count, histories, V, smoothing, add):
     seen = total > 0
     back = np.where(seen, kept / np.where(seen, whole, 1), 1)
     direct = np.maximum(count - taken, 0) / np.where(seen, whole, 1)[history]
-    return _Level(keys, np.append(direct, 0.0), np.append(back, 1.0))
-
-
-def _search(keys, wanted):
-    """The row of each wanted key, −1 where there is none."""
-    if len(keys) == 0:
-        return np.full(len(wanted), -1)
-    row = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[row] == wanted, row, -1)
+    return _Level(np.append(keys, np.iinfo(np.int64).max), np.append(direct, 0.0), np.append(back, 1.0))

@@ -24,7 +24,7 @@ class WordVectors:
     'queen'
     """
 
-    def __init__(self, words: Sequence[str], vectors: ArrayLike):
+    def __init__(self, words: Sequence[str], vectors: ArrayLike) -> None:
         self.words, vectors = list(words), np.asarray(vectors)
         if vectors.ndim != 2 or len(vectors) != len(self.words):
             raise ShapeError(f"{len(self.words)} words need as many rows of vectors, got shape {vectors.shape}")
@@ -36,13 +36,13 @@ class WordVectors:
         if len(self._row) != len(self.words):
             raise ValueError("WordVectors() needs each word once; a word occurs twice")
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.words)
 
-    def __contains__(self, word):
+    def __contains__(self, word: str) -> bool:
         return word in self._row
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"WordVectors({len(self)} words, {self.vectors.shape[1]} components)"
 
     def row(self, word: str) -> int:

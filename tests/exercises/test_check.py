@@ -107,12 +107,15 @@ def test_a_known_mistake_is_named_whatever_type_its_number_has():
 
 def test_a_function_that_calls_mathllms_own_is_refused_as_it_is_when_graded(monkeypatch):
     import mathllm
+    from mathllm.exhibits import backpropagation as exhibits
 
-    monkeypatch.setattr(mathllm, "double", doubled, raising=False)
-    report = check("99.test.double", lambda x: mathllm.double(x))
-    assert report.score() == 0.0
-    assert "double of mathllm is what this exercise asks for" in str(report)
-    assert mathllm.double is doubled
+    for home in (mathllm, exhibits):
+        with monkeypatch.context() as patch:
+            patch.setattr(home, "double", doubled, raising=False)
+            report = check("99.test.double", lambda x, home=home: home.double(x))
+            assert report.score() == 0.0
+            assert "double of mathllm is what this exercise asks for" in str(report)
+            assert home.double is doubled
 
 
 def test_a_right_number_with_too_few_decimals_is_told_apart_from_a_wrong_one():

@@ -32,7 +32,7 @@ print(helper.greeting, {"a", "b"} == {"b", "a"})
 :label: figure
 :tags: [hide-input]
 import matplotlib.pyplot as plt
-from mathllm import plots
+from mathllm.figures import plots
 
 fig, axes = plt.subplots()
 axes.plot([1, 2])
@@ -264,7 +264,7 @@ def test_a_changed_file_is_noticed(book, executions, changed):
 def test_a_changed_module_of_mathllm_is_noticed(book, executions):
     cache = book / ".cache" / "notebooks" / "01_vectors.json"
     known = json.loads(cache.read_text())
-    (plots,) = (path for path in known if path.endswith("mathllm/plots.py"))
+    (plots,) = (path for path in known if path.endswith("mathllm/figures/plots.py"))
     assert any(path.endswith("mathllm/reference_values.toml") for path in known)
     assert not any("helper.py" in path for path in known)
     cache.write_text(json.dumps(known | {plots: "another"}))

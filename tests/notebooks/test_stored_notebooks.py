@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import build_notebooks as builder  # noqa: E402
 
-from mathllm.widgets.base import module, read  # noqa: E402
+from mathllm.figures import widgets  # noqa: E402
 
 TEXTS = builder.texts(ROOT)
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -43,9 +43,10 @@ def test_the_stored_figures_are_those_of_mathllm_today(path):
     notebook = nbformat.read(path, as_version=4)
     models = notebook.metadata.get("widgets", {}).get(builder.WIDGETS, {}).get("state", {}).values()
     for state in (model["state"] for model in models if "_esm" in model["state"]):
-        file = state["_anywidget_id"].split(".")[-2] + ".js"
-        assert state["_esm"] == module(file), f"{file} has changed: build this chapter again"
-        assert state["_css"] == read("widgets.css"), "the style sheet has changed: build this chapter again"
+        name = state["_anywidget_id"].split(".")[-1]
+        figure = getattr(widgets, name)
+        assert state["_esm"] == figure._esm, f"{name} has changed: build this chapter again"
+        assert state["_css"] == figure._css, "the style sheet has changed: build this chapter again"
 
 
 @pytest.mark.slow

@@ -785,7 +785,7 @@ REPAIR_ZEROING = Item(
     minutes=6,
     source="Part II (004), common bugs",
     answer="descent",
-    masked=("descent_with_zeroing", "descent_without_zeroing", "sgd_step", "descend", "descent_path"),
+    masked=("descent_with_zeroing", "descent_without_zeroing", "sgd_step", "descend", "minimize", "descent_path"),
     task="""
 Gradient descent on the bowl $\\sum_i w_i^2$, whose gradient is $2w$. It is to return the whole path, `steps + 1`
 places:

@@ -1022,6 +1022,8 @@ TRAINING = Item(
         "sgd_step",
         "momentum_step",
         "rmsprop_step",
+        "descend",
+        "minimize",
         "descent_path",
         "warmup_cosine",
         "clip_gradient",

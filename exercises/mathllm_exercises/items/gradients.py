@@ -10,8 +10,8 @@ from ..cases import each, normals, refusing
 from ..item import Item, Mistake, gradient, leaves_inputs, quick, refuses, values
 
 BY_MACHINE = (
-    "check_gradient", "grad", "hessian_vector_product", "jacobian", "numerical_derivative", "numerical_gradient",
-    "numerical_hessian", "numerical_jacobian", "value_and_grad", "vjp",
+    "central_difference", "check_gradient", "grad", "hessian_vector_product", "jacobian", "numerical_derivative",
+    "numerical_gradient", "numerical_hessian", "numerical_jacobian", "value_and_grad", "vjp",
 )  # fmt: skip
 
 # Warm-up ------------------------------------------------------------------------------------------------------------

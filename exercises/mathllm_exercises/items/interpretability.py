@@ -401,7 +401,7 @@ WHAT_ARRIVES = Item(
     minutes=12,
     source="Part II (004), attention visualization; Kobayashi et al. 2020",
     answer="what_arrives",
-    masked=("value_weighted_attention", "head_shares"),
+    masked=("value_weighted_attention", "head_contributions"),
     task="""
 A head can look at a token whose value is almost zero, and hear nothing. Write `what_arrives(weights, value, output)`
 for one text and one layer: `weights` are the attention weights $A$ of each head, `(H, T, T)`, `value` the values

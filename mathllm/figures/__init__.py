@@ -1,0 +1,8 @@
+"""What the book's notebooks show: figures, interactive figures, and listings of the package's own source.
+
+- `plots`: the style of the figures, `show` with alternative text, and the map of a language model;
+- `notebook`: listings of functions, and a curve of the loss that grows during a training run;
+- `widgets`: interactive figures, which need anywidget.
+
+Nothing is imported here, so that `import mathllm` needs NumPy alone: write `from mathllm.figures import plots`.
+"""

@@ -1,0 +1,501 @@
+"""What the functions of chapters 01 to 08 promise, each with the hard arguments it is tried on."""
+# ruff: noqa: I001 (the names of one chapter are one paragraph)
+
+import numpy as np
+
+import exact
+import hard_numbers as hard
+from conditions import (
+    ONE, Promise, epsilon, falling, gradient, keeps_digits, near, nearly_within, precise, rising, sums_to_one,
+    within,
+)  # fmt: skip
+from mathllm.cross_entropy import (
+    arithmetic_decode, arithmetic_encode, code_length, convert_information, cross_entropy, cross_entropy_between,
+    entropy, kl_divergence, loss_table, mutual_information, perplexity, surprise,
+)  # fmt: skip
+from mathllm.exponentials import (
+    exp, exponent_range, log, log1m_exp, log_add_exp, log_product, log_sigmoid, log_sum_exp, softplus,
+)  # fmt: skip
+from mathllm.gradients import (
+    erf, gelu, gelu_tanh, leaky_relu, numerical_derivative, numerical_hessian, relu, silu, swiglu,
+)  # fmt: skip
+from mathllm.matrices import (
+    attention_focus, eigenvalues, is_symmetric, lora_init, lora_merge, low_rank_approximation, low_rank_error,
+    matrix_product, matrix_product_by_hand, power_iteration, rayleigh_quotient, repeated_attention,
+    singular_values, spectral_gap, stationary_distribution, svd, transpose,
+)  # fmt: skip
+from mathllm.probability import (
+    Beta, bernoulli_log_likelihood, conditional_probability, distribution_from_counts, expectation, integral,
+    is_distribution, monte_carlo, normal_density, normal_log_density, posterior, sample, sequential_posterior,
+    train_ngram, variance,
+)  # fmt: skip
+from mathllm.similarity import (
+    WordVectors, contextual_embeddings, cosine_similarity, cosine_similarity_matrix, dot, info_nce,
+    interpret_cosine, mean_pool, negative_sampling_loss, retrieve, sigmoid,
+)  # fmt: skip
+from mathllm.softmax import log_softmax, softmax, softmax_jacobian, tanh
+from mathllm.vectors import distance, embedding, frobenius_norm, norm, normalize, one_hot
+
+# Chapter 1
+
+
+def norm_is_below_its_bound(x):
+    return nearly_within(0, norm(x), float(np.abs(x).max()) * len(x) ** 0.5)
+
+
+def norm_obeys_the_triangle_inequality(a, b):
+    return nearly_within(0, norm(a + b), float(norm(a)) + float(norm(b)))
+
+
+def distance_obeys_the_triangle_inequality(a, b, c):
+    return nearly_within(0, distance(a, c), distance(a, b) + distance(b, c))
+
+
+VECTORS = [
+    Promise("norm is at least every component", hard.vectors, lambda x: norm(x) >= np.abs(x).max()),
+    Promise("norm is at most sqrt(d) times the largest component", hard.vectors, norm_is_below_its_bound),
+    Promise("norm does not depend on signs", hard.vectors, lambda x: norm(np.abs(x)) == norm(x)),
+    Promise("norm of a single component is its absolute value", hard.numbers, lambda x: norm(x[:, None]) == np.abs(x)),
+    Promise("norm obeys the triangle inequality", hard.vector_pairs, norm_obeys_the_triangle_inequality),
+    Promise("distance from a vector to itself is 0", hard.vectors, lambda x: distance(x, x) == 0),
+    Promise("distance is symmetric", hard.vector_pairs, lambda a, b: distance(a, b) == distance(b, a)),
+    Promise("distance obeys the triangle inequality", hard.vector_triples, distance_obeys_the_triangle_inequality),
+    Promise("normalize gives length 1", hard.directions, lambda x: near(norm(normalize(x)), 1)),
+    Promise("normalize gives components in [-1, 1]", hard.directions, lambda x: within(-1, normalize(x), 1)),
+    Promise("frobenius_norm is the norm of all entries", hard.matrices, lambda W: frobenius_norm(W) == norm(W.ravel())),
+    Promise("one_hot sums to 1", hard.once, lambda: one_hot([0, 2, 1], 3).sum(axis=1) == 1, ONE),
+    Promise(
+        "embedding is one_hot times the table", hard.matrices,
+        lambda E: embedding(E, [1, 0, 1]) == one_hot([1, 0, 1], len(E)) @ E,
+    ),
+]  # fmt: skip
+
+
+# Chapter 2
+
+
+def dot_obeys_the_cauchy_schwarz_inequality(a, b):
+    return nearly_within(0, np.abs(dot(a, b)), float(norm(a)) * float(norm(b)))
+
+
+def of_size_one(x):
+    """The same direction with the largest component between ½ and 1."""
+    return np.ldexp(x.astype(np.float64), -np.frexp(np.abs(x.astype(np.float64)).max())[1])
+
+
+def cosine_does_not_depend_on_lengths(a, b):
+    return near(cosine_similarity(a, b), cosine_similarity(of_size_one(a), of_size_one(b)).astype(a.dtype))
+
+
+def nearest_does_not_depend_on_lengths(X):
+    names = [str(number) for number in range(len(X))]
+    expected = WordVectors(names, X).nearest(X[0].astype(float), k=3)
+    for size in (1e-30, 1e25):
+        found = WordVectors(names, X * X.dtype.type(size)).nearest(X[0].astype(float) * size, k=3)
+        yield near([cosine for _, cosine in found], [cosine for _, cosine in expected], 2**30)
+
+
+SIMILARITY = [
+    Promise("dot is symmetric", hard.moderate_pairs, lambda a, b: dot(a, b) == dot(b, a)),
+    Promise("dot of a vector with itself is at least 0", hard.vectors, lambda x: dot(x, x) >= 0),
+    Promise("dot obeys the Cauchy-Schwarz inequality", hard.moderate_pairs, dot_obeys_the_cauchy_schwarz_inequality),
+    Promise("cosine_similarity lies in [-1, 1]", hard.direction_pairs,
+            lambda a, b: within(-1, cosine_similarity(a, b), 1)),
+    Promise("cosine_similarity is symmetric", hard.direction_pairs,
+            lambda a, b: cosine_similarity(a, b) == cosine_similarity(b, a)),
+    Promise("cosine_similarity with itself is 1", hard.directions, lambda x: near(cosine_similarity(x, x), 1)),
+    Promise("cosine_similarity with the opposite is -1", hard.directions, lambda x: near(cosine_similarity(x, -x), -1)),
+    Promise("cosine_similarity does not depend on lengths", hard.direction_pairs, cosine_does_not_depend_on_lengths),
+    Promise("cosine_similarity_matrix lies in [-1, 1]", hard.row_matrices,
+            lambda X: within(-1, cosine_similarity_matrix(X, X), 1)),
+    Promise("cosine_similarity_matrix is symmetric", hard.row_matrices,
+            lambda X: near(cosine_similarity_matrix(X, X), cosine_similarity_matrix(X, X).T)),
+    Promise("interpret_cosine takes every cosine of a matrix", hard.row_matrices,
+            lambda X: [interpret_cosine(c) != "" for c in cosine_similarity_matrix(X, X).ravel()[::7]]),
+    Promise("retrieve gives cosines in [-1, 1]", hard.row_matrices,
+            lambda X: [within(-1, retrieve(x, X, k=9)[1], 1) for x in X]),
+    Promise("retrieve gives the best document first", hard.row_matrices, lambda X: falling(retrieve(X[0], X, k=99)[1])),
+    Promise("WordVectors.similarity lies in [-1, 1]", hard.row_matrices,
+            lambda X: [within(-1, WordVectors("ab", X[[0, i]]).similarity("a", "b"), 1) for i in range(1, len(X))]),
+    Promise("WordVectors.nearest does not depend on lengths", hard.row_matrices, nearest_does_not_depend_on_lengths,
+            (np.float32, np.float64)),
+    Promise("mean_pool lies between the smallest and the largest", hard.matrices,
+            lambda X: nearly_within(X.min(axis=0), mean_pool(X), X.max(axis=0))),
+    Promise("contextual_embeddings keep the mean of the sentence", hard.matrices,
+            lambda X: near(mean_pool(contextual_embeddings(X, 0.3)), mean_pool(X), size=1 + np.abs(X).max())),
+    Promise("info_nce is at least 0", hard.row_matrices, lambda X: info_nce(X, X[::-1], 0.01) >= 0),
+    Promise("info_nce is ln n where all rows are equal", hard.row_matrices,
+            lambda X: near(info_nce(X[[0] * 8], X[[0] * 8]), np.log(8))),
+    Promise("negative_sampling_loss is at least 0", hard.moderate_pairs,
+            lambda a, b: negative_sampling_loss(a[None], b[None], -b[None, None]) >= 0),
+    Promise("sigmoid lies in [0, 1]", hard.numbers, lambda x: within(0, sigmoid(x), 1)),
+    Promise("sigmoid never falls", hard.numbers, lambda x: rising(sigmoid(x))),
+    Promise("sigmoid(-x) = 1 - sigmoid(x)", hard.numbers, lambda x: near(sigmoid(-x), 1 - sigmoid(x), 2)),
+    Promise("sigmoid(0) = 1/2", hard.once, lambda: sigmoid([0.0, -0.0]) == 0.5, ONE),
+    Promise("sigmoid has a derivative in [0, 1/4]", hard.numbers, lambda x: within(0, gradient(sigmoid, x), 0.25)),
+]  # fmt: skip
+
+
+# Chapter 3
+
+
+def svd_gives_orthonormal_directions(W):
+    U, _, Vt = svd(W)
+    identity = np.eye(min(W.shape))
+    return [near(U.T @ U, identity, 16), near(Vt @ Vt.T, identity, 16)]
+
+
+def svd_gives_back_the_matrix(W):
+    U, s, Vt = svd(W)
+    return near((U * s) @ Vt, W, 32, size=np.abs(W).max())
+
+
+def low_rank_error_is_the_distance(W):
+    for rank in range(min(W.shape) + 1):
+        distance = frobenius_norm(W - low_rank_approximation(W, rank))
+        yield near(low_rank_error(W, rank), distance, 64, size=np.abs(W).max())
+
+
+def low_rank_errors(W):
+    return [float(low_rank_error(W, rank)) for rank in range(min(W.shape) + 1)]
+
+
+def eigenvalues_add_up_to_the_trace(A):
+    total = np.sum(eigenvalues(A)).real
+    return near(total, np.trace(A.astype(total.dtype)), 64, size=np.abs(A).max())
+
+
+def rayleigh_quotient_lies_between_eigenvalues(A):
+    A = (A + A.T).astype(np.float64)
+    found = eigenvalues(A)
+    return nearly_within(found.min(), rayleigh_quotient(A, np.arange(1.0, len(A) + 1)), found.max(), 64)
+
+
+MATRICES = [
+    Promise("(AB)^T = B^T A^T", hard.matrices,
+            lambda A: near(transpose(matrix_product(A, A.T)), matrix_product(A, A.T), size=1 + np.abs(A).max() ** 2)),
+    Promise("matrix_product is the product by hand", hard.square_matrices,
+            lambda A: near(matrix_product(A, A), matrix_product_by_hand(A, A), size=5 * (1 + np.abs(A).max() ** 2))),
+    Promise("is_symmetric finds A + A^T symmetric", hard.square_matrices, lambda A: is_symmetric(A + A.T)),
+    Promise("singular_values are at least 0", hard.matrices, lambda W: singular_values(W) >= 0),
+    Promise("singular_values fall", hard.matrices, lambda W: falling(singular_values(W))),
+    Promise("svd gives orthonormal directions", hard.matrices, svd_gives_orthonormal_directions),
+    Promise("svd gives back the matrix", hard.matrices, svd_gives_back_the_matrix),
+    Promise("low_rank_error is the distance to the approximation", hard.matrices, low_rank_error_is_the_distance),
+    Promise("low_rank_error falls with the rank", hard.matrices, lambda W: falling(low_rank_errors(W))),
+    Promise("low_rank_error is 0 at full rank", hard.matrices, lambda W: low_rank_errors(W)[-1] == 0),
+    Promise("eigenvalues add up to the trace", hard.square_matrices, eigenvalues_add_up_to_the_trace),
+    Promise("eigenvalues have falling moduli", hard.square_matrices, lambda A: falling(np.abs(eigenvalues(A)))),
+    Promise("rayleigh_quotient lies between the extreme eigenvalues", hard.square_matrices,
+            rayleigh_quotient_lies_between_eigenvalues),
+    Promise("power_iteration gives a vector of length 1", hard.transitions,
+            lambda A: near(norm(power_iteration(A + A.T, hard.generator())[1]), 1)),
+    Promise("stationary_distribution sums to 1", hard.transitions, lambda A: sums_to_one(stationary_distribution(A))),
+    Promise("stationary_distribution is not changed by the matrix", hard.transitions,
+            lambda A: near(stationary_distribution(A) @ A, stationary_distribution(A).astype(A.dtype))),
+    Promise("spectral_gap lies in [0, 1]", hard.transitions, lambda A: within(0, spectral_gap(A), 1)),
+    Promise("attention_focus lies in [1/n, 1]", hard.transitions,
+            lambda A: nearly_within(1 / len(A), A.dtype.type(attention_focus(A)), 1)),
+    Promise("repeated_attention keeps rows that sum to 1", hard.transitions,
+            lambda A: [sums_to_one(repeated_attention(A, k)) for k in (0, 1, 2, 10, 1000, 10**6, 10**9)]),
+    Promise("lora_init changes nothing", hard.once,
+            lambda: lora_merge(np.eye(4), **lora_init(hard.generator(), 4, 4, 2)) == np.eye(4), ONE),
+]  # fmt: skip
+
+
+# Chapter 4
+
+
+def log_sum_exp_is_below_its_bound(z):
+    return nearly_within(-np.inf, log_sum_exp(z), float(z.max()) + np.log(len(z)))
+
+
+def exp_undoes_log(x):
+    x = np.abs(x)
+    return near(exp(log(x)), x, 2 + 2 * np.abs(np.log(x)), size=x)
+
+
+def exponent_range_is_right(x):
+    low, high = (x.dtype.type(0.999 * end) for end in exponent_range(x.dtype))
+    return [np.exp(low) > 0, np.isfinite(np.exp(high)), np.exp(low * x.dtype.type(1.1)) == 0]
+
+
+EXPONENTIALS = [
+    Promise("exp is at least 0", hard.logarithms, lambda x: exp(x) >= 0),
+    Promise("exp never falls", hard.logarithms, lambda x: rising(exp(x))),
+    Promise("exp(0) = 1", hard.once, lambda: exp([0.0, -0.0]) == 1, ONE),
+    Promise("exp undoes log", hard.gradients, exp_undoes_log),
+    Promise("exponent_range is where exp is neither 0 nor infinite", hard.numbers, exponent_range_is_right),
+    Promise("log(1) = 0", hard.once, lambda: [log(1.0, base=base) == 0 for base in (None, 2, 10, 3)], ONE),
+    Promise("log never falls", hard.positive, lambda x: rising(log(x)) & rising(log(x, base=2))),
+    Promise("log to base 2 is exact at powers of 2", hard.once,
+            lambda: log(2.0 ** np.arange(-1000, 1000), base=2) == np.arange(-1000, 1000), ONE),
+    Promise("log_product of probabilities is at most 0", hard.probabilities, lambda p: log_product(p[:, None]) <= 0),
+    Promise("log_product of nothing is 0", hard.once, lambda: log_product(np.ones(0)) == 0, ONE),
+    Promise("log_sum_exp is at least the largest", hard.logits, lambda z: log_sum_exp(z) >= z.max()),
+    Promise("log_sum_exp is at most the largest plus ln n", hard.logits, log_sum_exp_is_below_its_bound),
+    Promise("log_sum_exp of one number is that number", hard.numbers, lambda x: log_sum_exp(x[:, None]) == x),
+    Promise("log_sum_exp has a gradient that sums to 1", hard.logits, lambda z: sums_to_one(gradient(log_sum_exp, z))),
+    Promise("log_add_exp is at least the larger", hard.number_pairs,
+            lambda a, b: log_add_exp(a, b) >= np.maximum(a, b)),
+    Promise("log_add_exp is symmetric", hard.number_pairs, lambda a, b: log_add_exp(a, b) == log_add_exp(b, a)),
+    Promise("log_add_exp is log_sum_exp of two", hard.number_pairs,
+            lambda a, b: near(log_add_exp(a, b), log_sum_exp(np.stack([a, b], axis=-1)))),
+    Promise("log_add_exp has derivatives in [0, 1]", hard.number_pairs,
+            lambda a, b: within(0, gradient(log_add_exp, a, b), 1)),
+    Promise("log1m_exp is at most 0", hard.logarithms, lambda x: log1m_exp(x) <= 0),
+    Promise("log1m_exp never rises", hard.logarithms, lambda x: falling(log1m_exp(x))),
+    Promise("log1m_exp keeps its digits", hard.logarithms,
+            lambda x: keeps_digits(log1m_exp(x[1:-1]), precise(x[1:-1], exact.log1m_exp))),
+    Promise("log1m_exp and exp add up to 1", hard.logarithms, lambda x: near(exp(log1m_exp(x)) + exp(x), 1)),
+    Promise("softplus is at least max(x, 0)", hard.numbers, lambda x: softplus(x) >= np.maximum(x, 0)),
+    Promise("softplus never falls", hard.numbers, lambda x: rising(softplus(x))),
+    Promise("softplus(x) - softplus(-x) = x", hard.numbers, lambda x: near(softplus(x) - softplus(-x), x)),
+    Promise("softplus has a derivative in [0, 1]", hard.numbers, lambda x: within(0, gradient(softplus, x), 1)),
+    Promise("softplus keeps its digits", hard.moderate,
+            lambda x: keeps_digits(softplus(x), precise(x, exact.softplus))),
+    Promise("log_sigmoid is at most 0", hard.numbers, lambda x: log_sigmoid(x) <= 0),
+    Promise("log_sigmoid is the logarithm of sigmoid", hard.moderate, lambda x: near(exp(log_sigmoid(x)), sigmoid(x))),
+]  # fmt: skip
+
+
+# Chapter 5
+
+
+def conditional_probability_lies_between_0_and_1(a, b):
+    a, b = np.abs(a), np.abs(b)
+    return within(0, conditional_probability(np.minimum(a, b)[b > 0], b[b > 0]), 1)
+
+
+def counted_distributions_sum_to_one():
+    for counts in ([3, 1, 0], [10**15, 1, 1], [1] * 999, np.array([200, 255], np.uint8)):
+        for add in (0, 0.1, 1):
+            yield sums_to_one(distribution_from_counts(counts, add=add))
+
+
+def variance_is_below_its_bound(x, p):
+    bound = (float(x.max()) - float(x.min())) ** 2 / 4 + (8 * epsilon(x) * float(np.abs(x).max())) ** 2
+    representable = bound < float(np.finfo(x.dtype).max)
+    return nearly_within(0, variance(x, p), bound if representable else np.inf)
+
+
+def posterior_sums_to_one(prior, likelihood):
+    possible = np.any((prior > 0) & (likelihood > 0))
+    return not possible or sums_to_one(posterior(prior, likelihood))
+
+
+def posterior_is_one_third():
+    """Only the ratio of the likelihoods counts, however small they are."""
+    return [near(posterior([0.5, 0.5], [size, 2 * size]), [1 / 3, 2 / 3]) for size in (5e-324, 1e-300, 1.0, 8e307)]
+
+
+def beliefs():
+    sizes = (1e-3, 1, 10, 1e6, 1e12, 1e15)
+    return [Beta(a, b) for a in sizes for b in sizes]
+
+
+def beta_has_a_small_variance():
+    return [within(0, belief.mean, 1) & within(0, belief.variance, 0.25) for belief in beliefs()]
+
+
+def log_evidence_is_at_most_zero():
+    throws = [(0, 0), (1, 0), (0, 1), (3, 2), (100, 50)]
+    return [belief.log_evidence(*throw) <= 0 for belief in beliefs() for throw in throws]
+
+
+def log_evidence_of_one_throw_is_the_log_mean():
+    return [near(belief.log_evidence(1, 0), np.log(belief.mean), 64) for belief in beliefs()]
+
+
+def ngram_models(ids):
+    for n in (1, 2, 3, 4):
+        for smoothing in ("add-k", "witten-bell", "kneser-ney"):
+            yield train_ngram(ids, n, smoothing=smoothing)
+
+
+PROBABILITY = [
+    Promise("is_distribution knows every softmax", hard.logits, lambda z: is_distribution(softmax(z))),
+    Promise("conditional_probability lies in [0, 1]", hard.number_pairs, conditional_probability_lies_between_0_and_1),
+    Promise("distribution_from_counts sums to 1", hard.once, counted_distributions_sum_to_one, ONE),
+    Promise("distribution_from_counts of the largest numbers sums to 1", hard.positive,
+            lambda x: sums_to_one(distribution_from_counts(np.repeat(x[-2:], 2))), (np.float16, np.float32)),
+    Promise("sample never draws what has probability 0", hard.distributions,
+            lambda p: p[sample(p, hard.generator(), 2000)] > 0),
+    Promise("expectation lies between the smallest and the largest value", hard.valued_distributions,
+            lambda x, p: nearly_within(x.min(), expectation(x, p), x.max())),
+    Promise("variance is at least 0", hard.valued_distributions, lambda x, p: variance(x, p) >= 0),
+    Promise("variance is at most a quarter of the squared range", hard.valued_distributions,
+            variance_is_below_its_bound),
+    Promise("normal_density is at least 0", hard.moderate, lambda x: normal_density(x) >= 0),
+    Promise("normal_density is symmetric", hard.moderate, lambda x: normal_density(x) == normal_density(-x)),
+    Promise("normal_log_density is largest at the mean", hard.moderate,
+            lambda x: normal_log_density(x, 0.0, 1.0) <= normal_log_density(0 * x, 0.0, 1.0)),
+    Promise("integral of normal_density is 1", hard.once, lambda: near(integral(normal_density, -10, 10), 1), ONE),
+    Promise("monte_carlo has a standard error of at least 0", hard.once,
+            lambda: monte_carlo(lambda rng: 0.1, hard.generator(), 7).standard_error >= 0, ONE),
+    Promise("bernoulli_log_likelihood is at most 0", hard.probabilities,
+            lambda p: bernoulli_log_likelihood(p, successes=3, trials=10) <= 0),
+    Promise("bernoulli_log_likelihood of what is certain is 0", hard.once,
+            lambda: bernoulli_log_likelihood(1.0, successes=5, trials=5) == 0, ONE),
+    Promise("posterior sums to 1", hard.distribution_pairs, posterior_sums_to_one),
+    Promise("posterior does not depend on the size of the likelihoods", hard.once, posterior_is_one_third, ONE),
+    Promise("sequential_posterior sums to 1", hard.once,
+            lambda: near(sequential_posterior([0.5, 0.5], [[0.9, 0.3]] * 3000).sum(axis=1), 1, 1e4), ONE),
+    Promise("Beta has a mean in [0, 1] and a variance in [0, 1/4]", hard.once, beta_has_a_small_variance, ONE),
+    Promise("Beta.log_evidence is at most 0", hard.once, log_evidence_is_at_most_zero, ONE),
+    Promise("Beta.log_evidence of one throw is the logarithm of the mean", hard.once,
+            log_evidence_of_one_throw_is_the_log_mean, ONE),
+    Promise("n-gram models predict distributions", hard.texts,
+            lambda ids: [sums_to_one(model.next_probabilities(ids[:3])) for model in ngram_models(ids)], ONE),
+    Promise("n-gram models give log-probabilities of at most 0", hard.texts,
+            lambda ids: [model.log_probabilities(ids) <= 0 for model in ngram_models(ids)], ONE),
+]  # fmt: skip
+
+
+# Chapter 6
+
+
+def softmax_ignores_a_common_shift(z):
+    z = np.round(z) % 100  # differences of such numbers are exact in every dtype
+    return softmax(z) == softmax(z - 50)
+
+
+SOFTMAX = [
+    Promise("softmax sums to 1", hard.logits, lambda z: sums_to_one(softmax(z))),
+    Promise("softmax sums to 1 at every temperature", hard.logits,
+            lambda z: [sums_to_one(softmax(z, temperature=T)) for T in (1e-3, 0.5, 2, 1e6)]),
+    Promise("softmax keeps the order of the logits", hard.logits, lambda z: rising(softmax(np.sort(z)))),
+    Promise("softmax gives equal logits equal probabilities", hard.logits,
+            lambda z: np.ptp(softmax(np.stack([z, z])), axis=0) == 0),
+    Promise("softmax does not depend on a common shift", hard.finite_logits, softmax_ignores_a_common_shift),
+    Promise("softmax of a masked logit is 0", hard.logits, lambda z: softmax(z)[np.isneginf(z)] == 0),
+    Promise("softmax has a gradient of 0 for equal cotangents", hard.finite_logits,
+            lambda z: near(gradient(softmax, z), 0)),
+    Promise("log_softmax is at most 0", hard.logits, lambda z: log_softmax(z) <= 0),
+    Promise("log_softmax is the logarithm of softmax", hard.logits, lambda z: near(np.exp(log_softmax(z)), softmax(z))),
+    Promise("softmax_jacobian is symmetric", hard.finite_logits,
+            lambda z: softmax_jacobian(z[:50]) == softmax_jacobian(z[:50]).T),
+    Promise("softmax_jacobian has rows that sum to 0", hard.finite_logits,
+            lambda z: near(softmax_jacobian(z[:50]).sum(axis=-1), 0, 50)),
+    Promise("softmax_jacobian lies in [-1/4, 1/4]", hard.finite_logits,
+            lambda z: within(-0.25, softmax_jacobian(z[:50]), 0.25)),
+    Promise("tanh lies in [-1, 1]", hard.numbers, lambda x: within(-1, tanh(x), 1)),
+    Promise("tanh is odd", hard.numbers, lambda x: tanh(-x) == -tanh(x)),
+    Promise("tanh has a derivative in [0, 1]", hard.numbers, lambda x: within(0, gradient(tanh, x), 1)),
+    Promise("tanh(x) = 2 sigmoid(2x) - 1", hard.moderate, lambda x: near(tanh(x), 2 * sigmoid(2 * x) - 1)),
+]  # fmt: skip
+
+
+# Chapter 7
+
+
+def jensen_shannon_divergence_is_at_most_ln_2(p, q):
+    middle = (p + q) / 2
+    return nearly_within(0, (kl_divergence(p, middle) + kl_divergence(q, middle)) / 2, np.log(2))
+
+
+def token_losses(z, labels):
+    return cross_entropy(z, labels, reduction="none")
+
+
+def token_gradients(z, labels):
+    return gradient(lambda z: cross_entropy(z, labels, reduction="sum"), z)
+
+
+def code_is_at_most_8_bits_longer(p):
+    message = [int(np.argmax(p))] * 20
+    return 8 * len(arithmetic_encode(message, lambda seen: p)) <= code_length(message, lambda seen: p) + 8.001
+
+
+def code_gives_back_the_message(p):
+    message = [0, len(p) - 1, 0]
+    return arithmetic_decode(arithmetic_encode(message, lambda seen: p), lambda seen: p, 3) == message
+
+
+def perplexity_does_not_depend_on_the_base(x):
+    return near(perplexity(x / np.log(2), base=2), perplexity(x, base=np.e), 64)
+
+
+def information_in_bits_and_back(x):
+    bits = convert_information(x, from_base=np.e, to_base=2)
+    return near(convert_information(bits, from_base=2, to_base=np.e), x, 4)
+
+
+CROSS_ENTROPY = [
+    Promise("surprise is at least 0", hard.probabilities, lambda p: surprise(p) >= 0),
+    Promise("surprise of what is certain up to rounding is at least 0", hard.distributions, lambda p: surprise(p) >= 0),
+    Promise("surprise never rises with the probability", hard.probabilities, lambda p: falling(surprise(p))),
+    Promise("entropy is at least 0", hard.distributions, lambda p: entropy(p) >= 0),
+    Promise("entropy is at most ln n", hard.distributions, lambda p: nearly_within(-1, entropy(p), np.log(len(p)), 50)),
+    Promise("entropy does not depend on the order", hard.distributions,
+            lambda p: near(entropy(p), entropy(p[::-1]), 64)),
+    Promise("cross_entropy_between is at least 0", hard.distribution_pairs,
+            lambda p, q: cross_entropy_between(p, q) >= 0),
+    Promise("cross_entropy_between is entropy plus divergence", hard.distribution_pairs,
+            lambda p, q: near(cross_entropy_between(p, q), entropy(p) + kl_divergence(p, q))),
+    Promise("kl_divergence is at least 0", hard.distribution_pairs, lambda p, q: kl_divergence(p, q) >= 0),
+    Promise("kl_divergence from itself is 0", hard.distributions, lambda p: kl_divergence(p, p) == 0),
+    Promise("Jensen-Shannon divergence is at most ln 2", hard.ordinary_distribution_pairs,
+            jensen_shannon_divergence_is_at_most_ln_2),
+    Promise("mutual_information is at least 0", hard.ordinary_distribution_pairs,
+            lambda p, q: mutual_information(np.outer(p, q)) >= 0),
+    Promise("mutual_information of independent things is 0", hard.ordinary_distribution_pairs,
+            lambda p, q: near(mutual_information(np.outer(p, q)), 0)),
+    Promise("mutual_information of equal things is their entropy", hard.distributions,
+            lambda p: near(mutual_information(np.diag(p[:50] / p[:50].sum())), entropy(p[:50] / p[:50].sum()), 32)),
+    Promise("perplexity is at least 1", hard.positive, lambda x: perplexity(np.append(x, 0), base=np.e) >= 1),
+    Promise("perplexity takes every entropy", hard.distributions, lambda p: perplexity(entropy(p), base=np.e) >= 1),
+    Promise("perplexity takes every cross-entropy", hard.distribution_pairs,
+            lambda p, q: perplexity(cross_entropy_between(p, q), base=np.e) >= 1),
+    Promise("perplexity of ln n is n", hard.once,
+            lambda: near(perplexity(np.log([1, 2, 10, 50257]), base=np.e), [1, 2, 10, 50257], 32), ONE),
+    Promise("perplexity does not depend on the base", hard.probabilities, perplexity_does_not_depend_on_the_base),
+    Promise("convert_information there and back changes nothing", hard.probabilities, information_in_bits_and_back),
+    Promise("loss_table takes what is certain up to rounding", hard.distributions,
+            lambda p: [loss >= 0 and ppl >= 1 for _, loss, ppl in loss_table(p[:5])]),
+    Promise("cross_entropy is at least 0", hard.labelled_logits, lambda z, y: token_losses(z, y) >= 0),
+    Promise("cross_entropy is ln n where all logits are equal", hard.moderate,
+            lambda x: near(token_losses(np.stack([x, x, x], axis=-1), np.zeros(len(x), int)), np.log(3))),
+    Promise("cross_entropy has gradients that sum to 0", hard.labelled_logits,
+            lambda z, y: near(token_gradients(z, y).sum(axis=-1), 0, 4 + len(z))),
+    Promise("cross_entropy has gradients in [-1, 1]", hard.labelled_logits,
+            lambda z, y: within(-1, token_gradients(z, y), 1)),
+    Promise("code_length is at least 0", hard.distributions,
+            lambda p: code_length([np.argmax(p)] * 3, lambda seen: p) >= 0),
+    Promise("arithmetic_encode needs at most 8 bits more than code_length", hard.distributions,
+            code_is_at_most_8_bits_longer),
+    Promise("arithmetic_decode gives back the message", hard.distributions, code_gives_back_the_message),
+]  # fmt: skip
+
+
+# Chapter 8
+
+
+def erf_is_right(x, relative, absolute):
+    x = np.clip(x, -40, 40)
+    right = precise(x, exact.erf)
+    return np.abs(erf(x) - right) <= np.maximum(absolute, relative * np.abs(right))
+
+
+GRADIENTS = [
+    Promise("relu(x) - relu(-x) = x", hard.numbers, lambda x: relu(x) - relu(-x) == x),
+    Promise("leaky_relu never falls", hard.numbers, lambda x: rising(leaky_relu(x))),
+    Promise("erf lies in [-1, 1]", hard.numbers, lambda x: within(-1, erf(x), 1)),
+    Promise("erf is odd", hard.numbers, lambda x: erf(-x) == -erf(x)),
+    Promise("erf never falls", hard.numbers, lambda x: rising(erf(x))),
+    Promise("erf is right to 4e-15 relative", hard.numbers, lambda x: erf_is_right(x, 4e-15, 1e-323), ONE),
+    Promise("erf is right to 6e-16 absolute", hard.numbers, lambda x: erf_is_right(x, 0, 6e-16), ONE),
+    Promise("gelu(x) - gelu(-x) = x", hard.moderate, lambda x: near(gelu(x) - gelu(-x), x)),
+    Promise("gelu lies between -0.17 and relu", hard.numbers, lambda x: within(-0.17, gelu(x), relu(x))),
+    Promise("gelu has a derivative in [-0.13, 1.13]", hard.numbers, lambda x: within(-0.13, gradient(gelu, x), 1.13)),
+    Promise("gelu_tanh is at most 0.0005 away from gelu", hard.moderate,
+            lambda x: np.abs(gelu(x) - gelu_tanh(x)) <= 0.0005 + 2 * epsilon(x) * np.abs(x)),
+    Promise("gelu_tanh lies between -0.18 and relu", hard.numbers, lambda x: within(-0.18, gelu_tanh(x), relu(x))),
+    Promise("silu(x) - silu(-x) = x", hard.moderate, lambda x: near(silu(x) - silu(-x), x)),
+    Promise("silu lies between -0.279 and relu", hard.numbers, lambda x: within(-0.279, silu(x), relu(x))),
+    Promise("swiglu is silu times the value", hard.moderate, lambda x: near(swiglu(x, 0 * x + 2), 2 * silu(x))),
+    Promise("numerical_derivative is right to ten digits", hard.once,
+            lambda: near(numerical_derivative(np.sin, [0.3, 1.0]), np.cos([0.3, 1.0]), 1e-10 * 2**52), ONE),
+    Promise("numerical_hessian is symmetric", hard.once,
+            lambda: is_symmetric(numerical_hessian(lambda v: np.sin(v[0] * v[1]) * v[2], [0.3, 1.1, -2.0]), 0), ONE),
+]  # fmt: skip

@@ -1,0 +1,335 @@
+"""The fast ring gives the numbers of the readable one: the loss, its gradient, a training run, a step of decoding."""
+
+import multiprocessing
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import mathllm as ml
+from mathllm import fast
+from mathllm.fast.block import Memory
+from mathllm.fast.decoding import DecodingStep
+from mathllm.fast.model import cross_entropy_in_place, fits
+from mathllm.inference import KVCache
+
+# A sum in another order differs in the last digits: some units of rounding, times the root of the number of terms.
+ROUNDING = {np.float32: 2e-5, np.float64: 1e-12}
+SIZES = {"vocabulary": 13, "width": 16, "layers": 2, "heads": 4, "hidden": 20, "context": 160}
+CONFIGS = {
+    "gpt2": ml.gpt2_config(**SIZES),
+    "gpt2, untied": ml.gpt2_config(**SIZES, tied=False),
+    "gpt2, relu, no positions": ml.gpt2_config(**SIZES, activation="relu", positions="none"),
+    "llama": ml.llama_config(**SIZES),
+    "llama, grouped and tied": ml.llama_config(**SIZES, kv_heads=2, tied=True, pairing="adjacent"),
+    "llama, multi-query": ml.llama_config(**SIZES, kv_heads=1),
+    "llama, stretched": ml.llama_config(**SIZES, rope_scaling=ml.RotaryScaling("yarn", 4.0)),
+    "gated, with biases": ml.Config(**SIZES, gated=True),
+}
+OTHERS = {
+    "bert": ml.bert_config(**SIZES),
+    "mixtral": ml.mixtral_config(**SIZES | {"kv_heads": 2, "experts": 3}),
+    "alibi": ml.Config(**SIZES, positions="alibi"),
+    "exact gelu": ml.gpt2_config(**SIZES, activation="gelu"),
+    "post-norm": ml.gpt2_config(**SIZES, norm_order="post"),
+}
+
+
+def models(config, dtype=np.float64, seed=0):
+    """The readable and the fast model, and parameters large enough that every part of them matters."""
+    rng, model = np.random.default_rng(seed), ml.Transformer(config)
+    params = ml.tree_map(lambda p: (p + 0.3 * rng.normal(size=p.shape)).astype(dtype), model.init(rng))
+    return model, fast.Transformer(config), params
+
+
+def batch(length, rows=3, seed=1):
+    tokens, targets = np.random.default_rng(seed).integers(13, size=(2, rows, length))
+    targets[0, : length // 4] = -100
+    return tokens, targets
+
+
+def assert_close(ours, theirs, dtype, within=None):
+    """All arrays agree, relative to the largest number among them: the gradient of a key's bias is 0 up to rounding."""
+    scale = max(np.abs(leaf).max() for leaf in ml.tree_leaves(theirs))
+    for a, b in zip(ml.tree_leaves(ours), ml.tree_leaves(theirs), strict=True):
+        assert a.dtype == b.dtype == dtype
+        np.testing.assert_allclose(a / scale, b / scale, rtol=0, atol=within or ROUNDING[dtype])
+
+
+# ------------------------------------------------------------------------------------------------ the loss
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("length", [1, 64, 150])  # a block of queries and less, exactly one, several
+def test_loss_and_gradient_are_those_of_the_readable_model(name, dtype, length):
+    readable, model, params = models(CONFIGS[name], dtype)
+    tokens, targets = batch(length)
+    expected, slopes = ml.value_and_grad(lambda p: readable.next_token_loss(p, tokens, targets))(params)
+    for leaf in ml.tree_leaves(params):
+        leaf.flags.writeable = False  # a write would raise
+    loss, gradient = ml.value_and_grad(lambda p: model.next_token_loss(p, tokens, targets))(params)
+    assert loss.dtype == dtype
+    assert float(loss) == pytest.approx(float(expected), rel=ROUNDING[dtype])
+    assert_close(gradient, slopes, dtype)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_models_are_computed_by_the_readable_form(name):
+    readable, model, params = models(OTHERS[name])
+    assert not fits(OTHERS[name])
+    tokens, targets = batch(7)
+    assert float(model.next_token_loss(params, tokens, targets)) == float(
+        readable.next_token_loss(params, tokens, targets)
+    )
+
+
+def test_padding_and_taps_are_computed_by_the_readable_form():
+    readable, model, params = models(CONFIGS["llama"])
+    tokens, targets = batch(7)
+    mask = np.arange(7) >= np.array([[0], [2], [3]])
+    expected = readable.next_token_loss(params, tokens, targets, mask)
+    assert float(model.next_token_loss(params, tokens, targets, mask)) == float(expected)
+    model.next_token_loss(params, tokens, targets, tap=ml.record_to(record := {}))
+    assert record["logits"].shape == (3, 7, 13)
+
+
+@pytest.mark.parametrize("size", [30.0, 1e4])
+def test_large_scores_do_not_overflow(size):
+    readable, model, params = models(CONFIGS["llama"])
+    params["blocks"][0]["attention"]["query"] *= size
+    tokens, targets = batch(70)
+    expected, slopes = ml.value_and_grad(lambda p: readable.next_token_loss(p, tokens, targets))(params)
+    loss, gradient = ml.value_and_grad(lambda p: model.next_token_loss(p, tokens, targets))(params)
+    assert float(loss) == pytest.approx(float(expected), rel=1e-9)
+    scale = max(np.abs(leaf).max() for leaf in ml.tree_leaves(slopes))
+    ml.tree_map(lambda a, b: np.testing.assert_allclose(a, b, rtol=0, atol=1e-8 * scale), gradient, slopes)
+
+
+def test_two_losses_before_their_gradients_do_not_share_memory():
+    readable, model, params = models(CONFIGS["llama"])
+    first, second = batch(9, seed=1), batch(9, seed=2)
+
+    def both(model):
+        return ml.grad(lambda p: model.next_token_loss(p, *first) * 2 + model.next_token_loss(p, *second))(params)
+
+    for _ in range(2):  # the second time in memory that was used before
+        assert_close(both(model), both(readable), np.float64)
+
+
+def test_a_gradient_can_be_computed_once():
+    _, model, params = models(CONFIGS["llama"])
+    _, pullback = ml.vjp(lambda p: model.next_token_loss(p, *batch(5)), params)
+    pullback(1.0)
+    with pytest.raises(RuntimeError, match="computed already"):
+        pullback(1.0)
+
+
+def test_the_loss_in_place_is_cross_entropy_and_leaves_its_gradient():
+    logits, targets = 30 * np.random.default_rng(0).normal(size=(150, 1000)), batch(50)[1].ravel()
+    expected, slope = ml.value_and_grad(lambda z: ml.cross_entropy(z, targets))(logits)
+    assert float(cross_entropy_in_place(logits, targets)) == pytest.approx(float(expected), rel=1e-13)
+    np.testing.assert_allclose(logits, slope, rtol=0, atol=1e-16)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "targets", "words"),
+    [
+        ([[1, 2]], [[-100, -100]], "a target from 0 to 12"),
+        ([[1, 2]], [[0, 13]], "a target from 0 to 12"),
+        ([[1, 2]], [[0]], "one shape"),
+        ([[1, 13]], [[0, 1]], "got 13"),
+        ([[0] * 161], [[0] * 161], "context is 160"),
+    ],
+)
+def test_a_loss_that_has_no_meaning_is_refused(tokens, targets, words):
+    _, model, params = models(CONFIGS["gpt2"])
+    with pytest.raises(ValueError, match=words):
+        model.next_token_loss(params, tokens, targets)
+
+
+def test_memory_gives_an_array_of_the_shape_that_is_asked_for():
+    memory = Memory()
+    first = memory("x", (2, 3), np.float32)
+    assert memory("x", (2, 3), np.float32) is first
+    assert memory("y", (2, 3), np.float32) is not first
+    assert memory("x", (3, 3), np.float32).shape == (3, 3)
+
+
+# ------------------------------------------------------------------------------------------------ a step of decoding
+
+
+def equal(ours, theirs):
+    pairs = zip(ml.tree_leaves(ours), ml.tree_leaves(theirs), strict=True)
+    return all(np.array_equal(a, b) and np.asarray(a).dtype == np.asarray(b).dtype for a, b in pairs)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_decoding_step_gives_the_logits_of_the_model(name, dtype):
+    model, _, params = models(CONFIGS[name], dtype)
+    tokens = np.random.default_rng(2).integers(13, size=40)
+    cache, own = (KVCache(model.config, capacity=40, dtype=dtype) for _ in range(2))
+    for one in (cache, own):  # two tokens read by the model before
+        model(params, tokens[None, :2], cache=one)
+    step = DecodingStep(model.config, params, own)
+    for token in tokens[2:]:
+        logits = step(int(token))
+        assert logits.dtype == dtype
+        expected = model(params, [[token]], cache=cache)[0, 0]
+        np.testing.assert_allclose(logits, expected, rtol=0, atol=10 * ROUNDING[dtype] * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama, grouped and tied"])
+def test_a_decoding_step_attends_to_no_padding_and_nothing_before_the_window(name):
+    model, _, params = models(CONFIGS[name])
+    for options in ({"capacity": 8}, {"window": 4}):
+        cache, own = (KVCache(model.config, **options) for _ in range(2))
+        for one in (cache, own):
+            model(params, [[0, 7, 8, 9]], [[0, 1, 1, 1]], cache=one)
+        step = DecodingStep(model.config, params, own)
+        for token in range(4):
+            np.testing.assert_allclose(step(token), model(params, [[token]], cache=cache)[0, 0], rtol=0, atol=1e-12)
+
+
+def test_a_decoding_step_after_a_cropped_cache_continues_from_there():
+    model, _, params = models(CONFIGS["llama"])
+    cache = KVCache(model.config)
+    step = DecodingStep(model.config, params, cache)
+    first = [step(token) for token in (1, 2, 3)]
+    cache.crop(1)
+    np.testing.assert_allclose([step(token) for token in (2, 3)], first[1:], rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="from 0 to 12, got 13"):
+        step(13)
+
+
+def test_huge_scores_and_gates_do_not_overflow_in_a_decoding_step():
+    model, _, params = models(CONFIGS["llama"], np.float32)
+    for block in params["blocks"]:
+        block["attention"]["query"] *= 1e4
+        block["feed_forward"]["gate"] *= 1e4
+    logits = DecodingStep(model.config, params, KVCache(model.config, dtype=np.float32))(3)
+    expected = model(params, [[3]])[0, 0]
+    np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("config", [*CONFIGS.values(), *(c for c in OTHERS.values() if c.causal)])
+def test_generation_gives_the_text_of_the_readable_model(config):
+    readable, model, params = models(config)
+    prompt = batch(5)[0]
+    for rows in (prompt[:1], prompt):
+        expected = ml.generate(readable, params, rows, max_new_tokens=12)
+        np.testing.assert_array_equal(fast.generate(model, params, rows, max_new_tokens=12), expected)
+        np.testing.assert_array_equal(fast.generate(readable, params, rows, max_new_tokens=12), expected)
+
+
+def test_single_tokens_are_read_by_the_decoding_step(monkeypatch):
+    _, model, params = models(CONFIGS["llama"])
+    calls, step = [], DecodingStep.__call__
+    monkeypatch.setattr(DecodingStep, "__call__", lambda self, token: calls.append(token) or step(self, token))
+    text = fast.generate(model, params, [[1, 2, 3]], max_new_tokens=8)
+    assert calls == text[0, 3:-1].tolist()
+
+
+# ------------------------------------------------------------------------------------------------ training
+
+forks = pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="the system cannot fork")
+
+
+def run(train, model, params, steps=5, state=None, **options):
+    stream = np.random.default_rng(2).integers(13, size=500)
+    state = state or ml.training_state(params, np.random.default_rng(3))
+    loss = lambda params, batch: model.next_token_loss(params, *batch)  # noqa: E731
+    options = {"learning_rate": 1e-2, "max_norm": 1.0, "weight_decay": 0.1} | options
+    return train(state, loss, lambda rng: ml.random_batch(stream, 6, 8, rng), steps, **options)
+
+
+@forks
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_a_run_has_the_losses_and_parameters_of_the_readable_run(name, workers):
+    readable, model, params = models(CONFIGS[name])
+    before = ml.tree_map(np.copy, params)
+    expected, history = run(ml.train, readable, params)
+    state, ours = run(fast.train, model, params, workers=workers)
+    np.testing.assert_allclose([h.loss for h in ours], [h.loss for h in history], rtol=1e-10)
+    np.testing.assert_allclose([h.gradient_norm for h in ours], [h.gradient_norm for h in history], rtol=1e-8)
+    # Adam divides the gradient of a key's bias, which is rounding alone, by ε.
+    assert_close(state.params, expected.params, np.float64, within=1e-9)
+    assert state.step == state.optimizer["step"] == 5
+    assert equal(params, before)
+    assert not multiprocessing.active_children()
+
+
+def test_weights_may_decay_each_at_its_own_rate():
+    _, model, params = models(CONFIGS["gpt2"])
+    decay = ml.tree_map(lambda p: 0.3 * (p.ndim > 1), params)
+    expected, _ = run(ml.train, model, params, weight_decay=decay)
+    ours, _ = run(fast.train, model, params, weight_decay=decay)
+    assert_close(ours.params, expected.params, np.float64, within=1e-9)
+
+
+def test_a_run_continues_from_a_checkpoint_to_the_last_bit(tmp_path):
+    _, model, params = models(CONFIGS["llama"], np.float32)
+    whole, _ = run(fast.train, model, params, steps=6)
+    path = tmp_path / "run.npz"
+    run(fast.train, model, params, steps=3, checkpoint=path)
+    resumed, _ = run(fast.train, model, params, steps=6, state=ml.load_checkpoint(path, ml.TrainingState))
+    assert equal(whole.params, resumed.params)
+    assert equal(whole.optimizer["mean"], resumed.optimizer["mean"])
+
+
+def test_other_optimisers_and_parameters_of_several_dtypes_are_trained_too():
+    readable, model, params = models(CONFIGS["llama"])
+    options = {"step": ml.sgd_step, "weight_decay": 0.0}
+    start = ml.training_state(params, np.random.default_rng(3), ml.sgd_init)
+    expected, _ = run(ml.train, readable, params, state=start, **options)
+    assert_close(run(fast.train, model, params, state=start, **options)[0].params, expected.params, np.float64)
+    params["final_norm"]["gain"] = params["final_norm"]["gain"].astype(np.float32)
+    assert equal(run(fast.train, model, params)[0].params, run(ml.train, model, params)[0].params)
+
+
+@forks
+def test_each_shard_but_the_first_is_computed_in_a_process_of_its_own():
+    def loss(params, x):
+        return (params["weight"] * 0).sum() + float(os.getpid())
+
+    state = ml.training_state({"weight": np.ones(1)}, np.random.default_rng(0))
+    _, history = fast.train(state, loss, lambda rng: np.ones(3), 1, learning_rate=0.1, workers=3)
+    assert history[0].loss != os.getpid()
+
+
+@forks
+def test_an_error_in_a_worker_is_raised_in_the_parent():
+    def loss(params, x):
+        if (x < 0).any():
+            raise ml.ShapeError("no negative numbers")
+        return (params["weight"] * x).sum()
+
+    state = ml.training_state({"weight": np.ones(1)}, np.random.default_rng(0))
+    for bad in ([1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]):
+        with pytest.raises(ml.ShapeError, match="no negative numbers"):
+            fast.train(state, loss, lambda rng, bad=bad: np.array(bad), 1, learning_rate=0.1, workers=2)
+    assert not multiprocessing.active_children()
+
+
+@forks
+def test_a_worker_that_is_killed_is_reported():
+    parent = os.getpid()
+
+    def loss(params, x):
+        if os.getpid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return (params["weight"] * x).sum()
+
+    state = ml.training_state({"weight": np.ones(1)}, np.random.default_rng(0))
+    with pytest.raises(RuntimeError, match=r"ended too early \(exit code -9\)"):
+        fast.train(state, loss, lambda rng: np.ones(4), 1, learning_rate=0.1, workers=2)
+    assert not multiprocessing.active_children()
+
+
+def test_where_a_system_cannot_fork_one_worker_trains(monkeypatch):
+    monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
+    _, model, params = models(CONFIGS["llama"])
+    assert equal(run(fast.train, model, params, workers=2)[0].params, run(fast.train, model, params)[0].params)
