@@ -13,8 +13,8 @@
                cache, so a step that keeps its own there can come close to it
 
 Each side is a process of its own. They take turns, some steps each, so that other work on the machine slows all of
-them; the median of the turns counts. All begin with the same weights and learn the same batches: the losses after the last
-step are printed to show it.
+them; the median of the turns counts. All begin with the same weights and learn the same batches: the losses after the
+last step are printed to show it.
 """
 
 import argparse
@@ -330,7 +330,7 @@ def serve(side, size):
 
 def environment(side):
     """Two threads for the peer; one for each of our two workers. The package is that of this checkout."""
-    threads = "1" if side in ("fast", "readable", "products") else str(WORKERS)
+    threads = str(WORKERS) if side in ("eager", "compiled") else "1"
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return os.environ | {"OMP_NUM_THREADS": str(WORKERS), "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": threads}
 
@@ -338,9 +338,9 @@ def environment(side):
 class Side:
     """The process of a side, the median seconds of a step in each of its turns, and its last loss."""
 
-    def __init__(self, name, size):
+    def __init__(self, name, size, program=__file__):
         sizes = ",".join(map(str, size[:-1]))
-        command = [sys.executable, __file__, "--side", name, "--size", sizes, "--shape", size.shape]
+        command = [sys.executable, program, "--side", name, "--size", sizes, "--shape", size.shape]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(name)
         )
