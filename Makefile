@@ -11,6 +11,9 @@ export PYTHON
 # One thread per process is faster here than two that share a core, and sums come out the same everywhere.
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
+# Memory that one training step frees serves the next: otherwise the C library gives it back page by page.
+export MALLOC_MMAP_THRESHOLD_ ?= 1073741824
+export MALLOC_TRIM_THRESHOLD_ ?= 1073741824
 
 .DEFAULT_GOAL := help
 
@@ -52,6 +55,7 @@ lint: setup  ## check the style of the code
 check-source: setup  ## find a notebook or a table that was not rebuilt (seconds, starts no kernel)
 	@python tools/build_notebooks.py --check
 	@python tools/build_gradient_table.py --check
+	@python tools/build_digits_table.py --check
 
 notebooks: setup $(DATA)  ## build the notebooks whose text has changed
 	@python tools/build_notebooks.py

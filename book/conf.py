@@ -139,10 +139,11 @@ def values_table(notebook):
 
 
 def list_gradients(app, docname, source):
-    """Put the measured errors of every gradient into their page: a row for each primitive."""
+    """Put the measured errors of every gradient, and the digits that are kept, into their page."""
     if docname == "gradients_checked":
-        rows = json.loads((Path(app.srcdir) / "_data" / "gradients.json").read_text(encoding="utf-8"))
-        source[0] = source[0].replace("{{gradients}}", gradients_table(rows))
+        for name, table in (("gradients", gradients_table), ("digits", digits_table)):
+            rows = json.loads((Path(app.srcdir) / "_data" / f"{name}.json").read_text(encoding="utf-8"))
+            source[0] = source[0].replace(f"{{{{{name}}}}}", table(rows))
 
 
 def gradients_table(rows):
@@ -154,6 +155,15 @@ def gradients_table(rows):
         errors = [row["differences"]] + [(row["pytorch"] or {}).get(column) for column in columns]
         shown = ["–" if error is None else f"10{str(error).translate(SUPERSCRIPTS)}" for error in errors]
         lines.append("| " + " | ".join([chapter, f"`{row['name']}`", *shown]) + " |")
+    return "\n".join(lines)
+
+
+def digits_table(rows):
+    dtypes = ("float64", "float32", "float16")
+    lines = ["| chapter | primitive | arguments | " + " | ".join(dtypes) + " |", "|---" * (3 + len(dtypes)) + "|"]
+    for row in rows:
+        kept = [" / ".join(f"{digits:.1f}" for digits in row[dtype]) for dtype in dtypes]
+        lines.append("| " + " | ".join([f"{row['chapter']:02}", f"`{row['name']}`", row["where"], *kept]) + " |")
     return "\n".join(lines)
 
 

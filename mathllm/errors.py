@@ -43,7 +43,7 @@ def suggest(name: str, candidates: Iterable[str], n: int = 3) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-def within(function: str, interval: str, **numbers: Real) -> None:
+def within(function: str, interval: str, /, **numbers: Real) -> None:
     """Refuse numbers outside an interval, such as "[0, 1)", "(0, ∞)", or "whole [1, ∞)" for whole numbers.
 
     Raises: ValueError that names the function, the number and the interval; NaN is in no interval. TypeError for an
@@ -55,15 +55,36 @@ def within(function: str, interval: str, **numbers: Real) -> None:
     ValueError: dropout() needs rate in [0, 1), got 1.0
     """
     whole, bounds = interval.startswith("whole "), interval.removeprefix("whole ")
-    low, high = (float(bound.strip("[]()").replace("∞", "inf")) for bound in bounds.split(", "))
     for name, number in numbers.items():
         if not isinstance(number, Real) and getattr(number, "ndim", 1):
             raise TypeError(f"{function}() needs one number {name}, got {type(number).__name__}")
-        above = number >= low if bounds.startswith("[") else number > low
-        below = number <= high if bounds.endswith("]") else number < high
-        if not (above and below and (not whole or number == number // 1)):
+        if not (_inside(bounds, number) and (not whole or number == number // 1)):
             wanted = f"a whole number {name} in {bounds}" if whole else f"{name} in {bounds}"
             raise ValueError(f"{function}() needs {wanted}, got {number}")
+
+
+def all_within(function: str, interval: str, **arrays) -> None:
+    """Refuse arrays with a number outside an interval: `within` for every number of an array.
+
+    Raises: ValueError that names the function, the first such number and the interval; NaN is in no interval.
+
+    >>> import numpy as np
+    >>> all_within("log", "(0, ∞]", x=np.array([1.0, 0.0]))
+    Traceback (most recent call last):
+    ValueError: log() needs x in (0, ∞], got 0.0
+    """
+    for name, array in arrays.items():
+        wrong = array[~_inside(interval, array)]
+        if wrong.size:
+            within(function, interval, **{name: wrong.flat[0]})
+
+
+def _inside(interval, number):
+    """Whether a number, or each number of an array, is in an interval."""
+    low, high = (float(bound.strip("[]()").replace("∞", "inf")) for bound in interval.split(", "))
+    above = number >= low if interval.startswith("[") else number > low
+    below = number <= high if interval.endswith("]") else number < high
+    return above & below
 
 
 def require_broadcasting(what: str, *shapes: tuple[int, ...], skipped: int = 0) -> None:

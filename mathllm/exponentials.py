@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .autodiff import Array, WithPullback, primitive
+from .errors import all_within
 
 __all__ = [
     "ExponentRange", "exp", "exponent_range", "log", "log1m_exp", "log_add_exp", "log_product", "log_sigmoid",
@@ -79,8 +80,7 @@ def log(x: Array, *, base: float | None = None) -> WithPullback:
     """
     if base is not None and not (base > 0 and base != 1):
         raise ValueError(f"log() needs a positive base other than 1, got {base}")
-    if not np.all(x > 0):
-        raise ValueError(f"log() needs positive numbers, got {x[~(x > 0)][0]:g} (see chapter 04)")
+    all_within("log", "(0, ∞]", x=x)
     scale = x.dtype.type(1 if base is None else np.log(base))
     exact = {2: np.log2, 10: np.log10}.get(base)  # exact at the powers of these bases
     y = exact(x) if exact else np.log(x) / scale
@@ -103,8 +103,7 @@ def log_product(p: Array, *, axis: int | None = -1) -> WithPullback:
     >>> float(np.prod(np.full(1000, 0.1))), round(float(log_product(np.full(1000, 0.1))), 1)
     (0.0, -2302.6)
     """
-    if not np.all(p >= 0):
-        raise ValueError(f"log_product() needs numbers that are not negative, got {p[~(p >= 0)][0]:g} (see chapter 04)")
+    all_within("log_product", "[0, ∞]", p=p)
     with np.errstate(divide="ignore"):
         total = np.log(p).sum(axis=axis)
 
@@ -203,8 +202,7 @@ def log1m_exp(x: Array) -> WithPullback:
     >>> round(float(log1m_exp(-1e-20)), 3)
     -46.052
     """
-    if not np.all(x <= 0):
-        raise ValueError(f"log1m_exp() needs logarithms of probabilities, at most 0, got {x[~(x <= 0)][0]:g}")
+    all_within("log1m_exp", "[-∞, 0]", x=x)
     near_zero = x > -np.log(2)
     with np.errstate(divide="ignore", under="ignore"):
         y = np.where(near_zero, np.log(-np.expm1(np.where(near_zero, x, -1))), np.log1p(-np.exp(x))).astype(x.dtype)

@@ -6,13 +6,14 @@ dtype, and saturated functions.
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import NamedTuple
 
 import exact
 import numpy as np
-from primitive_cases import ANGLES, CASES, MASK, QUERY_KEY_VALUE, angles, fixed, signs  # noqa: F401
+from primitive_cases import CASES, MASK, angles, fixed, signs
 
-import mathllm as ml
+from mathllm.errors import CHAPTERS
 
 
 class Point(NamedTuple):
@@ -26,6 +27,12 @@ class Point(NamedTuple):
     draw: Callable
     call: Callable
     formula: Callable
+
+
+def function_named(name):
+    """The function of this name, from the first chapter that has it."""
+    modules = (import_module(f"mathllm.{chapter}") for chapter in CHAPTERS)
+    return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 
 def composed(formula, *parts):
@@ -89,7 +96,7 @@ FORMULAS = {
     "entropy": composed(exact.entropy, exact.softmax),
     "cross_entropy_between": composed(exact.cross_entropy_between, exact.softmax, exact.softmax),
     "kl_divergence": composed(exact.kl_divergence, exact.softmax, exact.softmax),
-    "mutual_information": lambda z: exact.mutual_information(exact.softmax(z.reshape(-1)).reshape(z.shape)),
+    "mutual_information": lambda z: exact.mutual_information(exact.exp(z) / exact.exp(z).sum()),
     "cross_entropy": exact.cross_entropy,
     # 8
     "relu": exact.relu,
@@ -150,25 +157,21 @@ def far(sign, share=0.8):
     return lambda limits: [sign * np.array([share]) * -float(np.log(limits.smallest_normal.astype(float)))]
 
 
-def large_scores(limits):
-    """Queries and keys whose scores are in the thousands, and values."""
-    query, key, value = QUERY_KEY_VALUE(np.random.default_rng(7), 1, 5)
-    return [30 * query, 30 * key, value]
-
-
-def first_two(draw):
-    return lambda limits: draw(limits)[:2]
-
-
 def with_gain(*vector):
     """A vector, a gain of ones and a bias of zeros."""
     return arrays([vector], np.ones(len(vector)), np.zeros(len(vector)))
 
 
+def three_of_ten(theta):
+    return function_named("bernoulli_log_likelihood")(theta, successes=3, trials=10)
+
+
 FIRST = np.array([0])
 EVEN = [0.25, 0.5, 0.25]
-CANCELLING = [[100.0, 1.0, -100.0], [1.0, 2.0, 1.0]]  # 100 + 2 − 100
+CANCELLING = [[100.1, 1.3, -100.2], [1.7, 2.1, 1.7]]  # 170.17 + 2.73 − 170.34
 BUMP = 2.0**-9
+QUERY, KEYS, VALUES = [[99.0, 100.0]], [[100.0, 0.0], [0.0, 99.0], [50.0, 49.53125]], [[1.0], [2.0], [4.0]]
+ALL_ALLOWED = np.ones((1, 3), bool)
 
 # (name, where, arguments): at these the function is called with nothing but the arguments
 PLAIN = [
@@ -185,6 +188,10 @@ PLAIN = [
     ("cosine_similarity", "near the largest number", near_largest([13.0, 14.0, 15.0], [15.0, -13.0, 11.0])),
     ("sigmoid", "x = 8 and −8", numbers(8, -8)),
     ("sigmoid", "far below 0", far(-1)),
+    (
+        "negative_sampling_loss", "confident and right: scores of 8 and −8",
+        arrays([[2.0, 2.0]], [[2.0, 2.0]], [[[-2.0, -2.0]]]),
+    ),
     ("matrix_vector_product", "terms that cancel", arrays([CANCELLING[0]], CANCELLING[1])),
     ("linear", "terms that cancel", arrays([CANCELLING[0]], np.array([CANCELLING[1]]).T, [0.0])),
     ("singular_values", "one of them a thousand times smaller", arrays([[1.0, 1.0], [1.0, 1.0 + BUMP]])),
@@ -203,8 +210,8 @@ PLAIN = [
     ("softplus", "far below 0", far(-1)),
     ("log_sigmoid", "x = 8 and −8", numbers(8, -8)),
     ("log_sigmoid", "far above 0", far(1)),
-    ("variance", "values around 1000", arrays([1000.0, 1001.0, 1003.0], EVEN)),
-    ("expectation", "terms that cancel", arrays([100.0, 1.0, -100.0], EVEN)),
+    ("variance", "values around 1000", arrays([1000.1, 1001.3, 1003.7], EVEN)),
+    ("expectation", "terms that cancel", arrays([100.1, 1.3, -100.2], EVEN)),
     ("normal_log_density", "density near 1", arrays([0.25], [0.0], [0.375])),
     ("normal_log_density", "x = 100 σ", arrays([100.0], [0.0], [1.0])),
     ("softmax", "one logit far above the others: 0, −8, −9", numbers(0, -8, -9)),
@@ -233,39 +240,40 @@ PLAIN = [
     ("positive_features", "far below 0", far(-1)),
     ("binary_cross_entropy", "confident and right: z = 8, y = 1", arrays([8.0], np.array([1]))),
     ("binary_cross_entropy", "confident and wrong: z = −1000, y = 1", arrays([-1000.0], np.array([1]))),
-    ("layer_norm", "numbers around 1000", with_gain(1000.0, 1001.0, 1003.0, 1003.5)),
+    ("layer_norm", "numbers around 1000", with_gain(1000.1, 1001.3, 1003.7, 1003.3)),
     ("layer_norm", "near 0: numbers of 1/1000", with_gain(0.001, 0.002, -0.001, 0.0005)),
     ("rms_norm", "numbers of 10⁴", arrays([[1e4, 2e4, -5e3]], np.ones(3))),
-    ("batch_norm", "numbers around 1000", arrays([[1000.0], [1001.0], [1003.5]], np.ones(1), np.zeros(1))),
+    ("batch_norm", "numbers around 1000", arrays([[1000.1], [1001.3], [1003.7]], np.ones(1), np.zeros(1))),
 ]  # fmt: skip
 
 # The same for functions that need something besides: (name, where, arguments, function, formula)
 SPECIAL = [
     (
-        "bernoulli_log_likelihood", "near the best θ: 0.3 + 1/256", numbers(0.3 + 1 / 256),
-        lambda p: ml.bernoulli_log_likelihood(p, successes=3, trials=10), FORMULAS["bernoulli_log_likelihood"],
+        "bernoulli_log_likelihood", "near the best θ: 0.3 + 1/256", numbers(0.3 + 1 / 256), three_of_ten,
+        FORMULAS["bernoulli_log_likelihood"],
     ),
     (
-        "bernoulli_log_likelihood", "θ near 1", lambda limits: [np.array([1 - float(limits.epsneg)])],
-        lambda p: ml.bernoulli_log_likelihood(p, successes=3, trials=10), FORMULAS["bernoulli_log_likelihood"],
+        "bernoulli_log_likelihood", "θ near 1", lambda limits: [np.array([1 - float(limits.epsneg)])], three_of_ten,
+        FORMULAS["bernoulli_log_likelihood"],
     ),
     (
-        "attention_weights", "scores in the thousands", first_two(large_scores),
-        lambda q, k: ml.attention_weights(q, k, MASK), FORMULAS["attention_weights"],
+        "attention_weights", "scores of 7000", arrays(QUERY, KEYS), function_named("attention_weights"),
+        lambda q, k: exact.attention_weights(q, k, ALL_ALLOWED),
     ),
     (
-        "attention", "scores in the thousands", large_scores,
-        lambda q, k, v: ml.attention(q, k, v, MASK), FORMULAS["attention"],
+        "attention", "scores of 7000", arrays(QUERY, KEYS, VALUES), function_named("attention"),
+        lambda q, k, v: exact.attention(q, k, v, ALL_ALLOWED),
     ),
     (
-        "flash_attention", "scores in the thousands", large_scores,
-        lambda q, k, v: ml.flash_attention(q, k, v, causal=True, block_size=2), FORMULAS["flash_attention"],
+        "flash_attention", "scores of 7000", arrays(QUERY, KEYS, VALUES), function_named("flash_attention"),
+        lambda q, k, v: exact.attention(q, k, v, ALL_ALLOWED),
     ),
     (
         "rotate", "components that cancel", arrays(np.array([[[1.0, 1.0]]])),
-        lambda x: ml.rotate(x, angles=np.array([[0.785]])), lambda x: exact.rotate(x, np.array([[0.785]])),
+        lambda x: function_named("rotate")(x, angles=np.array([[0.785]])),
+        lambda x: exact.rotate(x, np.array([[0.785]])),
     ),
 ]  # fmt: skip
 
-HARD = [Point(name, where, draw, getattr(ml, name), getattr(exact, name)) for name, where, draw in PLAIN]
+HARD = [Point(name, where, draw, function_named(name), getattr(exact, name)) for name, where, draw in PLAIN]
 HARD += [Point(*special) for special in SPECIAL]

@@ -457,7 +457,7 @@ def dpo_loss_is_ln_2_for_the_reference(x):
 
 def kl_estimate_is_half_the_square(policy, reference):
     d = np.abs(reference - policy).astype(np.float64)
-    small = (d > 0) & (d <= 1e-2)
+    small = (d >= 1e-8) & (d <= 1e-2)
     return near(kl_estimate(policy, reference)[small], d[small] ** 2 / 2, 0.01 * 2**52, size=d[small] ** 2 / 2)
 
 

@@ -280,13 +280,13 @@ def test_an_empty_batch_stays_empty(function):
     [
         (lambda: ml.exp([1, 710]), OverflowError, r"exp\(710\) is more than float64.*exp\(709.8\).*chapter 04"),
         (lambda: ml.exp(np.float32(89)), OverflowError, r"float32.*exp\(88.72\)"),
-        (lambda: ml.log([1, 0]), ValueError, "positive numbers, got 0"),
+        (lambda: ml.log([1, 0]), ValueError, r"x in \(0, ∞\], got 0"),
         (lambda: ml.log(-2), ValueError, "got -2"),
         (lambda: ml.log(np.nan), ValueError, "got nan"),
         (lambda: ml.log(2, base=1), ValueError, "base other than 1, got 1"),
-        (lambda: ml.log_product([0.5, -0.1]), ValueError, "not negative, got -0.1"),
+        (lambda: ml.log_product([0.5, -0.1]), ValueError, r"p in \[0, ∞\], got -0\.1"),
         (lambda: ml.log_product([np.nan]), ValueError, "got nan"),
-        (lambda: ml.log1m_exp(0.5), ValueError, "at most 0, got 0.5"),
+        (lambda: ml.log1m_exp(0.5), ValueError, r"x in \[-∞, 0\], got 0\.5"),
         (lambda: ml.log_add_exp(np.ones((2, 4)), np.ones((3, 1))), ml.ShapeError, r"\(2, 4\) and \(3, 1\)"),
     ],
 )

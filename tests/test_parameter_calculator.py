@@ -53,5 +53,5 @@ def test_the_models_have_their_published_sizes():
 
 
 def test_an_unknown_model_is_refused_by_name():
-    with pytest.raises(traitlets.TraitError, match="'GPT-2', 'GPT-3', 'LLaMA-7B', 'SmolLM2'.*'GPT-9'"):
+    with pytest.raises(traitlets.TraitError, match=r"'GPT-2', 'GPT-3', 'LLaMA-7B', 'SmolLM2'.*'GPT-9'"):
         ParameterCalculator(model="GPT-9")

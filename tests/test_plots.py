@@ -2,24 +2,23 @@
 
 import base64
 import io
+import itertools
+import re
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from IPython.display import display
 from IPython.utils.capture import capture_output
 from matplotlib.figure import Figure
 from PIL import Image
 
+from mathllm.errors import CHAPTERS
 from mathllm.figures import plots
-
-SLUGS = [
-    "vectors", "similarity", "matrices", "exponentials", "probability", "softmax", "cross_entropy", "gradients",
-    "gradient_descent", "attention", "backpropagation", "transformer", "training", "inference", "alignment",
-    "interpretability",
-]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -53,8 +52,9 @@ def image_of(output):
 
 
 def test_importing_plots_does_not_import_matplotlib():
-    code = "import sys, mathllm.figures.plots, mathllm.figures.notebook; sys.exit(bool({'matplotlib', 'IPython'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    code = "import sys; from mathllm.figures import plots, notebook; print({'matplotlib', 'IPython'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "set()\n", done.stderr
 
 
 def test_show_publishes_a_png_with_its_alternative_text_where_each_reader_looks(published):
@@ -141,31 +141,63 @@ def test_outside_a_notebook_the_alternative_text_is_printed(capsys):
     assert capsys.readouterr().out == "Figure: Nothing to see.\n"
 
 
-@pytest.mark.parametrize("name", SLUGS)
-def test_the_map_has_a_part_to_light_for_each_chapter(name, published):
-    [(_, metadata)] = published(plots.transformer_map, lit=name)
-    assert "Lit in this chapter: " in metadata["image/png"]["alt"]
+def rectangles(svg):
+    """Each box of the map, by its text, with the colour that fills it."""
+    space = "{http://www.w3.org/2000/svg}"
+    found = {}
+
+    def visit(element, fill):
+        fill = element.get("fill", fill)
+        for box, text in itertools.pairwise(element):
+            if (box.tag, text.tag) == (f"{space}rect", f"{space}text"):
+                found[text.text] = box.get("fill", fill)
+        for child in element:
+            visit(child, fill)
+
+    visit(ElementTree.fromstring(svg), None)
+    return found
 
 
-def test_the_map_keeps_its_size_and_shape_whatever_is_lit(published):
-    pictures = [image_of(published(plots.transformer_map, lit=lit)[0]) for lit in ("embedding", "loss")]
-    assert pictures[0].size == pictures[1].size
-    one, other = (np.asarray(picture.convert("RGB")).astype(int) for picture in pictures)
-    changed = np.abs(one - other).max(axis=-1) > 8
-    assert 0.01 < changed.mean() < 0.15  # two boxes out of the whole map
-    orange = [int(plots.ORANGE[i : i + 2], 16) for i in (1, 3, 5)]
-    assert (one == orange).all(axis=-1).any()
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_the_map_highlights_a_part_for_each_chapter(name):
+    shown = plots.transformer_map(name)
+    boxes = rectangles(shown.svg)
+    lit = {text.lower() for text, fill in boxes.items() if fill == plots.ORANGE}
+    assert lit
+    assert set(shown.words.rpartition("Highlighted: ")[2].strip(".").split(", ")) == lit
+    assert len(lit) < len(boxes) - 4
 
 
-def test_the_map_lights_any_part_and_any_list_of_parts(published):
-    for part in plots.MAP_PARTS:
-        published(plots.transformer_map, lit=part)
-    [(_, metadata)] = published(plots.transformer_map, lit=["tokens", "sampling"])
-    assert metadata["image/png"]["alt"].endswith("Lit in this chapter: tokens, sampling.")
+def test_a_notebook_stores_the_map_as_svg_with_its_alternative_text_and_the_same_words_in_it(published):
+    [(data, metadata)] = published(display, plots.transformer_map("loss"))
+    assert set(data) == {"image/svg+xml", "text/plain"}
+    assert data["text/plain"] == metadata["image/svg+xml"]["alt"]
+    assert data["text/plain"].startswith("Map of a language model: tokens become embeddings")
+    assert data["text/plain"].endswith("of the weights. Highlighted: loss.")
+    assert f'aria-label="{data["text/plain"]}"' in data["image/svg+xml"]
+
+
+def test_the_map_needs_no_style_sheet_and_its_text_can_be_read_on_its_boxes():
+    svg = plots.transformer_map(["attention", "residual"]).svg
+    assert not re.search(r"<style|style=|var\(|<script|href", svg)  # what renderers of notebooks remove
+    [ink] = set(re.findall(r'<text [^>]*fill="([^"]+)"', svg))
+    fills = set(rectangles(svg).values())
+    assert len(fills) == 2
+    for fill in fills:
+        assert contrast(matplotlib.colors.to_rgb(ink), matplotlib.colors.to_rgb(fill)) > 7
+    for line in set(re.findall(r'stroke="(#[^"]+)"', svg)):  # on a white page and on JupyterLab's dark one
+        assert min(contrast(matplotlib.colors.to_rgb(line), page) for page in ((1, 1, 1), (0.07, 0.07, 0.07))) > 3
+
+
+def test_the_map_highlights_any_part_and_any_list_of_parts():
+    assert plots.transformer_map(["tokens", "sampling"]).words.endswith("Highlighted: tokens, sampling.")
+    assert plots.transformer_map("residual").words.endswith("Highlighted: residual stream.")
+    assert plots.transformer_map("norm").svg.count('class="lit ') == 3
+    assert plots.transformer_map([]).words.endswith("Highlighted: nothing.")
 
 
 def test_the_map_refuses_an_unknown_part_and_suggests_one():
     with pytest.raises(ValueError, match="no part 'soft max'; did you mean softmax"):
-        plots.transformer_map(lit="soft max")
-    with pytest.raises(ValueError, match="its parts are tokens, embedding"):
-        plots.transformer_map(lit="zzz")
+        plots.transformer_map("soft max")
+    with pytest.raises(ValueError, match=r"it has \['alignment', 'attention'"):
+        plots.transformer_map("zzz")

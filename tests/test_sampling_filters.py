@@ -35,7 +35,10 @@ def test_the_nucleus_is_the_smallest_that_reaches_p():
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
-    [({"tokens": ["a"], "logits": [1.0, 0.0]}, "got tokens 1, logits 2"), ({"tokens": ["a", "b"], "logits": [0.0, 1.0]}, "falling")],
+    [
+        ({"tokens": ["a"], "logits": [1.0, 0.0]}, "got tokens 1, logits 2"),
+        ({"tokens": ["a", "b"], "logits": [0.0, 1.0]}, "falling"),
+    ],
 )
 def test_the_figure_refuses_what_it_cannot_draw(wrong, words):
     with pytest.raises(ValueError, match=words):

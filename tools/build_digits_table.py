@@ -22,7 +22,7 @@ from exact import DIGITS, MANY_DIGITS, value_and_gradients  # noqa: E402
 from mpmath import mp, mpf  # noqa: E402
 from primitive_cases import CASES, arguments, in_dtype, public_primitives  # noqa: E402
 
-import mathllm as ml  # noqa: E402
+from mathllm.autodiff import vjp  # noqa: E402
 
 TABLE = ROOT / "book" / "_data" / "digits.json"
 DTYPES = ("float64", "float32", "float16")
@@ -67,7 +67,7 @@ def clipped(x, largest):
 def kept_digits(call, formula, args, each, seed=0):
     """The digits of the value and of the gradients for a random cotangent: [15.9, 15.2]."""
     with np.errstate(over="ignore", under="ignore"):
-        value, pullback = ml.vjp(call, *args)
+        value, pullback = vjp(call, *args)
         cotangent = np.random.default_rng(seed).normal(size=value.shape).astype(value.dtype)
         gradients = [g for g, a in zip(pullback(cotangent), args, strict=True) if a.dtype.kind == "f"]
     right, slopes = value_and_gradients(formula, args, cotangent)
@@ -77,25 +77,32 @@ def kept_digits(call, formula, args, each, seed=0):
     ]
 
 
-def row(name, chapter, where, call, formula, draw, each):
-    found = {dtype: kept_digits(call, formula, in_dtype(draw(dtype), dtype), each) for dtype in DTYPES}
-    return {"name": name, "chapter": chapter, "where": where} | found
+def ordinary_digits(case):
+    """The digits for the arguments that primitive_cases.py draws, relative to the largest entry of each result."""
+    with mp.workdps(DIGITS):
+        formula = FORMULAS[case.name]
+        return {dtype: kept_digits(case.call, formula, arguments(case, dtype, n=3), each=False) for dtype in DTYPES}
+
+
+def hard_digits(point):
+    """The digits at a hard point, relative to each entry by itself."""
+    found = {}
+    with mp.workdps(MANY_DIGITS):
+        for dtype in DTYPES:
+            args = in_dtype(point.draw(np.finfo(dtype)), dtype)
+            found[dtype] = kept_digits(point.call, point.formula, args, each=True)
+    return found
 
 
 def measured():
     """The rows of the table: for each primitive its ordinary arguments, then the hard ones."""
     rows = []
     for chapter, cases in CASES.items():
-        for case in cases:
-            if case.name not in FORMULAS:
-                continue
-            with mp.workdps(DIGITS):
-                draw = lambda dtype, case=case: arguments(case, dtype, n=3)  # noqa: E731
-                rows.append(row(case.name, chapter, ORDINARY, case.call, FORMULAS[case.name], draw, each=False))
-            with mp.workdps(MANY_DIGITS):
-                for point in (point for point in HARD if point.name == case.name):
-                    draw = lambda dtype, point=point: point.draw(np.finfo(dtype))  # noqa: E731
-                    rows.append(row(case.name, chapter, point.where, point.call, point.formula, draw, each=True))
+        for case in (case for case in cases if case.name in FORMULAS):
+            place = {"name": case.name, "chapter": chapter}
+            rows.append(place | {"where": ORDINARY} | ordinary_digits(case))
+            points = [point for point in HARD if point.name == case.name]
+            rows += [place | {"where": point.where} | hard_digits(point) for point in points]
     return rows
 
 

@@ -1,11 +1,12 @@
-"""How does a model that can continue any text learn to give the answer one hoped for?
+"""How does a model that can continue any text learn to give helpful answers?
 
-First it is shown good answers, then it is told which of two is better, and at last it is rewarded, on a leash that
-keeps it near what it was. Each step is a loss of a line or two; this chapter holds them all.
+First it is trained on examples of good answers. Then people say which of two answers is better, and the model learns
+from these preferences: by way of a reward model and reinforcement learning, or directly. A KL penalty keeps it close to
+the model that it started from. Each step is a loss of a line or two; this chapter contains these losses.
 
-    fine_tuning.py      supervised fine-tuning, and through thin matrices (LoRA)
-    preferences.py      reward models, DPO, IPO, KTO
-    policy_gradient.py  advantages, PPO, GRPO, and the optimum under a KL penalty
+    fine_tuning.py      supervised fine-tuning, and low-rank adapters (LoRA)
+    preferences.py      losses for preferences: reward models, DPO, IPO, KTO
+    policy_gradient.py  advantages, PPO, GRPO, and the optimal policy under a KL penalty
 """
 
 # What the modules define, written by tools/build_exports.py

@@ -73,7 +73,7 @@ def kl_optimal_policy(reference: ArrayLike, reward: ArrayLike, *, beta: float) -
     """
     within("kl_optimal_policy", "(0, ∞)", beta=beta)
     with np.errstate(divide="ignore"):  # ln 0 = −∞: an outcome that the reference rules out stays ruled out
-        return softmax(np.log(distribution(reference, dtype=float)) + reward / float(beta))
+        return softmax(np.log(distribution(reference)) + reward / float(beta))
 
 
 @contract("... G -> ... G")

@@ -8,6 +8,7 @@ was measured.
 import numpy as np
 
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
+from ..errors import all_within
 from ..probability import distribution
 
 
@@ -25,16 +26,14 @@ def surprise(p: Array, *, base: float = np.e) -> WithPullback:
     (array([0.   , 0.693, 2.303]), 1.0)
     """
     nats = _nats("surprise", base)
-    valid = (p >= 0) & (p <= 1 + 4 * np.finfo(p.dtype).eps)
-    if not np.all(valid):
-        raise ValueError(f"surprise() needs probabilities between 0 and 1, got {p[~valid].flat[0]:g} (see chapter 07)")
+    p = np.where(p <= 1 + 4 * np.finfo(p.dtype).eps, np.minimum(p, 1), p)  # a sum of 1 may be rounded up
+    all_within("surprise", "[0, 1]", p=p)
 
     def pullback(damount):
         with np.errstate(divide="ignore", over="ignore"):
             return -damount / (p * nats)
 
-    amount = np.maximum(0 - _log(p), 0) / nats
-    return amount.astype(p.dtype), pullback
+    return (0 - _log(p) / nats).astype(p.dtype), pullback
 
 
 @primitive(shapes="... n+ -> ...")
@@ -155,8 +154,7 @@ def perplexity(cross_entropy: ArrayLike, *, base: float) -> np.ndarray:
     (3.33, 8.0)
     """
     H = np.asarray(cross_entropy)
-    if not np.all(H >= 0):
-        raise ValueError(f"perplexity() needs a cross-entropy of at least 0, got {H[~(H >= 0)].flat[0]}")
+    all_within("perplexity", "[0, ∞]", cross_entropy=H)
     _nats("perplexity", base)
     with np.errstate(over="ignore"):
         return np.power(float(base), H)

@@ -8,6 +8,7 @@ benchmarks/README.md:
                multiplied into it, because it has fewer numbers than the activations
     causal     scores are computed in blocks of queries, up to the last key that a block may attend to, and the division
                of the softmax comes after the average of the values
+    complex    a rotation is one multiplication of complex numbers
     in place   elementwise functions work on parts that fit into the cache, and leave their derivatives behind
     memory     arrays have names, and the next step uses them again
 """
@@ -70,26 +71,29 @@ def normalise(x: np.ndarray, epsilon: float, centred: bool, memory: Memory, name
 
 
 def normed_linear(
-    unit: np.ndarray, norm: dict, params: dict, names: list[str], memory: Memory, place: object, scale: float = 1.0
-) -> tuple:
+    unit: np.ndarray, norm: dict, params: dict, names: list[str], memory: Memory, place: object,
+    scale: float = 1.0, order: np.ndarray | slice = slice(None),
+) -> tuple:  # fmt: skip
     """`linear` with several matrices at once, of vectors to which the gain γ and bias β of a norm still belong.
 
         y = (γ ∘ u + β) W + b = u W′ + b′   with W = [W₁ W₂ …],  W′ = γ ∘ W,  b′ = β W + b
         dγ = rowsum(dW′ ∘ W),   dW = γ ∘ dW′ + β db′,   dβ = W db′,   db = db′
 
-    unit: (N, D)   names: of the matrices (D, n₁), (D, n₂) …   scale: multiplies the first of them
+    unit: (N, D)   names: of the matrices (D, n₁), (D, n₂) …   scale: multiplies the first of them   order: of the columns
     ->   y: (N, n₁ + n₂ + …); pullback(dy) -> du, the gradient of the norm, and that of matrices and biases
     """
-    matrix = np.concatenate([params[name] for name in names], axis=1)
+    matrix = np.concatenate([params[name] for name in names], axis=1)[:, order]
     ends = np.cumsum([params[name].shape[1] for name in names])
-    columns = np.where(np.arange(ends[-1]) < ends[0], scale, 1).astype(unit.dtype)
+    columns = np.where(np.arange(ends[-1]) < ends[0], scale, 1).astype(unit.dtype)  # no order moves them
     weight, gain = matrix * columns * norm["gain"][:, None], norm["gain"][:, None]
     y = memory.product(place, unit, weight)
     if biased := "bias" in norm or any(f"{name}_bias" in params for name in names):
-        bias = np.concatenate([params.get(f"{name}_bias", np.zeros(params[name].shape[1])) for name in names])
+        bias = np.concatenate([params.get(f"{name}_bias", np.zeros(params[name].shape[1])) for name in names])[order]
         y += columns * (bias + norm["bias"] @ matrix if "bias" in norm else bias).astype(y.dtype)
 
-    def parts(values, suffix=""):
+    def parts(ordered, suffix=""):
+        values = np.empty_like(ordered)
+        values[..., order] = ordered
         split = np.split(values, ends[:-1], axis=-1)
         return {f"{name}{suffix}": part for name, part in zip(names, split, strict=True) if f"{name}{suffix}" in params}
 
@@ -128,21 +132,22 @@ def output_linear(x: np.ndarray, residual: np.ndarray, params: dict, name: str, 
 
 
 def attention_sublayer(
-    x: np.ndarray, block: dict, config: object, rotation: tuple | None, sizes: tuple, memory: Memory, layer: int
+    x: np.ndarray, block: dict, config: object, rotation: np.ndarray | None, sizes: tuple, memory: Memory, layer: int
 ) -> tuple:
     """x + multi_head_attention(norm(x)), causal; pullback(dy) -> dx, the gradient of the block's part.
 
-    x: (B·T, D)   sizes: (B, T)   rotation: cosines and sines (T, 1, K/2), or None   ->   (B·T, D)
+    x: (B·T, D)   sizes: (B, T)   rotation: e^(iθ) of each pair of all queries and keys (T, (H + G) K/2), or None
+    ->   (B·T, D)
     """
     c, (B, T), width = config, sizes, config.head_width
     split = functools.partial(_heads, sizes=sizes, kv_heads=c.kv_heads)
+    order = slice(None) if rotation is None or c.pairing == "adjacent" else _adjacent(c)
     ends, kinds = np.cumsum([c.heads, c.kv_heads]) * width, ["query", "key", "value"]
     unit, norm_pullback = normalise(x, c.norm_epsilon, c.norm == "layer", memory, ("unit", layer))
     projected, projected_pullback = normed_linear(
-        unit, block["attention_norm"], block["attention"], kinds, memory, ("projected", layer), c.score_scale
+        unit, block["attention_norm"], block["attention"], kinds, memory, ("projected", layer), c.score_scale, order
     )
-    turned = projected[:, : ends[1]].reshape(B, T, -1, width)  # queries and keys
-    _rotate(turned, rotation, c.pairing)
+    _rotate(projected, rotation)
     mixed = memory(("mixed", layer), (B * T, c.heads * width), x.dtype)
     total = memory(("total", layer), (B * T, c.heads), x.dtype)
     views = [split(part, width=width) for part in (*np.split(projected, ends, axis=1), mixed)] + [split(total, width=1)]
@@ -167,7 +172,7 @@ def attention_sublayer(
         dviews = [split(part, width=width) for part in (*np.split(dprojected, ends, axis=1), dmixed)]
         for shard, sums_pullback in zip(shards, pullbacks, strict=True):
             sums_pullback(*(view[shard] for view in dviews), split(dtotal, width=1)[shard])
-        _rotate(dprojected[:, : ends[1]].reshape(B, T, -1, width), rotation, c.pairing, back=True)
+        _rotate(dprojected, None if rotation is None else rotation.conj())
         du, dnorm, more = projected_pullback(dprojected)
         dx = norm_pullback(du)
         dx += dy
@@ -203,12 +208,16 @@ def feed_forward_sublayer(x: np.ndarray, block: dict, config: object, memory: Me
 
 
 def _silu(z):
-    """`silu` and its derivative: z σ and σ (1 + z (1 − σ)), with σ = (1 + tanh(z/2))/2."""
-    sigma = np.tanh(0.5 * z)
+    """`silu` and its derivative: z σ and σ + z σ (1 − σ), with σ = 1/(1 + e^(−z))."""
+    with np.errstate(over="ignore"):  # σ is 0 then
+        sigma = np.exp(-z)
     sigma += 1
-    sigma *= 0.5
+    np.divide(1, sigma, out=sigma)
     value = z * sigma
-    return value, sigma + value * (1 - sigma)
+    slope = 1 - sigma
+    slope *= value
+    slope += sigma
+    return value, slope
 
 
 def _gelu_tanh(z):
@@ -241,18 +250,18 @@ def _activate(wide, hidden, function):
     up[...] = value
 
 
-def _rotate(x, rotation, pairing, back=False):
-    """`rotate`, in place, or its pullback.   x: (B, T, heads, K)"""
-    if rotation is None:
-        return
-    cosine, sine = rotation
-    sine = -sine if back else sine
-    first, second = (x[..., 0::2], x[..., 1::2]) if pairing == "adjacent" else np.split(x, 2, axis=-1)
-    rotated = first * cosine
-    rotated -= second * sine
-    second *= cosine
-    second += first * sine
-    first[...] = rotated
+def _rotate(projected, rotation):
+    """`rotate`, in place, of queries and keys, the first columns: a pair of components is one complex number."""
+    if rotation is not None:
+        pairs = projected.view(rotation.dtype).reshape(-1, len(rotation), projected.shape[1] // 2)
+        pairs[..., : rotation.shape[1]] *= rotation
+
+
+def _adjacent(config):
+    """The order of columns in which components of queries and keys that are rotated together are neighbours."""
+    c, count = config, (config.heads + config.kv_heads) * config.head_width
+    halves = np.arange(count).reshape(-1, 2, c.head_width // 2)
+    return np.append(halves.swapaxes(1, 2).ravel(), count + np.arange(c.kv_heads * c.head_width))
 
 
 def _heads(x, sizes, kv_heads, width):

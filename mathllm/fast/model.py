@@ -77,8 +77,8 @@ def _loss(*leaves: Array, model: Transformer, structure: dict, tokens: np.ndarra
     if c.positions == "learned":
         x += params["positions"][:T]
     if c.positions == "rotary":
-        angles = rotary_angles(np.arange(T), c.head_width, c.rope_base, c.rope_scaling)[:, None]
-        rotation = np.cos(angles).astype(dtype), np.sin(angles).astype(dtype)
+        angles = rotary_angles(np.arange(T), c.head_width, c.rope_base, c.rope_scaling)
+        rotation = np.tile(np.exp(1j * angles), c.heads + c.kv_heads).astype(np.result_type(dtype, np.complex64))
     x, pullbacks = x.reshape(B * T, -1), []
     for number, block in enumerate(params["blocks"]):
         x, attention_pullback = attention_sublayer(x, block, c, rotation, (B, T), memory, number)

@@ -96,7 +96,7 @@ export default widget("descent-surface", TRAITS, (figure) => {
   figure.choice("surface", Object.keys(SURFACES), "surface");
   figure.choice("optimiser", ["gradient descent", "momentum", "Adam"], "method");
   figure.slider("learning rate η", [-3, 0, 0.05], "log_rate", (value) => (10 ** value).toPrecision(2));
-  figure.slider("momentum β (β₁ of Adam)", [0, 0.99, 0.01], "beta", (value) => value.toFixed(2));
+  figure.slider("β (of Adam: β₁)", [0, 0.99, 0.01], "beta", (value) => value.toFixed(2));
   figure.slider("steps", [0, 100, 1], "steps");
   const [showPosition, showHeight] = figure.rows(["position", "height"]);
   let drawn = null;

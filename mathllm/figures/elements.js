@@ -1,8 +1,6 @@
 // What the figures share. mathllm.figures.widgets.module joins it with a figure's own file, since a page without a
 // server cannot import files.
 
-// Arithmetic
-
 export const range = (n) => Array.from({ length: n }, (_, i) => i);
 export const sum = (values) => values.reduce((total, value) => total + value, 0);
 export const dot = (a, b) => sum(a.map((component, i) => component * b[i]));

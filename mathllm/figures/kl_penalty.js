@@ -11,7 +11,7 @@ export function path(reference, reward, trueReward, betas) {
   return policies.map((best) => [klDivergence(best, reference), dot(best, reward), dot(best, trueReward)]);
 }
 
-const BOX = [84, 316, 14, 152]; // left, right, top, bottom of the curves
+const BOX = [84, 300, 14, 152]; // left, right, top, bottom of the curves
 const GRID = range(121).map((i) => 10 ** (1 - i / 60)); // from β = 10 to β = 0.1
 
 // Reward and true reward over the divergence, for all β; returns what moves the dots on them.

@@ -1,21 +1,26 @@
-"""Help for notebooks: show the package's own source where the text explains it, so that no listing is ever a copy."""
+"""Outputs of notebooks: listings of the package's own source, and a loss curve that grows during a training run."""
 
 import ast
+import base64
 import inspect
 import textwrap
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from .plots import _in_a_notebook, _png
 
 __all__ = ["live_curve", "show_source"]
 
 
-def show_source(function, docstring=True):
+def show_source(function: Callable, docstring: bool = True) -> None:
     """Show the source of a function or class of the package, as a highlighted listing.
 
-    Primitives are shown as they are written, with value and pullback. `docstring=False` leaves the docstrings out, to
-    set a formula and its code side by side. Outside a notebook the source is printed.
+    Primitives are shown as they are written, with value and pullback. `docstring=False` leaves the docstrings out.
+    Outside a notebook the source is printed.
 
-    Raises ValueError for what has no Python source.
+    Raises: ValueError for an object without Python source.
 
     >>> from mathllm.errors import suggest
     >>> show_source(suggest, docstring=False)
@@ -35,12 +40,12 @@ def show_source(function, docstring=True):
 
 
 @contextmanager
-def live_curve(every=10, seconds=1.0):
-    """A curve of the loss that grows while `train(progress=…)` runs; it is gone when the run is over.
+def live_curve(every: int = 10, seconds: float = 1.0) -> Iterator[Callable[[Any], None]]:
+    """A curve of the loss that grows while `train(progress=…)` runs, and is removed when the run is over.
 
-    every: steps between two pictures   seconds: at least so long between them
+    every: steps between two pictures   seconds: the shortest time between them
 
-    It needs a kernel: what is stored in the notebook is a line that says so. Outside a notebook nothing is drawn.
+    The stored notebook holds a line of text in its place. Outside a notebook nothing is drawn.
 
     >>> with live_curve() as progress:
     ...     progress(None)
@@ -66,12 +71,8 @@ def live_curve(every=10, seconds=1.0):
 
 
 def _curve(history):
-    """The picture of a run as it stands, as an output of the notebook."""
-    import base64
-
+    """The losses of a run so far, as an output of the notebook."""
     from matplotlib.figure import Figure
-
-    from .plots import _png
 
     figure = Figure(figsize=(6.4, 2.6))
     axes = figure.subplots()
@@ -104,9 +105,3 @@ def _without_docstrings(source):
             text = node.body[0]
             lines[text.lineno - 1 : text.end_lineno] = [None] * (text.end_lineno - text.lineno + 1)
     return "\n".join(line for line in lines if line is not None)
-
-
-def _in_a_notebook():
-    from .plots import _in_a_notebook
-
-    return _in_a_notebook()

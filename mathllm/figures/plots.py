@@ -1,22 +1,29 @@
-"""The book's figures: one style, colours that colour-blind readers can tell apart, and words for those who cannot see.
+"""The figures of the book: one style, colours that colour-blind readers can tell apart, and alternative text.
 
 A chapter calls `use_style()` once, draws with matplotlib, and ends a figure with `show(fig, alt="…")`, which publishes
-it together with its alternative text. `transformer_map(lit=…)` draws the same small map in every chapter, with the part
-that the chapter explains lit. matplotlib is imported at first use, so that `import mathllm` needs NumPy alone.
+it together with its alternative text. `transformer_map("softmax")` is the map that opens every chapter, with the parts
+that the chapter explains highlighted. matplotlib is imported at first use.
 """
 
 import base64
 import io
+import re
 import sys
+from collections.abc import Iterable
+from importlib import resources
+from typing import TYPE_CHECKING
 
 from ..errors import suggest
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 __all__ = [
-    "BLACK", "BLUE", "COLOURS", "DIVERGING", "GREEN", "GREY", "MAP_PARTS", "ORANGE", "PURPLE", "SEQUENTIAL", "SKY_BLUE",
-    "VERMILION", "YELLOW", "show", "transformer_map", "use_style",
+    "BLACK", "BLUE", "COLOURS", "DIVERGING", "GREEN", "GREY", "ORANGE", "PURPLE", "SEQUENTIAL", "SKY_BLUE", "VERMILION",
+    "YELLOW", "TransformerMap", "show", "transformer_map", "use_style",
 ]  # fmt: skip
 
-# The eight colours of Okabe & Ito (2008), "Color Universal Design", and a grey for what stays in the background.
+# The eight colours of Okabe & Ito (2008), "Color Universal Design", and a grey for the background.
 BLACK = "#000000"
 ORANGE = "#E69F00"
 SKY_BLUE = "#56B4E9"
@@ -28,21 +35,21 @@ PURPLE = "#CC79A7"
 GREY = "#8A8F98"
 
 COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY_BLUE, GREY)  # the order in which lines are drawn
-SEQUENTIAL = "viridis"  # for weights and probabilities: from nothing to much
+SEQUENTIAL = "viridis"  # for weights and probabilities, from 0 upwards
 DIVERGING = "PuOr_r"  # for signed values, with zero in the middle
 
 _THEMES = {
-    "light": {"paper": "#ffffff", "ink": "#1f2328", "line": "#8a8f98", "grid": "#e3e6ea", "box": "#f1f3f5"},
-    "dark": {"paper": "#14181e", "ink": "#e6e8eb", "line": "#9aa1ab", "grid": "#2f3640", "box": "#232a33"},
+    "light": {"paper": "#ffffff", "ink": "#1f2328", "line": "#8a8f98", "grid": "#e3e6ea"},
+    "dark": {"paper": "#14181e", "ink": "#e6e8eb", "line": "#9aa1ab", "grid": "#2f3640"},
 }
-_TONES = {  # what a theme's tones are for
+_SETTINGS = {  # matplotlib's settings that take each tone of a theme
     "paper": ("axes.facecolor", "figure.facecolor", "patch.edgecolor"),
     "ink": ("axes.labelcolor", "text.color", "xtick.labelcolor", "ytick.labelcolor"),
     "line": ("axes.edgecolor", "xtick.color", "ytick.color"),
     "grid": ("grid.color",),
 }
 _CSS_PIXELS_PER_INCH = 96
-_DPI = 2 * _CSS_PIXELS_PER_INCH  # two stored pixels for each shown one: sharp on fine screens
+_DPI = 2 * _CSS_PIXELS_PER_INCH  # two stored pixels for each CSS pixel: sharp on screens of high resolution
 _STYLE = {
     "axes.axisbelow": True,
     "axes.grid": True,
@@ -55,7 +62,7 @@ _STYLE = {
     "figure.constrained_layout.use": True,
     "figure.dpi": _CSS_PIXELS_PER_INCH,
     "figure.figsize": (6.4, 3.6),
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
+    "font.family": "DejaVu Sans",  # part of matplotlib, so it is the same on every machine
     "font.size": 10,
     "grid.linewidth": 0.8,
     "image.cmap": SEQUENTIAL,
@@ -67,7 +74,7 @@ _STYLE = {
 }
 
 
-def use_style(theme="light"):
+def use_style(theme: str = "light") -> None:
     """Set matplotlib's defaults to the book's style, for a white page or ("dark") for a dark one.
 
     >>> use_style("drak")
@@ -79,24 +86,24 @@ def use_style(theme="light"):
     import matplotlib
     from cycler import cycler
 
-    tones = {setting: _THEMES[theme][tone] for tone, settings in _TONES.items() for setting in settings}
+    tones = {setting: _THEMES[theme][tone] for tone, settings in _SETTINGS.items() for setting in settings}
     matplotlib.rcParams.update(_STYLE | tones | {"axes.prop_cycle": cycler(color=COLOURS)})
 
 
-def show(fig, alt):
+def show(fig: "Figure", alt: str) -> None:
     """Show a figure with its alternative text, and close it. Use it in place of `plt.show()`.
 
-    The text goes into the output's metadata, from where the site puts it into the page, and is the output's plain text.
-    It says what a reader who cannot see the figure would miss: what is drawn, and what follows from it.
+    alt: the kind of chart, its axes, the values that matter, and what follows from them. It is stored in the metadata
+    of the output, from where the site puts it into the page, and is printed outside a notebook.
 
-    Raises ValueError if `alt` is empty. Outside a notebook the text is printed.
+    Raises: ValueError if `alt` is empty.
 
     >>> import matplotlib.figure
     >>> show(matplotlib.figure.Figure(), alt="An empty square.")
     Figure: An empty square.
     """
     if not isinstance(alt, str) or not alt.strip():
-        raise ValueError("show() needs alternative text: show(fig, alt=\"what a reader who cannot see would miss\")")
+        raise ValueError("show() needs alternative text: show(fig, alt=\"what the figure shows\")")
     alt = " ".join(alt.split())
     png, width = _png(fig)
     if "matplotlib.pyplot" in sys.modules:
@@ -127,7 +134,7 @@ def _png(fig):
 
 
 def _in_a_notebook():
-    """Whether there is an IPython shell that can take a picture."""
+    """Whether there is an IPython shell that can display an image."""
     if "IPython" not in sys.modules:
         return False
     from IPython import get_ipython
@@ -142,157 +149,46 @@ def _is_light(colour):
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5  # relative luminance, without the gamma
 
 
-# The map: where each part stands (centre x, centre y, width, in units of its own), and what is written in it.
-_BOXES = {
-    "tokens": (0.75, 2.3, 1.2, "Tokens"),
-    "embedding": (2.45, 2.3, 1.4, "Embedding"),
-    "position": (2.45, 3.1, 1.4, "Position"),
-    "attention": (5.35, 3.1, 1.35, "Attention"),
-    "feed_forward": (7.85, 3.1, 1.6, "Feed-forward"),
-    "norm": (8.35, 1.25, 1.2, "Norm"),
-    "unembedding": (6.55, 1.25, 1.7, "Unembedding"),
-    "softmax": (4.55, 1.25, 1.2, "Softmax"),
-    "probability": (2.6, 1.25, 1.6, "Probabilities"),
-    "sampling": (0.75, 1.25, 1.2, "Sampling"),
-    "reward": (0.75, 0.3, 1.2, "Reward"),
-    "loss": (2.6, 0.3, 1.6, "Loss"),
-    "gradients": (4.8, 0.3, 1.4, "Gradients"),
-    "update": (6.95, 0.3, 1.4, "Update"),
-}
-MAP_PARTS = (*_BOXES, "residual")
-_CHAPTERS = {
-    "vectors": ("embedding",),
-    "similarity": ("attention", "unembedding"),
-    "matrices": ("embedding", "attention", "feed_forward", "unembedding"),
-    "exponentials": ("softmax", "loss"),
-    "probability": ("probability", "sampling"),
-    "softmax": ("softmax",),
-    "cross_entropy": ("loss",),
-    "gradients": ("gradients",),
-    "gradient_descent": ("update",),
-    "attention": ("attention",),
-    "backpropagation": ("loss", "gradients"),
-    "transformer": ("embedding", "position", "attention", "feed_forward", "norm", "residual", "unembedding"),
-    "training": ("loss", "gradients", "update"),
-    "inference": ("tokens", "softmax", "probability", "sampling"),
-    "alignment": ("reward", "loss"),
-    "interpretability": ("residual", "attention", "feed_forward"),
-}
+class TransformerMap:
+    """The map of a language model, as a notebook shows it: an SVG image, and the same in words."""
+
+    def __init__(self, svg: str, words: str):
+        self.svg, self.words = svg, words
+
+    def __repr__(self) -> str:
+        return self.words
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"image/svg+xml": self.svg, "text/plain": self.words}, {"image/svg+xml": {"alt": self.words}}
 
 
-def transformer_map(lit="embedding"):
-    """Show the small map of a language model that opens each chapter, with one part lit.
+# A part of map.svg: its name in words; its own key, and the slugs of the chapters that explain it
+_PART = re.compile(r'<g data-name="([^"]+)" class="([^"]+)"')
+_LIT = f'fill="{ORANGE}" stroke="#b35900" stroke-width="2.5"'
 
-    lit: a part of `MAP_PARTS`, a chapter's slug ("cross_entropy": the parts that chapter explains), or a list of parts.
 
-    Raises ValueError for a name the map does not have.
+def transformer_map(lit: str | Iterable[str]) -> TransformerMap:
+    """The map of a language model that opens each chapter, with the parts that the chapter explains highlighted.
 
-    >>> transformer_map(lit="atention")
+    lit: a part ("attention"), a chapter's slug ("cross_entropy"), or several of them
+
+    Raises: ValueError for a name that the map does not have.
+
+    >>> transformer_map("loss").words.rpartition(": ")[2]
+    'loss.'
+    >>> transformer_map("atention")
     Traceback (most recent call last):
     ValueError: the map has no part 'atention'; did you mean attention?
     """
-    lit = _lit_parts(lit)
-    sheet = _Sheet(lit)
-    _draw_blocks(sheet)
-    _draw_way_round(sheet)
-    for part, (x, y, width, label) in _BOXES.items():
-        sheet.box(x, y, width, label, lit=part in lit)
-    names = ", ".join(_BOXES[part][3].lower() if part in _BOXES else "residual stream" for part in lit)
-    show(sheet.figure, alt=f"Map of a language model: {_IN_WORDS} Lit in this chapter: {names}.")
-
-
-class _Sheet:
-    """The paper on which the map is drawn: lines, notes and boxes in the colours of the theme."""
-
-    def __init__(self, lit):
-        import matplotlib
-        from matplotlib.figure import Figure
-
-        self.lit = lit
-        self.tone = _THEMES["light" if _is_light(matplotlib.rcParams["figure.facecolor"]) else "dark"]
-        self.figure = Figure(figsize=(6.6, 2.75), facecolor=self.tone["paper"], layout="none")
-        self.axes = self.figure.add_axes((0, 0, 1, 1))
-        self.axes.set(xlim=(-0.05, 9.35), ylim=(-0.12, 3.8))
-        self.axes.axis("off")
-
-    def line(self, *points, colour=None, width=1.3, style="-"):
-        """An arrow along these points."""
-        x, y = zip(*points, strict=True)
-        colour = colour or self.tone["line"]
-        self.axes.plot(x[:-1], y[:-1], style, color=colour, linewidth=width, zorder=1)
-        look = {"arrowstyle": "-|>,head_width=0.22,head_length=0.4", "color": colour, "linewidth": width}
-        look |= {"shrinkA": 0, "shrinkB": 0, "linestyle": style}
-        self.axes.annotate("", xy=points[-1], xytext=points[-2], arrowprops=look, zorder=1)
-
-    def note(self, x, y, text, **options):
-        look = {"fontsize": 7.5, "color": self.tone["line"], "ha": "center", "va": "center"}
-        self.axes.text(x, y, text, **look | options)
-
-    def rectangle(self, corner, width, height, rounding, zorder, **look):
-        from matplotlib.patches import FancyBboxPatch
-
-        style = f"round,pad=0,rounding_size={rounding}"
-        patch = FancyBboxPatch(corner, width, height, boxstyle=style, zorder=zorder)
-        patch.set(linewidth=1, **look)
-        self.axes.add_patch(patch)
-
-    def box(self, x, y, width, label, lit):
-        fill, edge = (ORANGE, ORANGE) if lit else (self.tone["box"], self.tone["line"])
-        self.rectangle((x - width / 2, y - 0.24), width, 0.48, 0.1, 2, facecolor=fill, edgecolor=edge)
-        colour, weight = (BLACK, "bold") if lit else (self.tone["ink"], "normal")
-        self.note(x, y - 0.01, label, fontsize=8.8, color=colour, weight=weight, zorder=3)
-
-
-def _draw_blocks(sheet):
-    """The L blocks, and the residual stream that runs through them."""
-    tone, lit = sheet.tone, "residual" in sheet.lit
-    look = {"facecolor": tone["paper"], "edgecolor": tone["line"], "linestyle": (0, (4, 3))}
-    sheet.rectangle((4.05, 1.88), 5.0, 1.75, 0.15, 0, **look)
-    sheet.note(4.2, 2.07, "× L", fontsize=10, color=tone["ink"], ha="left")
-    sheet.line((1.35, 2.3), (1.75, 2.3))
-    sheet.line((2.45, 2.86), (2.45, 2.54))
-    stream = {"colour": ORANGE, "width": 3.2} if lit else {"width": 1.6}
-    sheet.line((3.15, 2.3), (9.2, 2.3), (9.2, 1.25), (8.95, 1.25), **stream)
-    words = {"color": tone["ink"], "weight": "bold"} if lit else {"weight": "normal"}
-    sheet.note(3.6, 2.14, "residual", **words)
-    for x, half in ((5.35, 0.675), (7.85, 0.8)):
-        up, down = x - half - 0.3, x + half + 0.22
-        sheet.line((up, 2.3), (up, 3.1), (x - half, 3.1))
-        sheet.line((x + half, 3.1), (down, 3.1), (down, 2.42))
-        edge = ORANGE if lit else tone["line"]
-        sheet.axes.plot(down, 2.3, "o", markersize=10, color=tone["paper"], zorder=3, markeredgecolor=edge)
-        sheet.note(down, 2.3, "+", fontsize=9, color=tone["ink"], zorder=4)
-        fill, edge, ink = (ORANGE, ORANGE, BLACK) if "norm" in sheet.lit else (tone["box"], tone["line"], tone["ink"])
-        frame = {"facecolor": fill, "edgecolor": edge, "boxstyle": "round,pad=0.25", "linewidth": 0.8}
-        sheet.note(up, 2.7, "norm", fontsize=7, color=ink, bbox=frame, zorder=3)
-
-
-def _draw_way_round(sheet):
-    """Out of the blocks: scores, probabilities, a token, and around again; below, training back to the weights."""
-    for start, end in ((7.75, 7.4), (5.7, 5.15), (3.95, 3.4), (1.8, 1.35)):
-        sheet.line((start, 1.25), (end, 1.25))
-    sheet.line((0.75, 1.49), (0.75, 2.06), style="--")
-    sheet.note(0.85, 1.78, "append", ha="left")
-    sheet.line((2.6, 1.01), (2.6, 0.54))
-    for start, end in ((1.35, 1.8), (3.4, 4.1), (5.5, 6.25)):
-        sheet.line((start, 0.3), (end, 0.3))
-    sheet.line((7.65, 0.3), (9.2, 0.3), (9.2, 0.85), style="--")
-    sheet.note(8.42, 0.14, "new weights")
-
-
-_IN_WORDS = (
-    "tokens become embeddings plus positions; L blocks, each of attention and feed-forward with a norm before and a "
-    "residual connection around; a last norm, unembedding, softmax, probabilities, sampling; the token is appended. "
-    "Training goes from the probabilities, or a reward, to the loss, its gradients, and an update of the weights."
-)
-
-
-def _lit_parts(lit):
-    if not isinstance(lit, str):
-        return tuple(dict.fromkeys(part for one in lit for part in _lit_parts(one)))
-    if lit in _CHAPTERS:
-        return _CHAPTERS[lit]
-    if lit in MAP_PARTS:
-        return (lit,)
-    names = dict.fromkeys([*MAP_PARTS, *_CHAPTERS])
-    raise ValueError(f"the map has no part {lit!r}{suggest(lit, names) or '; its parts are ' + ', '.join(MAP_PARTS)}")
+    svg = resources.files(__package__).joinpath("map.svg").read_text(encoding="utf-8")
+    wanted = {lit} if isinstance(lit, str) else set(lit)
+    parts = {match[0]: (match[1], set(match[2].split())) for match in _PART.finditer(svg)}
+    known = set().union(*(keys for _, keys in parts.values()))
+    for name in sorted(wanted - known):
+        raise ValueError(f"the map has no part {name!r}{suggest(name, known) or f'; it has {sorted(known)}'}")
+    chosen = {tag: name for tag, (name, keys) in parts.items() if wanted & keys}
+    for tag in chosen:
+        svg = svg.replace(tag, tag.replace('class="', f'{_LIT} class="lit '))
+    [label] = re.findall(r'aria-label="([^"]+)"', svg)
+    words = f"{label} Highlighted: {', '.join(dict.fromkeys(chosen.values())) or 'nothing'}."
+    return TransformerMap(svg.replace(label, words), words)

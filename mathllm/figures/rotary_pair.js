@@ -32,7 +32,7 @@ export default widget("rotary-pair", TRAITS, (figure) => {
   const groups = ["a", "b"].map((colour) => svg("g", { class: `mathllm-${colour}` }, picture));
   figure.slider("position m of the query", [0, LAST, 1], "query_position");
   figure.slider("position n of the key", [0, LAST, 1], "key_position");
-  figure.slider("rotation per position (radians)", [0.01, 1, 0.01], "rate", (rate) => rate.toFixed(2));
+  figure.slider("radians per position", [0.01, 1, 0.01], "rate", (rate) => rate.toFixed(2));
   const [showScore] = figure.rows([""]);
   for (const [name, step] of [["Both one position forward", 1], ["Both one position back", -1]]) {
     figure.button(name, () => {

@@ -1,16 +1,15 @@
 """How does a distribution over the next token become a text?
 
-Somebody has to choose, again and again: always the best token, or a drawn one, from a distribution made sharper,
-flatter or shorter; or several texts at once, of which one survives. This chapter holds those choices, the cache that
-makes each step cheap, a way to let a small model do most of the reading, and a mark that tells generated text from
-other text.
+A decoding method chooses token after token: the most probable one, or one drawn from a distribution that was made
+sharper, flatter or shorter before; or it follows several texts at once and chooses among them at the end. This chapter
+contains these methods, the cache of keys and values that makes each step cheap, drafts that let one pass of a large
+model check several tokens, and a watermark by which generated text can be recognised.
 
     filters.py      temperature, top-k, top-p, min-p, the repetition penalty; greedy choice and sampling
-    cache.py        keys and values kept, with a window if wanted; what they cost and save
-    decoding.py     one token of one sequence, as fast as its weights can be read
+    cache.py        the cache of keys and values, with a window if wanted; what it costs and saves
     beam.py         beam search and its score
-    generation.py   one function that generates, for several prompts at once
-    speculative.py  guess with a small model, check with the large one
+    generation.py   generation token by token, for several prompts at once
+    speculative.py  speculative decoding: a cheap draft, checked by the model
     watermark.py    green lists, and the test for them
 """
 

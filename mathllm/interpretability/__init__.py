@@ -1,17 +1,18 @@
-"""What happens inside, and how would one find out?
+"""What does a model compute inside, and how can we find out?
 
-A transformer is a sum of things that were written into one stream, so one may ask of each what it wrote, of each head
-where it looked, and of every vector what can be read from it. And one may interfere: put one run's numbers into another
-and see what changes. The methods of this chapter need nothing but the intermediates that the model gives by name.
+The residual stream of a transformer is a sum, so we can ask what each sublayer adds to it, where each attention head
+attends, and what can be read from each vector. To find causes we intervene: we replace an intermediate of one run by
+that of another and see how the answer changes. All methods of this chapter use one hook of the model, the tap, which
+sees every intermediate under its name and returns what is used in its place.
 
-    residual_stream.py      the stream as a sum; what each write adds to the logits; the logit lens
-    attention_patterns.py   attention weights, corrected for what is at the other end
-    probes.py               linear probes, and the control task that keeps them honest
-    patching.py             numbers of one run put into another
-    superposition.py        more features than dimensions: how many, and at what price
-    neurons.py              a feature read from one neuron, and from a direction
-    induction.py            [A][B] … [A] → [B]: a circuit built by hand, and how to find one
-    sparse_autoencoder.py   finding the features again
+    residual_stream.py      the stream as a sum: contributions, direct logit attribution, the logit lens
+    attention_patterns.py   attention weights, weighted by the values that they move
+    probes.py               linear probes, and control tasks to compare them with
+    patching.py             activation patching, and the ablation of attention heads
+    superposition.py        more features than dimensions: bounds, read-out, and a toy autoencoder
+    neurons.py              how well a feature can be read from one neuron, and from a direction
+    induction.py            induction heads: a circuit written by hand, one found by training, scores
+    sparse_autoencoder.py   sparse autoencoders, which recover features from activations
 """
 
 # What the modules define, written by tools/build_exports.py

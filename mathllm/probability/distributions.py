@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..autodiff import ArrayLike
-from ..errors import ShapeError, within
+from ..errors import ShapeError, all_within, within
 from ..matrices import is_row_stochastic
 from ..shapes import contract
 from ..vectors import token_ids
@@ -60,13 +60,13 @@ def conditional_probability(both: ArrayLike, condition: ArrayLike) -> np.ndarray
 
     both: P(A and B)   condition: P(B)
 
-    Raises: ValueError if the condition never occurs, or "both" occurs more often than it.
+    Raises: ValueError if the condition never occurs, because P(B) = 0 implies nothing about A, or if "both" occurs more
+    often than it.
 
     >>> float(conditional_probability(3, 12))  # "the" occurs 12 times, "the cat" 3 times
     0.25
     """
-    if not np.all(condition > 0):
-        raise ValueError("conditional_probability() needs a condition that occurs; from P(B) = 0 nothing follows")
+    all_within("conditional_probability", "(0, ∞)", condition=condition)
     p = both / condition
     if not np.all((p >= 0) & (p <= 1 + 4 * np.finfo(p.dtype).eps)):  # P(A and B) and P(B) may be rounded sums
         raise ValueError("conditional_probability() needs 0 ≤ P(A and B) ≤ P(B): both cannot occur more often than one")
@@ -125,9 +125,8 @@ def distribution_from_counts(counts: ArrayLike, add: float = 0.0) -> np.ndarray:
     array([0.25, 0.25, 0.5 ])
     """
     within("distribution_from_counts", "[0, ∞)", add=add)
+    all_within("distribution_from_counts", "[0, ∞)", counts=counts)
     raised = counts.astype(np.float64) + add
-    if not np.all((counts >= 0) & np.isfinite(counts)):
-        raise ValueError("distribution_from_counts() needs finite counts that are not negative")
     total = raised.sum(axis=-1, keepdims=True)
     if not np.all(total > 0):
         raise ValueError("distribution_from_counts() found a row without a single count; with add > 0 it is uniform")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
-from ..errors import ShapeError, within
+from ..errors import ShapeError, all_within, within
 from ..exponentials import exp, log_product, log_sum_exp
 from ..matrices import matrix_vector_product
 from ..shapes import contract
@@ -30,8 +30,7 @@ def bernoulli_log_likelihood(theta: Array, *, successes: int, trials: int) -> Wi
     array([-6.931, -6.109])
     """
     within("bernoulli_log_likelihood", f"[0, {trials}]", successes=successes)
-    if not np.all((theta >= 0) & (theta <= 1)):
-        raise ValueError("bernoulli_log_likelihood() needs probabilities θ from 0 to 1 (see chapter 05)")
+    all_within("bernoulli_log_likelihood", "[0, 1]", theta=theta)
     failures = trials - successes
     with np.errstate(divide="ignore"):  # ln 0 = −∞: under this θ the data are impossible
         log_likelihood = _times(successes, np.log(theta)) + _times(failures, np.log1p(-theta))
@@ -58,11 +57,10 @@ def maximum_likelihood(log_likelihood: Callable, candidates: ArrayLike) -> np.nd
     0.7
     """
     candidates = np.asarray(candidates)
-    if candidates.ndim == 0 or len(candidates) == 0:
-        raise ValueError("maximum_likelihood() needs at least one candidate")
     scores = np.asarray(log_likelihood(candidates))
-    if scores.shape != candidates.shape[:1]:
-        raise ShapeError(f"maximum_likelihood() needs one score for each candidate, got shape {scores.shape}")
+    if scores.ndim != 1 or scores.shape != candidates.shape[:1] or not scores.size:
+        wanted = "at least one candidate, and one score for each candidate"
+        raise ShapeError(f"maximum_likelihood() needs {wanted}, got shape {scores.shape}")
     best = np.argmax(np.where(np.isnan(scores), -np.inf, scores))
     if not scores[best] > -np.inf:
         raise ValueError("maximum_likelihood() found no candidate under which the data are possible")
@@ -84,7 +82,8 @@ def posterior(prior: ArrayLike, likelihood: ArrayLike) -> np.ndarray:
     array([0.4286, 0.5714])
     """
     prior = distribution(prior)
-    likelihood = np.where(prior > 0, _likelihood("posterior", likelihood), 0)
+    all_within("posterior", "[0, ∞)", likelihood=likelihood)
+    likelihood = np.where(prior > 0, likelihood, 0)
     largest = likelihood.max(axis=-1, keepdims=True)
     if not np.all(largest > 0):
         raise ValueError("posterior() needs a hypothesis that allows the data; here the evidence P(D) is 0")
@@ -109,7 +108,7 @@ def sequential_posterior(prior: ArrayLike, likelihoods: ArrayLike) -> np.ndarray
            [0.75, 0.25],
            [0.9 , 0.1 ]])
     """
-    likelihoods = _likelihood("sequential_posterior", likelihoods)
+    all_within("sequential_posterior", "[0, ∞)", likelihoods=likelihoods)
     factors = np.vstack([distribution(prior), likelihoods]).astype(np.float64)  # (T + 1, K)
     log_joint = np.cumsum(log_product(factors[..., None]), axis=0)  # of one factor each, ln 0 = −∞
     log_evidence = log_sum_exp(log_joint, keepdims=True)
@@ -164,13 +163,19 @@ class Beta:
     def density(self, theta: ArrayLike) -> np.ndarray:
         """The density at θ, an array of numbers strictly between 0 and 1."""
         theta = np.asarray(theta, float)
-        if not np.all((theta > 0) & (theta < 1)):
-            raise ValueError("Beta.density() needs θ strictly between 0 and 1")
+        all_within("Beta.density", "(0, 1)", theta=theta)
         return np.exp((self.a - 1) * np.log(theta) + (self.b - 1) * np.log1p(-theta) - self._log_beta)
 
     def log_evidence(self, successes: int, failures: int) -> float:
-        """ln P(D), the probability of these throws in this order, averaged over θ: ln B(a + s, b + f)/B(a, b)."""
-        return self.update(successes, failures)._log_beta - self._log_beta
+        """ln P(D) = ln B(a + s, b + f)/B(a, b), the probability of these throws in this order, averaged over θ.
+
+        By the chain rule it is the product of the means before each throw.
+        """
+        within("Beta.log_evidence", "whole [0, ∞)", successes=successes, failures=failures)
+        heads, tails, total = np.arange(successes), np.arange(failures), self.a + self.b
+        log_heads = np.log((self.a + heads) / (total + heads))
+        log_tails = np.log((self.b + tails) / (total + successes + tails))
+        return float(log_heads.sum() + log_tails.sum())
 
     @property
     def _log_beta(self):
@@ -209,8 +214,7 @@ def least_squares(X: ArrayLike, y: ArrayLike) -> np.ndarray:
     >>> least_squares([[1.0], [2.0]], [[1.0], [2.0]]).round(4)
     array([[1.]])
     """
-    if not (np.all(np.isfinite(X)) and np.all(np.isfinite(y))):
-        raise ValueError("least_squares() needs finite numbers, got NaN or ∞")
+    all_within("least_squares", "(-∞, ∞)", X=X, y=y)
     return np.linalg.lstsq(X, y, rcond=None)[0]
 
 
@@ -255,9 +259,3 @@ def map_linear_regression(X: ArrayLike, y: ArrayLike, *, noise: float, prior: fl
 def _times(count, amount):
     """The product, 0 if the count is 0, also where the amount is infinite."""
     return count * amount if count else np.zeros_like(amount)
-
-
-def _likelihood(name, likelihood):
-    if not np.all((likelihood >= 0) & np.isfinite(likelihood)):
-        raise ValueError(f"{name}() needs likelihoods that are not negative, and finite (see chapter 05)")
-    return likelihood

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
-from ..errors import within
+from ..errors import all_within, within
 from ..exponentials import exp
 from .distributions import distribution
 
@@ -27,7 +27,7 @@ def expectation(values: Array, p: Array) -> WithPullback:
     3.5
     """
     distribution(p)
-    return np.sum(values * p, axis=-1), lambda dmean: (dmean[..., None] * p, dmean[..., None] * values)
+    return np.sum(values * p, axis=-1), lambda dy: (dy[..., None] * p, dy[..., None] * values)
 
 
 @primitive(shapes="... n+, ... n -> ...")
@@ -47,13 +47,10 @@ def variance(values: Array, p: Array) -> WithPullback:
     0.21
     """
     distribution(p)
-    away = values - np.sum(values * p, axis=-1, keepdims=True)
-
-    def pullback(dvariance):
-        dvariance = dvariance[..., None]
-        return dvariance * 2 * p * away, dvariance * away**2
-
-    return np.sum(p * away**2, axis=-1), pullback
+    wide = values.astype(np.promote_types(values.dtype, np.float32))  # squares may be more than the largest float16
+    away = wide - np.sum(wide * p, axis=-1, keepdims=True)
+    value = np.sum(p * away**2, axis=-1).astype(np.result_type(values, p))
+    return value, lambda dy: (dy[..., None] * (2 * p * away), dy[..., None] * away**2)
 
 
 class Estimate(NamedTuple):
@@ -104,9 +101,7 @@ def normal_log_density(x: Array, mean: Array, standard_deviation: Array) -> With
     >>> round(float(normal_log_density(0, 0, 1)), 6)
     -0.918939
     """
-    if not np.all(standard_deviation > 0):
-        wrong = standard_deviation[~(standard_deviation > 0)][0]
-        raise ValueError(f"a normal distribution needs a positive standard deviation, got {wrong:g} (see chapter 05)")
+    all_within("normal_log_density", "(0, ∞)", standard_deviation=standard_deviation)
     z = (x - mean) / standard_deviation
     constant = x.dtype.type(0.5 * np.log(2 * np.pi))
 

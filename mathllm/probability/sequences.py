@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 import numpy as np
 
 from ..autodiff import ArrayLike
-from ..errors import UnknownWordError, suggest, within
+from ..errors import UnknownWordError, all_within, suggest, within
 from ..exponentials import log_product
 from ..shapes import contract
 from .distributions import _edges, distribution, token_sequence
@@ -30,8 +30,7 @@ def sequence_log_probabilities(tokens: Sequence, conditional: Callable) -> np.nd
     (array([-3.  , -2.12, -2.53, -0.36]), -8.0)
     """
     p = np.array([conditional(token, tokens[:t]) for t, token in enumerate(tokens)], float)
-    if not np.all(p <= 1):
-        raise ValueError(f"sequence_log_probabilities() needs probabilities, got {p[~(p <= 1)][0]:g}")
+    all_within("sequence_log_probabilities", "[0, 1]", conditional=p)
     return log_product(p[:, None])
 
 
@@ -69,8 +68,7 @@ def sample_markov_chain(transition: ArrayLike, steps: int, rng: np.random.Genera
     within("sample_markov_chain", f"whole [0, {len(edges)})", start=start)
     states, state = np.empty(steps, np.intp), start
     for t, point in enumerate(rng.random(steps)):
-        state = int(np.searchsorted(edges[state], point, side="right"))
-        states[t] = state
+        states[t] = state = np.searchsorted(edges[state], point, side="right")
     return states
 
 

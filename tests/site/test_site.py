@@ -82,11 +82,16 @@ def test_every_value_of_a_written_chapter_is_listed_with_its_verdict(site):
     assert "(erratum D17)" in text
 
 
-def test_every_primitive_is_listed_with_the_errors_of_its_gradient(site):
+def test_every_primitive_is_listed_with_the_errors_of_its_gradient_and_its_digits(site):
     text = page_at(site / "gradients_checked.html").text
-    rows = json.loads((ROOT / "book" / "_data" / "gradients.json").read_text(encoding="utf-8"))
-    assert re.findall(r'<span class="pre">(\w+)</span></code></p></td>', text) == [row["name"] for row in rows]
-    assert text.count("<td><p>10⁻") >= 4 * len(rows)
+    gradients, digits = (
+        json.loads((ROOT / "book" / "_data" / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("gradients", "digits")
+    )
+    names = [row["name"] for row in gradients + digits]
+    assert re.findall(r'<span class="pre">(\w+)</span></code></p></td>', text) == names
+    assert text.count("<td><p>10⁻") >= 4 * len(gradients)
+    assert len(re.findall(r"<td><p>\d+\.\d / \d+\.\d</p></td>", text)) == 3 * len(digits)
 
 
 def test_all_formulas_of_a_notebook_reach_its_page(site):
@@ -110,8 +115,9 @@ def test_every_image_says_in_words_what_it_shows(site, name):
 def test_each_stored_figure_is_on_its_page(site):
     for name in NOTEBOOKS:
         cells = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
-        stored = [output["metadata"].get("image/png", {}).get("alt") for cell in cells
-                  for output in cell.get("outputs", []) if "image/png" in output.get("data", {})]  # fmt: skip
+        outputs = [output for cell in cells for output in cell.get("outputs", [])]
+        stored = [output["metadata"].get(kind, {}).get("alt") for output in outputs
+                  for kind in ("image/svg+xml", "image/png") if kind in output.get("data", {})]  # fmt: skip
         page = page_at(site / "notebooks" / f"{name}.html")
         assert [image["alt"] for image in page.images if "_images/" in image["src"]] == stored
 
