@@ -95,6 +95,7 @@ FORMULAS = {
     "entropy": composed(exact.entropy, exact.softmax),
     "cross_entropy_between": composed(exact.cross_entropy_between, exact.softmax, exact.softmax),
     "kl_divergence": composed(exact.kl_divergence, exact.softmax, exact.softmax),
+    "mutual_information": lambda z: exact.mutual_information(exact.exp(z) / exact.exp(z).sum()),
     "cross_entropy": exact.cross_entropy,
     # 8
     "relu": exact.relu,

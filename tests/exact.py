@@ -256,6 +256,11 @@ def kl_divergence(p, q):
     return (p * log(p / q)).sum(axis=-1)
 
 
+def mutual_information(joint):
+    independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    return (joint * log(joint / independent)).sum()
+
+
 def cross_entropy(logits, labels):
     return mean(-np.take_along_axis(log_softmax(logits), labels[..., None], axis=-1))
 

@@ -11,8 +11,9 @@ from conditions import (
 )  # fmt: skip
 from mathllm.cross_entropy import (
     arithmetic_decode, arithmetic_encode, code_length, convert_information, cross_entropy, cross_entropy_between,
-    entropy, kl_divergence, loss_table, mutual_information, perplexity, surprise,
+    entropy, kl_divergence, mutual_information, perplexity, surprise,
 )  # fmt: skip
+from mathllm.exhibits.cross_entropy import loss_table
 from mathllm.exponentials import (
     exp, exponent_range, log, log1m_exp, log_add_exp, log_product, log_sigmoid, log_sum_exp, softplus,
 )  # fmt: skip
