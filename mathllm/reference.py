@@ -1,13 +1,13 @@
-"""What do the source documents print, and does it agree with what we compute?
+"""The numbers that the source documents print, and their comparison with what we compute.
 
-Every number the five documents print is a row of `reference_values.toml`, with its inputs and its precision. A chapter
-recomputes the number with the package and holds it against the row: a tick where they agree at the printed precision,
-the erratum where the document is wrong, an error where we are.
+Every number of the five documents is a row of `reference_values.toml`, with its inputs and its precision. A chapter
+computes the number with the package and compares it with the row: a tick if they agree at the printed precision, the
+erratum if the document is wrong, an error if our value is wrong.
 """
 
 import functools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ class ReferenceMismatchError(AssertionError):
 
 @dataclass(frozen=True)
 class Row:
-    """One checkable value of the documents: what is printed (`expected`) and what is right (`computed`)."""
+    """One value of the documents: the printed one (`expected`) and the right one (`computed`)."""
 
     id: str
     document: str
@@ -82,11 +82,11 @@ def rows(chapter: str | None = None) -> list[Row]:
     return chosen
 
 
-def check(id: str, value) -> None:
-    """Hold `value` against the row: print what the document says, what we say, and a tick or the erratum.
+def check(id: str, value: Any) -> None:
+    """Compare `value` with the row, and print the value of the document, ours, and a tick or the erratum.
 
-    Agreement means: equal after rounding to the printed decimals, or within the row's relative tolerance; words and
-    shapes are compared exactly.
+    Two numbers agree if they are equal after rounding to the printed decimals, or within the relative tolerance of the
+    row. Words and shapes are compared exactly.
 
     Raises: UnknownReferenceError for a wrong id; ReferenceMismatchError for any other value than the right one, which
     is the printed one unless there is an erratum.
@@ -105,62 +105,46 @@ def check(id: str, value) -> None:
     print(f"{source} {theirs}   ours {ours}   {verdict}   {entry.statement}{reason}")
 
 
-def _agree(value, target, entry: Row) -> bool:
+def _agree(value, target, entry):
+    words = (str, bool, np.bool_)
     if isinstance(target, dict):
-        return (
-            isinstance(value, Mapping)
-            and value.keys() == target.keys()
-            and all(_agree(value[key], target[key], entry) for key in target)
-        )
-    if isinstance(target, str | bool):
-        return isinstance(value, str | bool | np.bool_) and value == target
-    if isinstance(value, str | bool | np.bool_):
-        return False  # True is no 1: a comparison in place of a number
-    if entry.kind in ("range", "claim", "table") and {_shape(value), _shape(target)} == {(), (2,)}:
-        number, (low, high) = (value, target) if np.ndim(value) == 0 else (target, value)
-        numbers = _is_numeric(number) and _is_numeric([low, high])
-        return numbers and bool(low <= number <= high)  # one side is an interval
-    if isinstance(target, list) and not _is_numeric(target):
-        same_length = _shape(value) != () and len(value) == len(target)
+        same_keys = isinstance(value, Mapping) and value.keys() == target.keys()
+        return same_keys and all(_agree(value[key], target[key], entry) for key in target)
+    if isinstance(value, words) or isinstance(target, words):  # True does not count as 1
+        return isinstance(value, words) and isinstance(target, words) and bool(value == target)
+    ours, theirs = _numbers(value), _numbers(target)
+    if theirs is None or theirs.dtype.kind == "b":  # a list of words, or of rows of unequal length
+        is_list = isinstance(value, Sequence | np.ndarray) and getattr(value, "shape", None) != ()
+        same_length = is_list and len(value) == len(target)
         return same_length and all(_agree(v, t, entry) for v, t in zip(value, target, strict=True))
-    try:
-        ours, theirs = np.asarray(value), np.asarray(target)
-    except ValueError:  # rows of unequal length
+    if ours is None:
         return False
-    if ours.shape != theirs.shape or ours.dtype.kind not in "iufb":
-        return False
-    return bool(np.allclose(ours, theirs, rtol=_relative(entry), atol=_absolute(entry)))
+    if entry.kind in ("range", "claim", "table") and {ours.shape, theirs.shape} == {(), (2,)}:  # one is an interval
+        number, (low, high) = (ours, theirs) if ours.ndim == 0 else (theirs, ours)
+        return bool(low <= number <= high)
+    return ours.shape == theirs.shape and bool(np.allclose(ours, theirs, rtol=entry.rtol or 0.0, atol=_absolute(entry)))
 
 
-def _shape(value):
+def _numbers(value):
+    """An array of numbers, or None."""
     try:
-        return np.shape(value)
+        array = np.asarray(value)
     except ValueError:  # rows of unequal length
         return None
+    return array if array.dtype.kind in "iufb" else None
 
 
-def _is_numeric(target) -> bool:
-    try:
-        return np.asarray(target).dtype.kind in "iuf"
-    except ValueError:  # rows of unequal length
-        return False
-
-
-def _relative(entry: Row) -> float:
-    return 0.0 if entry.rtol is None else entry.rtol
-
-
-def _absolute(entry: Row) -> float:
-    """Half a unit of the last printed place, and a little for the rounding of the comparison itself."""
+def _absolute(entry):
+    """The absolute tolerance: half a unit of the last printed place, and a little for rounding in the comparison."""
     if entry.decimals is None:
         return 1e-12 if entry.kind == "identity" or entry.rtol else 0.0
     return 0.5 * (entry.unit_last_place or 10.0**-entry.decimals) * (1 + 1e-9)
 
 
-def shown(row: Row, value) -> str:
-    """A value as the notebooks print it: one digit more than the document, or four significant digits.
+def shown(row: Row, value: Any) -> str:
+    """A value in the form that the notebooks print: one digit more than the document, or four significant digits.
 
-    Below ten million no digit before the point is rounded away.
+    Below ten million, no digit before the point is rounded.
 
     >>> shown(row("primer.ch02.ex2.cosine"), 28 / 870**0.5)
     '0.9493'

@@ -14,7 +14,7 @@ from primitive_cases import ALL, arguments
 import mathllm as ml
 from mathllm.autodiff import Tensor
 
-ABOVE = ["gguf", "gguf_model", "huggingface", "hub", "minilm", "settings", "smollm2", "wordpiece", "glove"]
+ABOVE = ["files", "gguf", "gguf_model", "huggingface", "hub", "minilm", "settings", "smollm2", "wordpiece", "glove"]
 IN_PLACE = {"lay_side_by_side", "softmax_in_place"}  # whose docstring says so
 
 

@@ -21,7 +21,7 @@ from mathllm.cli import main
 from mathllm.cli import models as models_module
 from mathllm.cli.commands import _mathllm
 from mathllm.errors import MissingDataError
-from mathllm.inference import generate
+from mathllm.inference import generate, generate_with_beams, sampler
 from mathllm.pretrained import hub
 from mathllm.pretrained.huggingface import load_pretrained, save_pretrained
 from mathllm.training import Tokenizer, TrainingState, load_checkpoint, train_tokenizer
@@ -87,9 +87,9 @@ def test_every_option_has_its_words():
 
 
 def test_options_of_generation_have_the_names_of_the_function():
-    parameters = generate.__annotations__
+    parameters = {*generate.__annotations__, *sampler.__annotations__, *generate_with_beams.__annotations__}
     offered = {p.name for p in _mathllm.commands["generate"].params if p.param_type_name == "option"} - {"seed"}
-    assert offered <= set(parameters)
+    assert offered <= parameters
 
 
 def test_without_click_one_line_says_how_to_get_it():
@@ -285,22 +285,22 @@ def test_text_is_shown_token_by_token_and_characters_whole(tiny, monkeypatch):
     ids = tokenizer.encode("é→")  # five tokens, two characters
     assert len(ids) == 5
 
-    def speaks(*_, streamer, **__):
+    def speaks(*_, **__):
         for token in ids:
-            streamer(np.array([token]))
+            yield np.array([token])
 
     shown = []
-    monkeypatch.setattr(generate_module, "generate", speaks)
+    monkeypatch.setattr(generate_module, "continuation", speaks)
     monkeypatch.setattr(generate_module.click, "echo", lambda text="", **_: shown.append(text))
     loaded = hub.LoadedModel(model, params, tokenizer, ends)
-    assert generate_module._answer(loaded, [0], None) == "é→"
+    assert generate_module._answer(loaded, [0], None, max_new_tokens=9) == "é→"
     assert shown == ["", "é", "", "", "→", ""]
 
 
 def test_a_prompt_longer_than_the_context_is_refused_in_words(tmp_path):
     save_model(tmp_path, gpt2_config)
     shown = run("generate", tmp_path, "the cat", "--max-new-tokens", 100, code=1).output
-    assert "the model's context is 64 tokens" in shown
+    assert "the context is 64 tokens, but a prompt and max_new_tokens need 101" in shown
 
 
 def test_an_encoder_cannot_go_on_with_a_text(tmp_path):
@@ -336,14 +336,14 @@ def chatty(tmp_path, monkeypatch):
     )
     prompts = []
 
-    def speaks(model, params, tokens, *, streamer, **_):
+    def speaks(model, params, tokens, choose, **_):
         prompts.append(tokenizer.decode(tokens[0]))
         for token in tokenizer.encode(f"answer {len(prompts)}<|im_end|>"):
-            streamer(np.array([token]))
+            yield np.array([token])
             if len(prompts) == 2:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(generate_module, "generate", speaks)
+    monkeypatch.setattr(generate_module, "continuation", speaks)
     return tmp_path / "chatty", prompts
 
 

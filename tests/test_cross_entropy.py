@@ -440,6 +440,7 @@ def test_even_what_the_model_rules_out_can_be_written():
     assert ml.arithmetic_decode(code, model, 4).tolist() == [0, 1, 0, 1]
     assert 64 <= 8 * len(code) <= 72
     assert ml.code_length([1], model) == np.inf
+    assert ml.code_length([], model) == ml.code_length([0], lambda seen: [1 + 5e-10, 0]) == 0
 
 
 def test_messages_of_no_and_of_sure_symbols_need_no_bytes():

@@ -519,12 +519,12 @@ def test_a_sparse_autoencoder_finds_the_planted_features():
     assert sparse_autoencoder_loss(params, x) < 0.5 * np.mean(np.sum(x * x, axis=1))
 
 
-def test_a_higher_price_makes_fewer_codes():
+def test_a_larger_penalty_makes_fewer_codes():
     rng = np.random.default_rng(0)
     _, x = planted(rng)
     counts = [
-        np.mean(np.sum(sparse_codes(train_sparse_autoencoder(x, 40, rng, penalty=price, steps=300), x) > 0, axis=1))
-        for price in (0.02, 0.5)
+        np.mean(np.sum(sparse_codes(train_sparse_autoencoder(x, 40, rng, penalty=penalty, steps=300), x) > 0, axis=1))
+        for penalty in (0.02, 0.5)
     ]
     assert counts[1] < counts[0] / 2
 
@@ -614,6 +614,10 @@ def replaced(name, value):
         ),
         (lambda: logit_attribution(*run("gpt2")[:3], tokens=[-1]), ValueError, "ids from 0 to 10, got -1"),
         (lambda: logit_attribution(*run("gpt2")[:3], tokens=[11]), ValueError, "ids from 0 to 10, got 11"),
+        (
+            lambda: value_weighted_attention(np.ones((2, 1, 2, 2)), np.ones((3, 1, 2, 4))),
+            ml.ShapeError, "axes in front do not fit",
+        ),
         (lambda: train_probe(np.ones((2, 3)), [1]), ml.ShapeError, r"\(2, 3\) and \(1,\)"),
         (lambda: train_probe(np.ones((0, 3)), np.ones(0, int)), ml.ShapeError, "n is 0 in x"),
         (lambda: train_probe(np.ones((2, 3)), [0, 2], classes=2), ValueError, r"largest_label in \[0, 1\], got 2"),

@@ -8,9 +8,10 @@ import pytest
 
 from mathllm.attention import RotaryScaling
 from mathllm.errors import ShapeError
+from mathllm.pretrained.files import save_tensors
 from mathllm.pretrained.gguf import GGUF
 from mathllm.pretrained.gguf_model import gguf_to_hf
-from mathllm.pretrained.huggingface import from_hf, load_pretrained, save_pretrained, save_tensors, to_hf
+from mathllm.pretrained.huggingface import from_hf, load_pretrained, save_pretrained, to_hf
 from mathllm.pretrained.settings import to_hf_config
 from mathllm.training import train_tokenizer
 from mathllm.transformer import (
@@ -294,7 +295,8 @@ def test_a_head_of_bert_is_there_whole_or_not_at_all(left):
         ("mixtral", {"sliding_window": 4}, "sliding_window of 4 tokens"),
         ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type='relative_key'"),
         ("bert", {"is_decoder": True}, "is_decoder=True"),
-        ("t5", {"feed_forward_proj": "gated-tanh"}, "activation 'tanh'"),
+        ("t5", {"feed_forward_proj": "gated-tanh"}, "activation 'gated-tanh'"),
+        ("llama", {"hidden_act": "gated-silu"}, "activation 'gated-silu'"),
         ("t5", {"d_kv": None}, "needs 'd_kv' in the configuration of a t5"),
     ],
 )

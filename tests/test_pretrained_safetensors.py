@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from mathllm.pretrained.huggingface import load_tensors, save_pretrained, save_tensors
+from mathllm.pretrained.files import load_tensors, save_tensors
+from mathllm.pretrained.huggingface import save_pretrained
 from mathllm.transformer import Transformer, gpt2_config
 
 DTYPES = ["f8", "f4", "f2", "c8", "?", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1"]
@@ -248,7 +249,7 @@ def test_a_program_killed_while_it_writes_leaves_the_old_file_whole(path):
         import os, signal
         import numpy as np
         import safetensors.numpy
-        from mathllm.pretrained.huggingface import save_tensors
+        from mathllm.pretrained.files import save_tensors
 
         def killed(arrays, place, metadata):
             place.write_bytes(b"half")
@@ -292,7 +293,7 @@ def test_a_written_file_can_be_read_by_whom_other_files_can(path, umask):
 import os
 os.umask({umask})
 os.umask = None  # a library changes nothing for the whole process
-from mathllm.pretrained.huggingface import save_tensors
+from mathllm.pretrained.files import save_tensors
 save_tensors({str(path)!r}, {{}})
 """
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -190,6 +190,13 @@ def test_stretching_and_shifting_a_random_variable(p, stretch, shift):
     np.testing.assert_allclose(ml.variance(x, p), ml.expectation(x**2, p) - ml.expectation(x, p) ** 2, atol=1e-9)
 
 
+def test_values_whose_squares_are_no_float16_have_a_variance():
+    x, p = np.float16([1e4, 1e4 + 80, -1e4]), np.float16([0.5, 0.5, 0])
+    value, slope = ml.value_and_grad(lambda x: ml.variance(x, p))(x)
+    assert value == 1600
+    assert slope.tolist() == [-40, 40, 0]
+
+
 def test_variance_keeps_its_digits_far_from_zero():
     assert ml.variance([1e9, 1e9 + 1], [0.5, 0.5]) == 0.25
     assert ml.variance([1e4, -1e4], [0.0, 1.0]) == 0
@@ -303,6 +310,15 @@ def test_a_beta_belief_is_updated_as_bayes_demands(a, b, heads, tails):
     assert ml.variance(grid, p) == pytest.approx(after.variance, abs=1e-4)
     if after.a > 1 and after.b > 1:
         assert after.density(after.mode) >= after.density(grid).max() * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(("a", "b"), [(1e-3, 1e6), (1e15, 1.0), (1e12, 1e12)])
+def test_the_evidence_keeps_its_digits_under_a_firm_belief(a, b):
+    belief = ml.Beta(a, b)
+    assert belief.log_evidence(1, 0) == pytest.approx(math.log(belief.mean), rel=1e-12)
+    expected = math.log(a * (a + 1) * b / ((a + b) * (a + b + 1) * (a + b + 2)))
+    assert belief.log_evidence(2, 1) == pytest.approx(expected, rel=1e-12)
+    assert belief.log_evidence(100, 50) < 0
 
 
 def test_a_flat_prior_has_the_likelihoods_maximum():

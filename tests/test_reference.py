@@ -66,6 +66,7 @@ def test_nonsense_is_no_agreement(value):
         ("primer.ch06.ex6.total", np.True_),
         ("primer.ch07.table.loss1", [[1], [2, 3]]),
         ("part2.bpe.merge1", [[1], [2, 3]]),
+        ("part2.bpe.merge1", np.array(1)),
     ],
 )
 def test_a_comparison_is_no_number_and_ragged_rows_are_no_interval(id, value):

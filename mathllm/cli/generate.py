@@ -1,13 +1,14 @@
 """`mathllm generate` and `mathllm chat`: generate text, shown token by token."""
 
 import codecs
+import contextlib
 import sys
 
 import click
 import numpy as np
 
-from ..errors import MissingDataError
-from ..inference import generate
+from ..fast import Transformer, generate
+from ..inference import continuation, sampler
 from ..pretrained.hub import load
 from ..pretrained.smollm2 import chat_prompt
 
@@ -105,11 +106,9 @@ def _conversation(loaded, messages, message, rng, options):
 def _read_message():
     """The next message of the user, or None at the end."""
     terminal = sys.stdin.isatty()
-    try:
+    with contextlib.suppress(ImportError):
         if terminal:
             import readline  # noqa: F401 — input() can then be edited
-    except ImportError:
-        pass
     try:
         message = input("> " if terminal else "").strip()
     except (EOFError, KeyboardInterrupt):
@@ -128,9 +127,7 @@ def _generator(seed, options):
 def _load(name):
     try:
         loaded = load(name)
-    except MissingDataError:
-        raise
-    except ValueError as error:
+    except ValueError as error:  # of usage; an absent model is another error
         raise click.BadParameter(str(error), param_hint="MODEL") from error
     if not loaded.model.config.causal:
         raise click.BadParameter(f"{name} fills in masked words and cannot continue a text", param_hint="MODEL")
@@ -139,25 +136,29 @@ def _load(name):
     return loaded
 
 
-def _answer(loaded, ids, rng, *, num_beams=1, **options):
+def _answer(loaded, ids, rng, **options):
     """Show the generated text as it appears; Ctrl-C stops it. Returns the text."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may consist of several tokens
     pieces = []
-
-    def show(tokens, final=False):
-        tokens = [i for i in tokens if i not in loaded.ends]
-        pieces.append(decoder.decode(loaded.tokenizer.decode_bytes(tokens), final))
-        click.echo(pieces[-1], nl=False)
-
-    if num_beams == 1:
-        options["streamer"] = lambda column: show([int(column[0])])
-    else:
-        options["num_beams"] = num_beams
     try:
-        tokens = generate(loaded.model, loaded.params, [ids], rng=rng, eos_token_id=loaded.ends or None, **options)
-        if num_beams > 1:
-            show(tokens[0, len(ids) :].tolist())
+        for i in _tokens(loaded, ids, rng, **options):
+            if i not in loaded.ends:
+                pieces.append(decoder.decode(loaded.tokenizer.decode_bytes([i])))
+                click.echo(pieces[-1], nl=False)
     except KeyboardInterrupt:
         click.echo(" …", nl=False)
-    show([], final=True)
+    pieces.append(decoder.decode(b"", final=True))
+    click.echo(pieces[-1], nl=False)
     return "".join(pieces)
+
+
+def _tokens(loaded, ids, rng, *, num_beams=1, max_new_tokens, **options):
+    """Yields the ids of the answer, one after the other."""
+    limits = {"max_new_tokens": max_new_tokens, "eos_token_id": loaded.ends or None}
+    model = Transformer(loaded.model.config)
+    if num_beams > 1:
+        text = generate(model, loaded.params, [ids], num_beams=num_beams, **options, **limits)
+        yield from text[0, len(ids) :].tolist()
+    else:
+        for column in continuation(model, loaded.params, [ids], sampler(rng, **options), **limits):
+            yield int(column[0])

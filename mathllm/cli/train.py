@@ -15,23 +15,13 @@ from pathlib import Path
 import click
 import numpy as np
 
-from .. import data
+from .. import data, training
 from ..errors import suggest
+from ..fast import Transformer, train
 from ..gradient_descent import warmup_cosine
-from ..pretrained.huggingface import read_json, save_pretrained, written_whole
-from ..training import (
-    Tokenizer,
-    TrainingState,
-    load_checkpoint,
-    progress_bar,
-    random_batch,
-    token_stream,
-    train,
-    train_tokenizer,
-    training_state,
-    validation_batches,
-)
-from ..transformer import Transformer, count_parameters, gpt2_config, llama_config
+from ..pretrained.files import read_json, written_whole
+from ..pretrained.huggingface import save_pretrained
+from ..transformer import count_parameters, gpt2_config, llama_config
 
 _END = "<|endoftext|>"
 _HELD_OUT = 10  # the last tenth of a text is for validation
@@ -64,8 +54,7 @@ def _option(*names, **settings):
 @_option("--weight-decay", type=click.FloatRange(0), default=0.1, help="Weight decay of AdamW.")
 @_option("--max-norm", type=click.FloatRange(0, min_open=True), default=1.0, help="Clip gradients to this norm.")
 @_option("--seed", type=click.IntRange(0), default=0, help="Random seed for the initial weights and the batches.")
-@_option("--workers", type=_COUNT, default=1, help="Number of workers that share a batch, one BLAS thread each.")
-@click.option("--processes", is_flag=True, help="Use processes instead of threads as workers: faster; not on Windows.")
+@_option("--workers", type=_COUNT, default=1, help="Number of processes that share a batch (on Windows always 1).")
 @_option("--validate-every", type=_COUNT, default=100, help="Steps between two validations on the held-out text.")
 @_option("--save-every", type=_COUNT, default=100, help="Steps between two checkpoints.")
 def _train(texts, output, resume, **settings):
@@ -88,7 +77,7 @@ def _train(texts, output, resume, **settings):
     sha256 = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
     if settings.setdefault("sha256", sha256) != sha256:
         raise click.UsageError(f"the text of {', '.join(settings['texts'])} has changed since the run began")
-    tokenizer = Tokenizer.load(output / _TOKENIZER) if resume else _new_tokenizer(settings, parts)
+    tokenizer = training.Tokenizer.load(output / _TOKENIZER) if resume else _new_tokenizer(settings, parts)
     config = _config(settings, len(tokenizer))
     streams = [_stream(tokenizer, texts, settings["context"]) for texts in zip(*parts, strict=True)]
     if not resume:
@@ -145,13 +134,13 @@ def _split(name, seed):
 
 
 def _new_tokenizer(settings, parts):
-    training = [text for text, _ in parts]
     if settings["tokenizer"] == "bpe":
-        click.echo(f"learning {settings['vocabulary_size']} tokens from {sum(map(len, training)):,} characters ...")
-        return train_tokenizer(training, settings["vocabulary_size"], special_tokens=[_END])
+        texts = [text for text, _ in parts]
+        click.echo(f"learning {settings['vocabulary_size']} tokens from {sum(map(len, texts)):,} characters ...")
+        return training.train_tokenizer(texts, settings["vocabulary_size"], special_tokens=[_END])
     # all bytes that occur, held out or not, because a byte without a token cannot be encoded
     seen = sorted({byte for part in parts for text in part for byte in set(text.encode())})
-    return Tokenizer({bytes([byte]): i for i, byte in enumerate(seen)}, [], {_END: len(seen)})
+    return training.Tokenizer({bytes([byte]): i for i, byte in enumerate(seen)}, [], {_END: len(seen)})
 
 
 def _config(settings, vocabulary):
@@ -166,7 +155,7 @@ def _config(settings, vocabulary):
 
 def _stream(tokenizer, texts, context):
     documents = [tokenizer.encode(text, special=False) for text in texts]
-    stream = token_stream(documents, tokenizer.special_tokens[_END])
+    stream = training.token_stream(documents, tokenizer.special_tokens[_END])
     if len(stream) < context + 1:
         needed = f"--context {context} needs {context + 1} tokens"
         raise click.UsageError(f"{needed}, and the text, or its held-out part, has {len(stream)}")
@@ -174,29 +163,27 @@ def _stream(tokenizer, texts, context):
 
 
 def _run(settings, config, streams, output):
-    """The training loop of chapter 13 with its checkpoints. After an interruption, the message says how to continue."""
-    model, checkpoint, rng = Transformer(config), output / _CHECKPOINT, np.random.default_rng(settings["seed"])
-    if checkpoint.exists():
-        state = load_checkpoint(checkpoint, TrainingState)
+    """The training loop of chapter 13 in its fast form. After an interruption, the message says how to continue."""
+    model, rng = Transformer(config), np.random.default_rng(settings["seed"])
+    if (output / _CHECKPOINT).exists():
+        state = training.load_checkpoint(output / _CHECKPOINT, training.TrainingState)
     else:
-        state = training_state(model.init(rng, np.float32), rng)
-    tokens, held_out = streams
-    size, length, steps, peak = (settings[name] for name in ("batch", "context", "steps", "learning_rate"))
-    rate = functools.partial(
+        state = training.training_state(model.init(rng, np.float32), rng)
+    (tokens, held_out), steps, peak = streams, settings["steps"], settings["learning_rate"]
+    shape = settings["batch"], settings["context"]
+    options = {name: settings[name] for name in ("max_norm", "weight_decay", "workers", "validate_every", "save_every")}
+    options["validation"] = training.validation_batches(held_out, *shape)
+    options["learning_rate"] = functools.partial(
         warmup_cosine, peak=peak, total=steps, warmup=min(settings["warmup"], steps - 1), floor=peak / 10
     )
-    click.echo(
-        f"{count_parameters(state.params):,} parameters, {len(tokens):,} tokens, {state.step} of {steps} steps done"
-    )
+    size = f"{count_parameters(state.params):,} parameters, {len(tokens):,} tokens"
+    click.echo(f"{size}, {state.step} of {steps} steps done")
     try:
         with _progress(settings["validate_every"]) as progress:
             return train(
                 state, lambda params, batch: model.next_token_loss(params, batch.inputs, batch.targets),
-                lambda rng: random_batch(tokens, size, length, rng), steps, learning_rate=rate,
-                validation=validation_batches(held_out, size, length), checkpoint=checkpoint, progress=progress,
-                **{name: settings[name] for name in (
-                    "max_norm", "weight_decay", "workers", "processes", "validate_every", "save_every",
-                )},
+                lambda rng: training.random_batch(tokens, *shape, rng), steps,
+                checkpoint=output / _CHECKPOINT, progress=progress, **options,
             )  # fmt: skip
     except KeyboardInterrupt:
         stopped = click.ClickException(f"interrupted; mathllm train --resume --output {output} continues the run")
@@ -207,7 +194,7 @@ def _run(settings, config, streams, output):
 def _progress(every):
     """A bar in a terminal; elsewhere, such as in a log, one line for every `every` steps."""
     if sys.stderr.isatty():
-        return progress_bar()
+        return training.progress_bar()
 
     def show(now):
         if now.step % every == 0 or now.step == now.steps:

@@ -33,7 +33,8 @@ def code_length(symbols: ArrayLike, model: Callable, *, base: float = 2) -> floa
     4.0
     """
     symbols = token_sequence("code_length", symbols)
-    return float(sum(surprise(_predicted(model, symbols, t)[symbol], base=base) for t, symbol in enumerate(symbols)))
+    p = np.array([_predicted(model, symbols, t)[symbol] for t, symbol in enumerate(symbols)], float)
+    return float(surprise(np.minimum(p, 1), base=base).sum())  # the largest probability may be 1 up to rounding
 
 
 def arithmetic_encode(symbols: ArrayLike, model: Callable) -> bytes:

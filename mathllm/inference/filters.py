@@ -6,9 +6,10 @@ import numpy as np
 
 from ..autodiff import ArrayLike
 from ..errors import within
+from ..exponentials import subtract_maximum
 from ..probability import sample
 from ..shapes import contract
-from ..softmax import softmax
+from ..softmax import shifted_logits, softmax
 from ..vectors import token_ids
 
 
@@ -37,7 +38,7 @@ def sample_token(logits: ArrayLike, rng: np.random.Generator) -> np.ndarray:
     >>> sample_token([[0.0, -np.inf], [-np.inf, 0.0]], np.random.default_rng(0))
     array([0, 1])
     """
-    return sample(softmax(_checked("sample_token", logits).astype(np.float64, copy=False)), rng)
+    return sample(softmax(logits.astype(np.float64)), rng)
 
 
 @contract("... V+ -> ... V")
@@ -62,7 +63,7 @@ def apply_temperature(logits: ArrayLike, temperature: float) -> np.ndarray:
     with np.errstate(over="ignore"):
         scaled = (logits / np.float64(temperature)).astype(logits.dtype)
         if np.any(scaled == np.inf):  # only differences matter: with the largest logit at 0 none overflows upwards
-            scaled = (_shifted(logits) / np.float64(temperature)).astype(logits.dtype)
+            scaled = (subtract_maximum(logits)[0] / np.float64(temperature)).astype(logits.dtype)
     return scaled
 
 
@@ -126,7 +127,7 @@ def keep_min_p(logits: ArrayLike, p: float) -> np.ndarray:
     within("keep_min_p", "[0, 1]", p=p)
     logits = _checked("keep_min_p", logits)
     with np.errstate(divide="ignore"):  # ln 0 = −∞ keeps all
-        return np.where(_shifted(logits) < np.log(p), -np.inf, logits)
+        return np.where(subtract_maximum(logits)[0] < np.log(p), -np.inf, logits)
 
 
 @contract("B V+, B T, _, B T -> B V")
@@ -159,17 +160,7 @@ def penalize_repetition(
 
 
 def _checked(name, logits):
-    """The logits as floating-point numbers, if the largest of each row is finite: no NaN, no +∞, not −∞ alone."""
+    """The logits as floating-point numbers, if none is NaN or +∞ and one in each row is not −∞."""
     logits = logits if logits.dtype.kind == "f" else logits.astype(np.float64)
-    largest = logits.max(axis=-1)
-    if np.any(np.isnan(largest) | (largest == np.inf)):
-        raise ValueError(f"{name}() needs finite logits, or −∞ for a mask, got NaN or +∞ (see chapter 14)")
-    if np.any(largest == -np.inf):
-        raise ValueError(f"{name}() needs one finite logit in each row, got a row where all are masked, −∞")
+    shifted_logits(name, logits)  # raises the errors of softmax
     return logits
-
-
-def _shifted(logits):
-    """The same logits minus the largest of their row, which becomes 0."""
-    with np.errstate(over="ignore"):  # a distance beyond the largest float is −∞
-        return logits - logits.max(axis=-1, keepdims=True)

@@ -20,9 +20,10 @@ from .. import data
 from ..errors import MissingDataError, suggest
 from ..training import Tokenizer
 from ..transformer import Transformer
+from .files import read_json
 from .gguf import GGUF
 from .gguf_model import gguf_ends, load_gguf
-from .huggingface import load_pretrained, read_json
+from .huggingface import load_pretrained
 from .wordpiece import WordPiece
 
 __all__ = ["LoadedModel", "cached_models", "load", "locate", "verify"]

@@ -9,18 +9,20 @@ from collections.abc import Mapping
 
 from ..attention import RotaryScaling
 from ..transformer import BertParts, Config, T5Parts
-from .names import FAMILIES, Family
+from .names import FAMILIES, NEEDED, Family
 
 __all__ = ["read_settings", "to_hf_config"]
 
-_ACTIVATIONS = {
-    "gelu_new": "gelu_tanh", "gelu": "gelu", "relu": "relu", "silu": "silu",
-    "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "swish": "silu",
+_ACTIVATIONS = {  # theirs: ours; the last name of each of ours is the one that is written
+    "gelu_fast": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_new": "gelu_tanh", "gelu": "gelu",
+    "relu": "relu", "swish": "silu", "silu": "silu",
 }  # fmt: skip
-_THEIR_ACTIVATION = {ours: theirs for theirs, ours in reversed(_ACTIVATIONS.items())}
+_THEIR_ACTIVATION = {ours: theirs for theirs, ours in _ACTIVATIONS.items()}
+_RELATIVE = (("relative_attention_num_buckets", 32), ("relative_attention_max_distance", 128))
+_TURNS = {"yarn": ("beta_slow", "beta_fast"), "llama3": ("low_freq_factor", "high_freq_factor")}
 _SCALINGS = {  # the scalings of rotary positions, and the settings that each needs
     "linear": ("factor",), "dynamic": ("factor",), "yarn": (), "longrope": ("short_factor", "long_factor"),
-    "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
+    "llama3": ("factor", *_TURNS["llama3"]),
 }  # fmt: skip
 
 
@@ -38,8 +40,7 @@ def to_hf_config(config: Config) -> dict:
     """
     family = _family_for(config)
     table = {"model_type": family.name} | dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
-    table |= {theirs: getattr(config, ours) for ours, theirs in family.settings.items()} | family.constants
-    table |= _written(family, config)
+    table |= family.constants | _written(family, config)
     head = config.bert is None or config.bert.head
     ours, back = vars(config), vars(read_settings(table, head=head)[1])
     if fields := [name for name in ours if ours[name] != back[name]]:
@@ -62,13 +63,13 @@ def read_settings(table: Mapping, *, head: bool = True) -> tuple[Family, Config]
     if (name := table.get("model_type")) not in FAMILIES:
         raise ValueError(f"from_hf() knows the model types {', '.join(FAMILIES)}; got {name!r}")
     family = FAMILIES[name]
-    given = family.defaults | {name: value for name, value in table.items() if value is not None}
-    if missing := [theirs for theirs in family.settings.values() if theirs not in given]:
+    given = dict(family.settings.values()) | {name: value for name, value in table.items() if value is not None}
+    if missing := [name for name, value in given.items() if value is NEEDED]:
         raise ValueError(f"from_hf() needs {missing[0]!r} in the configuration of a {family.name}")
     for name, only in family.only.items():
         if given.get(name, only) != only:
             raise ValueError(f"from_hf() does not support {name}={given[name]!r}; it knows only {only!r}")
-    fields = {ours: given[theirs] for ours, theirs in family.settings.items()} | _read(family, given, head)
+    fields = _read(family, given, head)
     return family, family.preset(**{name: value for name, value in fields.items() if value is not None})
 
 
@@ -82,59 +83,44 @@ def _family_for(config):
     return FAMILIES["llama" if config.norm == "rms" else "gpt2"]
 
 
-# Settings that are more than another name for a number
-
-
 def _read(family, given, head):
-    if family.name == "t5":
-        return _read_t5(given)
-    fields = {"activation": _our_activation(given[family.settings["activation"]])}
-    if family.name in ("llama", "mixtral"):
-        return fields | _read_rotary(given)
-    width, heads = (given[family.settings[name]] for name in ("width", "heads"))
-    if width % heads:
-        raise ValueError(f"from_hf() cannot cut a width of {width} into {heads} heads")
+    """Our fields. Some are more than another name for a number."""
+    fields = {ours: given[theirs] for ours, (theirs, _) in family.settings.items()}
+    gated, _, activation = fields["activation"].rpartition("-")
+    activation = "gelu_new" if gated and activation == "gelu" else activation  # this is what "gated-gelu" means in T5
+    if activation not in _ACTIVATIONS or (gated and (family.name, gated) != ("t5", "gated")):
+        known = ", ".join(_ACTIVATIONS)
+        raise ValueError(f"from_hf() does not support the activation {fields['activation']!r}; it knows {known}")
+    fields["activation"] = _ACTIVATIONS[activation]
     if family.name == "bert":
-        fields["bert"] = BertParts(segments=given["type_vocab_size"], head=head)
-        fields |= {} if head else {"tied": True}  # without a head there is no unembedding
+        fields["bert"] = BertParts(given.get("type_vocab_size", 2), head)
+        fields["tied"] = fields["tied"] or not head  # without a head there is no unembedding
+    if family.name == "t5":
+        buckets, farthest = (given.get(name, default) for name, default in _RELATIVE)
+        scaled = given.get("scale_decoder_outputs", fields["tied"])
+        fields["t5"] = T5Parts(buckets, farthest, fields["width"] ** -0.5 if scaled else 1.0)
+        fields |= {"gated": bool(gated), "layers": fields["layers"] or fields["encoder_layers"]}
+    if "rope_base" in fields:
+        return fields | _read_rotary(given)
+    if "head_width" not in fields and fields["width"] % fields["heads"]:
+        raise ValueError(f"from_hf() cannot cut a width of {fields['width']} into {fields['heads']} heads")
     return fields
 
 
 def _written(family, config):
-    if family.name == "t5":
-        return _written_t5(config)
-    table = {family.settings["activation"]: _THEIR_ACTIVATION[config.activation]}
+    """The same fields as they are in config.json."""
+    table = {theirs: getattr(config, ours) for ours, (theirs, _) in family.settings.items()}
+    gated = "gated-" if family.name == "t5" and config.gated else ""
+    table[family.settings["activation"][0]] = gated + _THEIR_ACTIVATION[config.activation]
     if config.bert:
         model = "BertForMaskedLM" if config.bert.head else "BertModel"
         table |= {"architectures": [model], "type_vocab_size": config.bert.segments}
-    return table | ({"rope_scaling": _written_scaling(config.rope_scaling)} if "rope_base" in family.settings else {})
-
-
-def _our_activation(theirs):
-    if theirs not in _ACTIVATIONS:
-        raise ValueError(f"from_hf() does not support the activation {theirs!r}; it knows {', '.join(_ACTIVATIONS)}")
-    return _ACTIVATIONS[theirs]
-
-
-def _read_t5(given):
-    *gated, activation = given["feed_forward_proj"].split("-")
-    activation = "gelu_new" if gated and activation == "gelu" else activation  # this is what "gated-gelu" means
-    scaled = given.get("scale_decoder_outputs", given["tie_word_embeddings"])
-    parts = T5Parts(
-        buckets=given["relative_attention_num_buckets"], farthest=given["relative_attention_max_distance"],
-        output_scale=given["d_model"] ** -0.5 if scaled else 1.0,
-    )  # fmt: skip
-    layers = given["num_decoder_layers"] or given["num_layers"]
-    return {"gated": bool(gated), "activation": _our_activation(activation), "layers": layers, "t5": parts}
-
-
-def _written_t5(config):
-    parts, activation = config.t5 or T5Parts(), _THEIR_ACTIVATION[config.activation]
-    return {
-        "feed_forward_proj": ("gated-" if config.gated else "") + activation,
-        "scale_decoder_outputs": parts.output_scale != 1,
-        "relative_attention_num_buckets": parts.buckets, "relative_attention_max_distance": parts.farthest,
-    }  # fmt: skip
+    if config.t5:
+        table |= zip((name for name, _ in _RELATIVE), (config.t5.buckets, config.t5.farthest), strict=True)
+        table["scale_decoder_outputs"] = config.t5.output_scale != 1
+    if "rope_base" in family.settings:
+        table["rope_scaling"] = _written_scaling(config.rope_scaling)
+    return table
 
 
 # Rotary positions, scaled for a longer context or not
@@ -159,21 +145,20 @@ def _read_rotary(given):
         raise ValueError(f"from_hf() needs {', '.join(lacking)} in the rotary positions {rope}")
     trained = given.get("original_max_position_embeddings", rope.get("original_max_position_embeddings", context))
     rope.setdefault("factor", context / trained)
-    return base | {"rope_scaling": RotaryScaling(kind, factor=rope["factor"], **_read_scaling(kind, rope, trained))}
+    return base | {"rope_scaling": _scaling(kind, rope, trained)}
 
 
-def _read_scaling(kind, rope, trained):
-    """The settings that a kind of scaling has besides its factor."""
-    if kind == "llama3":
-        return {"trained": trained, "turns": (rope["low_freq_factor"], rope["high_freq_factor"])}
-    if kind == "longrope":
-        short, long = tuple(rope["short_factor"]), tuple(rope["long_factor"])
-        return {"trained": trained, "short": short, "long": long, "attention_factor": rope.get("attention_factor")}
+def _scaling(kind, rope, trained):
+    settings = {"factor": rope["factor"], "trained": None if kind in ("linear", "dynamic") else trained}
+    if kind in _TURNS:
+        slow, fast = map(rope.get, _TURNS[kind])
+        settings["turns"] = slow or 1, fast or 32
     if kind == "yarn":
-        turns, whole_pairs = (rope.get("beta_slow") or 1, rope.get("beta_fast") or 32), rope.get("truncate", True)
-        factor = _attention_factor(rope)
-        return {"trained": trained, "turns": turns, "whole_pairs": whole_pairs, "attention_factor": factor}
-    return {}
+        settings |= {"whole_pairs": rope.get("truncate", True), "attention_factor": _attention_factor(rope)}
+    if kind == "longrope":
+        settings |= {"short": tuple(rope["short_factor"]), "long": tuple(rope["long_factor"])}
+        settings["attention_factor"] = rope.get("attention_factor")
+    return RotaryScaling(kind, **settings)
 
 
 def _attention_factor(rope):
@@ -190,11 +175,9 @@ def _written_scaling(scaling):
     if scaling is None or scaling.kind not in _SCALINGS:
         return None
     rope = {"rope_type": scaling.kind, "factor": scaling.factor}
-    if scaling.kind in ("yarn", "longrope", "llama3"):
+    if scaling.kind not in ("linear", "dynamic"):
         rope["original_max_position_embeddings"] = scaling.trained
-    if scaling.turns is not None:
-        names = ("beta_slow", "beta_fast") if scaling.kind == "yarn" else ("low_freq_factor", "high_freq_factor")
-        rope |= dict(zip(names, scaling.turns, strict=True))
+    rope |= zip(_TURNS.get(scaling.kind, ()), scaling.turns or (), strict=True)
     if scaling.kind == "longrope":
         rope |= {"short_factor": list(scaling.short), "long_factor": list(scaling.long)}
     if scaling.attention_factor is not None:

@@ -167,8 +167,15 @@ class Beta:
         return np.exp((self.a - 1) * np.log(theta) + (self.b - 1) * np.log1p(-theta) - self._log_beta)
 
     def log_evidence(self, successes: int, failures: int) -> float:
-        """ln P(D), the probability of these throws in this order, averaged over θ: ln B(a + s, b + f)/B(a, b)."""
-        return self.update(successes, failures)._log_beta - self._log_beta
+        """ln P(D) = ln B(a + s, b + f)/B(a, b), the probability of these throws in this order, averaged over θ.
+
+        By the chain rule it is the product of the means before each throw.
+        """
+        within("Beta.log_evidence", "whole [0, ∞)", successes=successes, failures=failures)
+        heads, tails, total = np.arange(successes), np.arange(failures), self.a + self.b
+        log_heads = np.log((self.a + heads) / (total + heads))
+        log_tails = np.log((self.b + tails) / (total + successes + tails))
+        return float(log_heads.sum() + log_tails.sum())
 
     @property
     def _log_beta(self):
