@@ -14,7 +14,7 @@ import numpy as np
 
 import mathllm as ml
 from mathllm.autodiff import arithmetic
-from mathllm.transformer.feed_forward import _scatter
+from mathllm.transformer.feed_forward import scatter
 
 
 class Case(NamedTuple):
@@ -221,7 +221,7 @@ CASES = {
         Case("layer_norm", ml.layer_norm, NORMED, wild=True),
         Case("rms_norm", ml.rms_norm, normal(("n", "d"), ("d",)), wild=True),
         Case("batch_norm", ml.batch_norm, NORMED, True, ("empty",)),
-        Case("_scatter", lambda x: _scatter(x, rows=np.arange(len(x))[::-1] * 2, size=2 * len(x)), WIDE, wild=True),
+        Case("scatter", lambda x: scatter(x, rows=np.arange(len(x))[::-1] * 2, size=2 * len(x)), WIDE, wild=True),
     ],
     13: [Case("round_to", ml.round_to, WIDE, wild=True, straight_through=True)],
     15: [

@@ -11,11 +11,14 @@ from conditions import (
 )  # fmt: skip
 from mathllm.cross_entropy import (
     arithmetic_decode, arithmetic_encode, code_length, convert_information, cross_entropy, cross_entropy_between,
-    entropy, kl_divergence, loss_table, mutual_information, perplexity, surprise,
+    entropy, info_nce, kl_divergence, mutual_information, perplexity, surprise,
 )  # fmt: skip
 from mathllm.exponentials import (
-    exp, exponent_range, log, log1m_exp, log_add_exp, log_product, log_sigmoid, log_sum_exp, softplus,
+    exp, exponent_range, log, log1m_exp, log_add_exp, log_product, log_sigmoid, log_sum_exp, sigmoid, softplus,
 )  # fmt: skip
+from mathllm.exhibits.cross_entropy import loss_table
+from mathllm.exhibits.similarity import interpret_cosine
+from mathllm.gradient_descent.word2vec import negative_sampling_loss
 from mathllm.gradients import (
     erf, gelu, gelu_tanh, leaky_relu, numerical_derivative, numerical_hessian, relu, silu, swiglu,
 )  # fmt: skip
@@ -30,8 +33,7 @@ from mathllm.probability import (
     train_ngram, variance,
 )  # fmt: skip
 from mathllm.similarity import (
-    WordVectors, contextual_embeddings, cosine_similarity, cosine_similarity_matrix, dot, info_nce,
-    interpret_cosine, mean_pool, negative_sampling_loss, retrieve, sigmoid,
+    WordVectors, contextual_embeddings, cosine_similarity, cosine_similarity_matrix, dot, mean_pool, retrieve,
 )  # fmt: skip
 from mathllm.softmax import log_softmax, softmax, softmax_jacobian, tanh
 from mathllm.vectors import distance, embedding, frobenius_norm, norm, normalize, one_hot

@@ -32,8 +32,8 @@ from mathllm.inference import (
     keep_top_p, penalize_repetition, residual_distribution, sample_token, sequence_score,
 )  # fmt: skip
 from mathllm.interpretability import (
-    direction_correlations, feature_dimensions, head_shares, induction_score, logit_attribution, logit_lens,
-    neuron_correlations, previous_token_score, random_directions, recovery, residual_writes,
+    direction_correlations, feature_dimensions, head_contributions, induction_score, logit_attribution, logit_lens,
+    neuron_correlations, previous_token_score, random_directions, recovery, residual_contributions,
     sparse_autoencoder_loss, sparse_codes, sparse_decoding_limit, superposition_loss, welch_bound,
 )  # fmt: skip
 from mathllm.matrices import singular_values
@@ -520,14 +520,14 @@ def parts_add_up_to_the_whole():
     params, record = model.init(hard.generator()), {}
     logits = model(params, [[1, 2, 3]], record=record)
     return [
-        near(sum(residual_writes(record).values()), record["blocks.1.output"], 64),
+        near(sum(residual_contributions(record).values()), record["blocks.1.output"], 64),
         near(sum(logit_attribution(model, params, record).values()), logits, 64),
         near(logit_lens(model, params, record)[-1], logits, 64),
     ]
 
 
-def head_shares_add_up(q, k, v, _):
-    shares = head_shares(attention_weights(q, k)[None], v[None], np.eye(5, dtype=v.dtype))
+def head_contributions_add_up(q, k, v, _):
+    shares = head_contributions(attention_weights(q, k)[None], v[None], np.eye(5, dtype=v.dtype))
     return near(shares.sum(axis=0), attention(q, k, v), 64, size=1 + np.abs(v).max())
 
 
@@ -566,7 +566,7 @@ def sparse_losses_are_at_least_0(X):
 
 INTERPRETABILITY = [
     Promise("writes add up to the stream, and attributions to the logits", hard.once, parts_add_up_to_the_whole, ONE),
-    Promise("head_shares add up to attention", hard.queries_keys_values, head_shares_add_up),
+    Promise("head_contributions add up to attention", hard.queries_keys_values, head_contributions_add_up),
     Promise("induction and previous-token scores lie in [0, 1]", hard.transitions,
             attention_scores_lie_between_0_and_1),
     Promise("neuron_correlations lie in [-1, 1]", hard.activations,

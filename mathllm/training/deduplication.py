@@ -118,7 +118,8 @@ def band_probability(similarity, bands: int, rows: int):
     J = np.asarray(similarity, float)
     if bands < 1 or rows < 1 or not np.all((J >= 0) & (J <= 1)):
         raise ValueError(f"band_probability() needs similarities from 0 to 1, bands and rows; got {bands} and {rows}")
-    return 1 - (1 - J**rows) ** bands
+    with np.errstate(divide="ignore"):  # J = 1: ln 0 = −∞
+        return -np.expm1(bands * np.log1p(-(J**rows)))  # 1 − (1 − J^r)^b, with the digits of a small J^r
 
 
 def candidate_pairs(signatures: Sequence, bands: int) -> set[tuple[int, int]]:
