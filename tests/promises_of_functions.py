@@ -22,7 +22,6 @@ from mathllm.gradient_descent.word2vec import negative_sampling_loss
 from mathllm.gradients import (
     erf, gelu, gelu_tanh, leaky_relu, numerical_derivative, numerical_hessian, relu, silu, swiglu,
 )  # fmt: skip
-from mathllm.gradient_descent import negative_sampling_loss
 from mathllm.matrices import (
     attention_focus, eigenvalues, is_symmetric, lora_init, lora_merge, low_rank_approximation, low_rank_error,
     matrix_product, matrix_product_by_hand, power_iteration, rayleigh_quotient, repeated_attention,
