@@ -91,8 +91,8 @@ def attention_weights(
         A = softmax(S),   S = QKᵀ/√K + bias,   Aᵢⱼ = 0 where the mask forbids       (10.2)
         dS = A ∘ (dA − rowsum(dA ∘ A)),   dQ = dS·K/√K,   dK = dSᵀ·Q/√K,   dbias = dS (10.4)
 
-    `mask` is True where attention is allowed; `scale` replaces 1/√K. Each row sums to 1; a row in which the mask forbids
-    every key is all zeros.
+    `mask` is True where attention is allowed; `scale` replaces 1/√K. Each row sums to 1; a row in which the mask
+    forbids every key is all zeros.
     Raises: ShapeError if query, key, mask and bias do not fit; TypeError for a mask that is not boolean.
     Source: Vaswani et al. 2017, eq. 1.
 

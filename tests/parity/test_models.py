@@ -38,6 +38,7 @@ from test_pretrained_huggingface import as_gguf
 import mathllm as ml
 from mathllm.pretrained.gguf_model import gguf_to_hf
 from mathllm.pretrained.huggingface import from_hf, load_pretrained, save_pretrained, to_hf
+from mathllm.transformer import T5Parts
 from mathllm.trees import tree_leaves
 
 TIGHT, FLOAT32 = 1e-9, 1e-5
@@ -245,7 +246,7 @@ def t5(what):
         pad_token_id=None, eos_token_id=None, decoder_start_token_id=0,
     )  # fmt: skip
     network = {} if first else {"activation": "gelu_tanh", "gated": True}
-    parts = ml.T5Parts(buckets=8, farthest=9, output_scale=WIDTH**-0.5 if first else 1.0)
+    parts = T5Parts(buckets=8, farthest=9, output_scale=WIDTH**-0.5 if first else 1.0)
     ours = ml.t5_config(**SIZES | {"context": 512}, head_width=5, hidden=HIDDEN, t5=parts, **network)
     return Peer(transformers.T5ForConditionalGeneration, config, ours, from_t5)
 
