@@ -10,8 +10,8 @@ from conditions import (
     within,
 )  # fmt: skip
 from mathllm.cross_entropy import (
-    info_nce, arithmetic_decode, arithmetic_encode, code_length, convert_information, cross_entropy, cross_entropy_between,
-    entropy, kl_divergence, mutual_information, perplexity, surprise,
+    info_nce, arithmetic_decode, arithmetic_encode, code_length, convert_information, cross_entropy,
+    cross_entropy_between, entropy, kl_divergence, mutual_information, perplexity, surprise,
 )  # fmt: skip
 from mathllm.exhibits.cross_entropy import loss_table
 from mathllm.exhibits.similarity import interpret_cosine
