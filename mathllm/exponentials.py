@@ -238,12 +238,19 @@ def log_sigmoid(x: Array) -> WithPullback:
 def sigmoid(x: Array) -> WithPullback:
     """Squeeze a score into (0, 1): the probability of "yes".
 
-        σ(x) = 1 / (1 + e⁻ˣ) = ½ (1 + tanh ½x),      dσ/dx = σ (1 − σ) ≤ ¼
+        σ(x) = 1 / (1 + e⁻ˣ),      dσ/dx = σ(x) (1 − σ(x)) = σ(x) σ(−x) ≤ ¼
 
-    x: any shape   ->   the same shape. The second form never overflows.
+    x: any shape   ->   the same shape. Small probabilities keep their digits, and so does the derivative in its second
+    form.
 
     >>> sigmoid([0.0, 2.0, -1000.0]).round(3)
     array([0.5  , 0.881, 0.   ])
     """
-    s = 0.5 * (1 + np.tanh(0.5 * x))
-    return s, lambda dy: dy * s * (1 - s)
+    with np.errstate(over="ignore"):  # far below 0, e⁻ˣ is ∞ and the quotient 0
+        s = 1 / (1 + np.exp(-x))
+
+    def pullback(dy):
+        with np.errstate(over="ignore"):
+            return dy * np.minimum(s / (1 + np.exp(x)), 0.25)
+
+    return s, pullback

@@ -66,13 +66,16 @@ def normalize(x: Array) -> WithPullback:
     >>> normalize([3, 4])
     array([0.6, 0.8])
     """
-    length = norm(x)[..., None]
-    if np.any(length == 0):
+    largest = np.abs(x).max(axis=-1, keepdims=True)
+    if np.any(largest == 0):
         raise ValueError("normalize() needs a vector with a direction, got a zero vector (see chapter 01)")
-    unit = x / length
+    exponent = np.frexp(largest)[1]
+    scaled = np.ldexp(x, -exponent)  # divided by a power of two, exactly: the length neither overflows nor vanishes
+    length = norm(scaled)[..., None]
+    unit = scaled / length
 
     def pullback(du):
-        return (du - unit * np.sum(unit * du, axis=-1, keepdims=True)) / length
+        return np.ldexp((du - unit * np.sum(unit * du, axis=-1, keepdims=True)) / length, -exponent)
 
     return unit, pullback
 

@@ -10,18 +10,18 @@ from conditions import (
     within,
 )  # fmt: skip
 from mathllm.cross_entropy import (
-    info_nce, arithmetic_decode, arithmetic_encode, code_length, convert_information, cross_entropy,
-    cross_entropy_between, entropy, kl_divergence, mutual_information, perplexity, surprise,
+    arithmetic_decode, arithmetic_encode, code_length, convert_information, cross_entropy, cross_entropy_between,
+    entropy, info_nce, kl_divergence, mutual_information, perplexity, surprise,
+)  # fmt: skip
+from mathllm.exponentials import (
+    exp, exponent_range, log, log1m_exp, log_add_exp, log_product, log_sigmoid, log_sum_exp, sigmoid, softplus,
 )  # fmt: skip
 from mathllm.exhibits.cross_entropy import loss_table
 from mathllm.exhibits.similarity import interpret_cosine
-from mathllm.exponentials import (
-    sigmoid, exp, exponent_range, log, log1m_exp, log_add_exp, log_product, log_sigmoid, log_sum_exp, softplus,
-)  # fmt: skip
+from mathllm.gradient_descent.word2vec import negative_sampling_loss
 from mathllm.gradients import (
     erf, gelu, gelu_tanh, leaky_relu, numerical_derivative, numerical_hessian, relu, silu, swiglu,
 )  # fmt: skip
-from mathllm.gradient_descent import negative_sampling_loss
 from mathllm.matrices import (
     attention_focus, eigenvalues, is_symmetric, lora_init, lora_merge, low_rank_approximation, low_rank_error,
     matrix_product, matrix_product_by_hand, power_iteration, rayleigh_quotient, repeated_attention,

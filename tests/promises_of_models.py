@@ -526,7 +526,7 @@ def parts_add_up_to_the_whole():
     ]
 
 
-def head_shares_add_up(q, k, v, _):
+def head_contributions_add_up(q, k, v, _):
     shares = head_contributions(attention_weights(q, k)[None], v[None], np.eye(5, dtype=v.dtype))
     return near(shares.sum(axis=0), attention(q, k, v), 64, size=1 + np.abs(v).max())
 
@@ -566,7 +566,7 @@ def sparse_losses_are_at_least_0(X):
 
 INTERPRETABILITY = [
     Promise("writes add up to the stream, and attributions to the logits", hard.once, parts_add_up_to_the_whole, ONE),
-    Promise("head_contributions add up to attention", hard.queries_keys_values, head_shares_add_up),
+    Promise("head_contributions add up to attention", hard.queries_keys_values, head_contributions_add_up),
     Promise("induction and previous-token scores lie in [0, 1]", hard.transitions,
             attention_scores_lie_between_0_and_1),
     Promise("neuron_correlations lie in [-1, 1]", hard.activations,

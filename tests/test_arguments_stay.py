@@ -17,7 +17,7 @@ from mathllm.autodiff import Tensor
 from mathllm.errors import CHAPTERS
 
 PARTS = ["errors", "trees", "autodiff", *CHAPTERS, "pretrained"]
-IN_PLACE = {"adamw", "lay_side_by_side", "softmax_in_place"}  # whose docstring says so
+IN_PLACE = {"adamw", "softmax_in_place"}  # whose docstring says so
 
 
 def seen(thing):

@@ -31,10 +31,10 @@ def flash_attention(
     within("flash_attention", "[1, ∞)", block_size=block_size)
     if causal and queries > keys:
         raise ShapeError(f"flash_attention() needs as many keys as queries if causal, got {keys} and {queries}")
-    scale = query.dtype.type(1 / np.sqrt(query.shape[-1]))
     tiles = list(_tiles(queries, keys, block_size, causal))
     lead = np.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     wide = np.promote_types(query.dtype, np.float32)  # sums of float16 numbers overflow
+    scale = wide.type(1 / np.sqrt(query.shape[-1]))
     largest = np.full((*lead, queries, 1), -np.inf, wide)
     total = np.zeros_like(largest)
     output = np.zeros((*lead, queries, value.shape[-1]), wide)

@@ -36,7 +36,7 @@ def linear_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, causal:
     >>> linear_attention(np.zeros((1, 2)), np.zeros((2, 2)), np.array([[1.0], [3.0]]))
     array([[2.]])
     """
-    query, key = positive_features(query), positive_features(key)
+    query, key = _features(query, key)
     if causal:
         weights = query @ key.swapaxes(-1, -2) * causal_mask(query.shape[-2], key.shape[-2]).astype(query.dtype)
         return weights @ value / _positive(weights.sum(axis=-1, keepdims=True))
@@ -57,13 +57,26 @@ def linear_attention_recurrent(query: ArrayLike, key: ArrayLike, value: ArrayLik
     array([[1.],
            [2.]])
     """
-    query, key = positive_features(query), positive_features(key)
+    query, key = _features(query, key)
     state, normaliser = np.zeros((key.shape[-1], value.shape[-1]), value.dtype), np.zeros(key.shape[-1], key.dtype)
     outputs = []
     for q, k, v in zip(query, key, value, strict=True):
         state, normaliser = state + np.outer(k, v), normaliser + k
         outputs.append(q @ state / _positive(q @ normaliser))
     return np.array(outputs)
+
+
+def _features(query, key):
+    """The features of queries and keys without common factors, which the quotient (10.11) cancels.
+
+    Where all numbers are negative, φ(x − m) = e⁻ᵐ φ(x) with m their maximum: the largest feature becomes 1.
+    """
+    return positive_features(query - _shift(query, -1)), positive_features(key - _shift(key, (-2, -1)))
+
+
+def _shift(x, axis):
+    numbers = x.value if isinstance(x, Tensor) else x
+    return np.minimum(numbers.max(axis=axis, keepdims=True, initial=-np.inf), 0)  # a constant for the gradient
 
 
 def _positive(normaliser):

@@ -33,7 +33,8 @@ def binary_cross_entropy(logits: Array, targets: Array, *, reduction: str = "mea
     share = 1 / logits.size if reduction == "mean" else 1.0
 
     def pullback(dloss):
-        return (sigmoid(logits) - y) * dloss * share, None
+        difference = (1 - y) * sigmoid(logits) - y * sigmoid(-logits)  # ŷ − y: subtracted directly it would lose digits
+        return difference * dloss * share, None
 
     if reduction == "none":
         return losses, pullback

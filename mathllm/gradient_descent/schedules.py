@@ -25,7 +25,7 @@ def warmup_cosine(step: int, *, peak: float, total: int, warmup: int = 0, floor:
     _check("warmup_cosine", step, peak, floor, total=total)
     within("warmup_cosine", f"[0, {total}]", warmup=warmup)
     if warmup and step <= warmup:
-        return peak * step / warmup
+        return peak * (step / warmup)
     return _half_cosine(peak, floor, (step - warmup) / max(total - warmup, 1))
 
 
@@ -62,7 +62,7 @@ def polynomial_decay(step: int, *, peak: float, total: int, power: float = 1.0, 
     """
     _check("polynomial_decay", step, peak, floor, total=total)
     within("polynomial_decay", "(0, ∞)", power=power)
-    return floor + (peak - floor) * (1 - min(step / total, 1)) ** power
+    return min(floor + (peak - floor) * (1 - min(step / total, 1)) ** power, peak)  # rounding may step over the peak
 
 
 def inverse_square_root(step: int, *, peak: float, warmup: int) -> float:
@@ -83,7 +83,8 @@ def inverse_square_root(step: int, *, peak: float, warmup: int) -> float:
 
 
 def _half_cosine(peak, floor, elapsed):
-    return floor + 0.5 * (peak - floor) * (1 + math.cos(math.pi * min(elapsed, 1)))
+    rate = floor + 0.5 * (peak - floor) * (1 + math.cos(math.pi * min(elapsed, 1)))
+    return min(rate, peak)  # rounding may step over the peak
 
 
 def _check(name, step, peak, floor, **at_least_one):

@@ -68,7 +68,7 @@ def negative_sampling_loss(centre: Array, context: Array, negatives: Array) -> W
     loss = np.logaddexp(0, -true_scores) + np.logaddexp(0, noise_scores).sum(axis=1)
 
     def pullback(dloss):
-        dtrue = dloss / len(centre) * (sigmoid(true_scores) - 1)  # (B,)
+        dtrue = -dloss / len(centre) * sigmoid(-true_scores)  # (B,); σ − 1 would lose digits
         dnoise = dloss / len(centre) * sigmoid(noise_scores)  # (B, K)
         dcentre = dtrue[:, None] * context + np.einsum("bk,bkd->bd", dnoise, negatives)
         return dcentre, dtrue[:, None] * centre, dnoise[:, :, None] * centre[:, None, :]

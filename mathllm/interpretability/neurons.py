@@ -20,7 +20,8 @@ def neuron_correlations(activations: ArrayLike, features: ArrayLike) -> np.ndarr
     >>> neuron_correlations([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]], [[0.0], [1.0], [2.0]])
     array([[1., 0.]])
     """
-    return _standardized(features).T @ _standardized(activations) / len(features)
+    correlations = _standardized(features).T @ _standardized(activations) / len(features)
+    return np.clip(correlations, -1, 1)  # rounding may step over the edge
 
 
 @contract("n D, n F -> F")

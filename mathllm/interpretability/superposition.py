@@ -230,9 +230,10 @@ def feature_dimensions(weight: ArrayLike) -> np.ndarray:
     weight = np.asarray(weight, float)
     length = norm(weight)
     present = length > 0
-    unit = weight / np.where(present, length, 1)[:, None]
-    overlaps = np.sum((unit @ weight.T) ** 2, axis=-1)
-    return np.where(present, length**2 / np.where(present, overlaps, 1), 0.0)
+    own = np.where(present, length, 1)[:, None]
+    with np.errstate(over="ignore"):  # beside a feature that is so much longer, no dimension is left
+        overlaps = np.sum(((weight / own) @ weight.T / own) ** 2, axis=-1)  # in units of ‖w_i‖², which may overflow
+    return np.where(present, np.minimum(1 / np.where(present, overlaps, 1), 1), 0.0)
 
 
 def _trained(loss, params, batches, steps, learning_rate, step=adam_step):

@@ -101,7 +101,9 @@ def repeated_attention(A: ArrayLike, steps: int) -> np.ndarray:
            [0.3333, 0.6667]])
     """
     within("repeated_attention", "whole [0, ∞)", steps=steps)
-    return np.linalg.matrix_power(_stochastic("repeated_attention", A), steps).astype(_real(A).dtype)
+    rows = _stochastic("repeated_attention", A).astype(np.float64)
+    power = np.linalg.matrix_power(rows / rows.sum(axis=1, keepdims=True), steps)  # rounded rows
+    return (power / power.sum(axis=1, keepdims=True)).astype(_real(A).dtype)
 
 
 def _stochastic(function, A):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..autodiff import Array, ArrayLike, WithPullback, primitive
+from ..autodiff import Array, ArrayLike, Tensor, WithPullback, primitive
 from ..shapes import contract
 from ..vectors import norm, normalize
 
@@ -22,7 +22,7 @@ def cosine_similarity(a: Array, b: Array) -> WithPullback:
     length_a, length_b = norm(a)[..., None], norm(b)[..., None]
     if np.any(length_a == 0) or np.any(length_b == 0):
         raise ValueError("cosine_similarity() needs vectors with a direction, got a zero vector (see chapter 02)")
-    unit_a, unit_b = a / length_a, b / length_b
+    unit_a, unit_b = normalize(a), normalize(b)
     cosine = np.clip(np.sum(unit_a * unit_b, axis=-1), -1, 1)  # rounding may step over the edge
 
     def pullback(dcosine):
@@ -44,4 +44,5 @@ def cosine_similarity_matrix(a: ArrayLike, b: ArrayLike) -> Array:
     array([[1.   , 0.   ],
            [0.707, 0.707]])
     """
-    return normalize(a) @ normalize(b).T
+    cosines = normalize(a) @ normalize(b).T
+    return cosines if isinstance(cosines, Tensor) else np.clip(cosines, -1, 1)  # rounding may step over the edge

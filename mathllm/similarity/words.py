@@ -100,7 +100,8 @@ class WordVectors:
 
     @functools.cached_property
     def _lengths(self):
-        return np.sqrt(np.einsum("vd,vd->v", self.vectors, self.vectors))
+        squares = np.einsum("vd,vd->v", self.vectors, self.vectors, dtype=np.float64)  # float32 squares may overflow
+        return np.sqrt(squares)
 
     def analogy(self, a: str, b: str, c: str, k: int = 5, exclude_query: bool = True) -> list[tuple[str, float]]:
         """`a` is to `b` as `c` is to …: the words nearest to b − a + c, best first.

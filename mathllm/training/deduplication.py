@@ -115,7 +115,8 @@ def band_probability(similarity: ArrayLike, bands: int, rows: int) -> np.ndarray
     J = np.asarray(similarity, float)
     if not np.all((J >= 0) & (J <= 1)):
         raise ValueError(f"band_probability() needs similarities from 0 to 1, got {J[~((J >= 0) & (J <= 1))].flat[0]}")
-    return 1 - (1 - J**rows) ** bands
+    with np.errstate(divide="ignore"):  # J = 1: ln 0 = −∞
+        return -np.expm1(bands * np.log1p(-(J**rows)))  # 1 − (1 − J^r)^b, with the digits of a small J^r
 
 
 def candidate_pairs(signatures: Sequence[ArrayLike], bands: int) -> set[tuple[int, int]]:

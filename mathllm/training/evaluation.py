@@ -51,7 +51,8 @@ def bootstrap_interval(
         raise ValueError("bootstrap_interval() needs finite numbers, got NaN or ∞")
     n = len(values)
     results = [statistic(values[rng.integers(n, size=n)]) for _ in range(samples)]
-    low, high = np.quantile(results, [(1 - level) / 2, (1 + level) / 2])
+    method = "linear" if np.all(np.isfinite(results)) else "nearest"  # there is nothing between two infinities
+    low, high = np.quantile(results, [(1 - level) / 2, (1 + level) / 2], method=method)
     return Interval(float(low), float(statistic(values)), float(high))
 
 

@@ -23,8 +23,8 @@ def layer_norm(x, gain, bias, *, epsilon: float = 1e-5):
     """
     _require_width("layer_norm", x, gain, bias)
     wide = _wide(x)
-    centred = wide - wide.mean(axis=-1, keepdims=True)
-    scale = 1 / np.sqrt(np.mean(centred * centred, axis=-1, keepdims=True) + wide.dtype.type(epsilon))
+    centred, square = _centred("layer_norm", wide, axis=-1)
+    scale = 1 / np.sqrt(square + wide.dtype.type(epsilon))
     unit = (centred * scale).astype(x.dtype, copy=False)
 
     def pullback(dy):
@@ -69,7 +69,8 @@ def rms_norm(x, gain, *, epsilon: float = 1e-5):
     """
     _require_width("rms_norm", x, gain)
     wide = _wide(x)
-    inverse_rms = 1 / np.sqrt(np.mean(wide * wide, axis=-1, keepdims=True) + wide.dtype.type(epsilon))
+    square = _finite("rms_norm", np.mean(wide * wide, axis=-1, keepdims=True))
+    inverse_rms = 1 / np.sqrt(square + wide.dtype.type(epsilon))
     unit = (wide * inverse_rms).astype(x.dtype, copy=False)
 
     def pullback(dy):
@@ -98,8 +99,8 @@ def batch_norm(x, gain, bias, *, epsilon: float = 1e-5):
     if x.ndim != 2 or len(x) < 2:
         raise ShapeError(f"batch_norm() needs a batch (N, D) of at least two examples, got shape {x.shape}")
     wide = _wide(x)
-    centred = wide - wide.mean(axis=0)
-    scale = 1 / np.sqrt(np.mean(centred * centred, axis=0) + wide.dtype.type(epsilon))
+    centred, square = _centred("batch_norm", wide, axis=0)
+    scale = 1 / np.sqrt(square + wide.dtype.type(epsilon))
     unit = (centred * scale).astype(x.dtype, copy=False)
 
     def pullback(dy):
@@ -124,6 +125,24 @@ def running_statistics(mean, variance, x, momentum: float = 0.1):
     return (1 - momentum) * mean + momentum * x.mean(axis=0), (
         (1 - momentum) * variance + momentum * x.var(axis=0, ddof=1)
     )
+
+
+def _centred(name, x, axis):
+    """x without its mean along an axis, and the mean of the squares of what is left."""
+    mean = x.mean(axis=axis, keepdims=True)
+    centred = x - mean
+    square = np.mean(centred * centred, axis=axis, keepdims=True)
+    if np.any(np.abs(mean) > 10 * np.sqrt(square)):  # beside small differences, the rounding of the mean is not small
+        shifted = x - x.take([0], axis=axis)  # exactly 0 for equal numbers
+        centred = shifted - shifted.mean(axis=axis, keepdims=True)
+        square = np.mean(centred * centred, axis=axis, keepdims=True)
+    return centred, _finite(name, square)
+
+
+def _finite(name, square):
+    if np.any(square == np.inf):
+        raise ValueError(f"{name}() needs numbers whose squares are finite in {square.dtype} (see chapter 12)")
+    return square
 
 
 def _wide(x):
