@@ -20,13 +20,6 @@ from ..autodiff import ArrayLike
 from ..errors import ShapeError, within
 from ..matrices import svd
 
-__all__ = [
-    "AngleCosine", "AttentionStepper", "BackpropStepper", "BetaPosterior", "DescentSurface", "FeaturePlane", "Figure",
-    "GridDeformation", "KLPenalty", "LogProduct", "MergeStepper", "ParameterCalculator", "RankSlider", "RotaryPair",
-    "SamplingFilters", "SecantTangent", "SoftmaxBars", "TrainingBudget", "TwoDistributions", "VectorLength", "WordMap",
-    "module", "read",
-]  # fmt: skip
-
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./elements\.js";\n', re.MULTILINE)
 
 
