@@ -324,6 +324,10 @@ def clipped_surrogate(ratio, advantage, epsilon="0.2"):
     return free - relu(free - clipped)
 
 
+def kl_estimate(policy, reference):
+    return exp(reference - policy) - (reference - policy) - 1
+
+
 def power(x, n):
     return elementwise(lambda x: x**n, lambda x, y: n * x ** (n - 1))(x)
 
