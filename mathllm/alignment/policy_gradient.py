@@ -73,7 +73,7 @@ def kl_optimal_policy(reference: ArrayLike, reward: ArrayLike, *, beta: float) -
     """
     within("kl_optimal_policy", "(0, ∞)", beta=beta)
     reference = distribution(reference)
-    best = np.max(reward, axis=-1, keepdims=True, where=reference > 0, initial=-np.inf)
+    best = np.where(reference > 0, reward, -np.inf).max(axis=-1, keepdims=True)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # where the reference is 0, any reward may be
         scores = np.log(reference) + (reward - best) / float(beta)  # without `best`, quotients might be ∞ − ∞
     return softmax(np.where(reference > 0, scores, -np.inf))
