@@ -11,6 +11,9 @@ export PYTHON
 # One thread per process is faster here than two that share a core, and sums come out the same everywhere.
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
+# Memory that one training step frees serves the next: otherwise the C library gives it back page by page.
+export MALLOC_MMAP_THRESHOLD_ ?= 1073741824
+export MALLOC_TRIM_THRESHOLD_ ?= 1073741824
 
 .DEFAULT_GOAL := help
 

@@ -69,7 +69,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def with_alternative_text(render_image):
-    """Give each figure the words that mathllm.figures.plots.show stored with it; a figure without any stops the build."""
+    """Give each figure the text that mathllm.figures.plots.show stored with it; one without text stops the build."""
 
     def render(self, data):
         alt = data.output_metadata.get(data.mime_type, {}).get("alt", "")

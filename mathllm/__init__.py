@@ -9,7 +9,6 @@ from . import (
     alignment,
     autodiff,
     backpropagation,
-    errors,
     exponentials,
     gradient_descent,
     gradients,

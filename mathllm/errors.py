@@ -43,7 +43,7 @@ def suggest(name: str, candidates: Iterable[str], n: int = 3) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-def within(function: str, interval: str, **numbers: Real) -> None:
+def within(function: str, interval: str, /, **numbers: Real) -> None:
     """Refuse numbers outside an interval, such as "[0, 1)", "(0, ∞)", or "whole [1, ∞)" for whole numbers.
 
     Raises: ValueError that names the function, the number and the interval; NaN is in no interval. TypeError for an

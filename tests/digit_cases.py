@@ -72,6 +72,7 @@ FORMULAS = {
     "linear": exact.linear,
     "singular_values": exact.singular_values,
     "lora_linear": lambda x, A, B: exact.lora_linear(x, exact.constant(fixed(x.shape[-1], 4)), A, B, scale=2),
+    "lora_merge": lambda W, A, B: exact.lora_merge(W, A, B, scale=2),
     # 4
     "exp": exact.exp,
     "log": exact.log,
@@ -95,6 +96,7 @@ FORMULAS = {
     "entropy": composed(exact.entropy, exact.softmax),
     "cross_entropy_between": composed(exact.cross_entropy_between, exact.softmax, exact.softmax),
     "kl_divergence": composed(exact.kl_divergence, exact.softmax, exact.softmax),
+    "mutual_information": lambda z: exact.mutual_information(exact.exp(z) / exact.exp(z).sum()),
     "cross_entropy": exact.cross_entropy,
     # 8
     "relu": exact.relu,
@@ -118,9 +120,10 @@ FORMULAS = {
     "layer_norm": exact.layer_norm,
     "rms_norm": exact.rms_norm,
     "batch_norm": exact.batch_norm,
+    "scatter": lambda x: exact.scatter(x, rows=np.arange(len(x))[::-1] * 2, size=2 * len(x)),
     # 15
-    "kl_estimate": exact.kl_estimate,
     "clipped_surrogate": lambda r: exact.clipped_surrogate(r, exact.constant(signs(r.shape))),
+    "kl_estimate": exact.kl_estimate,
 }
 
 # Rounding is what it is for: it has no digits to keep.

@@ -190,6 +190,10 @@ def lora_linear(x, W, A, B, scale):
     return x @ W + (x @ A) @ B * scale
 
 
+def lora_merge(W, A, B, scale):
+    return W + A @ B * scale
+
+
 def log_product(p):
     return log(p).sum(axis=-1)
 
@@ -256,6 +260,11 @@ def kl_divergence(p, q):
     return (p * log(p / q)).sum(axis=-1)
 
 
+def mutual_information(joint):
+    independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    return (joint * log(joint / independent)).sum()
+
+
 def cross_entropy(logits, labels):
     return mean(-np.take_along_axis(log_softmax(logits), labels[..., None], axis=-1))
 
@@ -317,6 +326,12 @@ def batch_norm(x, gain, bias):
     return layer_norm(x, gain, bias, axis=0)
 
 
+def scatter(x, rows, size):
+    table = exactly(np.zeros((size, *x.shape[1:])))
+    table[rows] = x
+    return table
+
+
 def clipped_surrogate(ratio, advantage, epsilon="0.2"):
     low, high = 1 - mpf(epsilon), 1 + mpf(epsilon)
     clipped = low + relu(ratio - low) - relu(ratio - high)
@@ -324,8 +339,8 @@ def clipped_surrogate(ratio, advantage, epsilon="0.2"):
     return free - relu(free - clipped)
 
 
-def kl_estimate(policy, reference):
-    return exp(reference - policy) - (reference - policy) - 1
+def kl_estimate(old, new):
+    return exp(new - old) - 1 - (new - old)
 
 
 def power(x, n):

@@ -1,5 +1,5 @@
-"""Every primitive of mathllm with arguments to try it on: what the generic tests, the comparison with PyTorch and the
-table of checked gradients share.
+"""Every primitive of mathllm, and attention, with arguments to try them on: what the generic tests, the comparison with
+PyTorch and the table of checked gradients share.
 
 A case draws its arguments for n examples of width d, so that an empty batch and a width of 1 can be tried, too. Integer
 arrays (ids, labels, masks) have no gradient. What has to be a distribution is the softmax of an argument.
@@ -24,6 +24,7 @@ class Case(NamedTuple):
     half: the largest in float16, where products are added up that would be more than the largest float16
     refuses: "empty", the mean over nothing
     straight_through: the gradient is not a slope, on purpose
+    composed: not a primitive itself, but a function of primitives
     """
 
     name: str
@@ -34,6 +35,7 @@ class Case(NamedTuple):
     straight_through: bool = False
     extreme: Callable | None = None
     half: float = 1e4
+    composed: bool = False
 
 
 def normal(*sizes):
@@ -208,7 +210,9 @@ CASES = {
     ],
     10: [
         Case("attention_weights", lambda q, k: ml.attention_weights(q, k, MASK), QUERY_KEY, wild=True),
-        Case("attention", lambda q, k, v: ml.attention(q, k, v, MASK), QUERY_KEY_VALUE, wild=True),
+        Case(
+            "attention", lambda q, k, v: ml.attention(q, k, v, MASK), QUERY_KEY_VALUE, wild=True, composed=True
+        ),
         Case(
             "flash_attention", lambda q, k, v: ml.flash_attention(q, k, v, causal=True, block_size=2), QUERY_KEY_VALUE,
             wild=True, half=100,

@@ -447,15 +447,18 @@ def test_pullback_agrees_with_central_differences(function, shapes):
 def test_gradients_reach_every_projection_of_grouped_heads():
     x, params = rng.normal(size=(3, 4)), projections(4, 4, 2, 2) | {"query_bias": rng.normal(size=8)}
     rotation = partial(rotate, angles=rotary_angles(range(3), 2))
-    layer = lambda x, p: multi_head_attention(x, p, heads=4, kv_heads=2, mask=causal_mask(3), rotation=rotation)  # noqa: E731
+    layer = partial(multi_head_attention, heads=4, kv_heads=2, mask=causal_mask(3), rotation=rotation)
     assert ml.check_gradient(layer, x, params).error < TOLERANCE
 
 
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: attention(np.ones((2, 3)), np.ones((2, 4)), np.ones((2, 3))), ml.ShapeError, r"\(2, 3\), \(2, 4\) and"),
-        (lambda: attention(np.ones((2, 3)), np.ones((2, 3)), np.ones((3, 3))), ml.ShapeError, "S is 2 in key, 3 in value"),
+        (
+            lambda: attention(np.ones((2, 3)), np.ones((2, 4)), np.ones((2, 3))), ml.ShapeError,
+            r"\(2, 3\), \(2, 4\) and",
+        ),
+        (lambda: attention(*np.ones((2, 2, 3)), np.ones((3, 3))), ml.ShapeError, "S is 2 in key, 3 in value"),
         (lambda: attention(*np.ones((3, 2, 3)), np.ones((3, 3), bool)), ml.ShapeError, "T is 2 in query, 3 in mask"),
         (lambda: attention(*np.ones((3, 2, 3)), np.ones((2, 2))), TypeError, "booleans"),
         (lambda: attention(np.ones((1, 3)), np.ones((0, 3)), np.ones((0, 3))), ml.ShapeError, "S is 0 in key"),
@@ -466,9 +469,15 @@ def test_gradients_reach_every_projection_of_grouped_heads():
             r"attention\(\) needs .*shapes \(2, 3, 4\), \(5, 3, 4\) and .* axes in front",
         ),
         (lambda: attention(np.ones((3, 4)), np.ones((2, 3, 4)), np.ones((3, 3, 2))), ml.ShapeError, "axes in front"),
-        (lambda: flash_attention(np.ones((2, 1, 4)), np.ones((3, 1, 4)), np.ones((3, 1, 2))), ml.ShapeError, "axes in front"),
+        (
+            lambda: flash_attention(np.ones((2, 1, 4)), np.ones((3, 1, 4)), np.ones((3, 1, 2))), ml.ShapeError,
+            "axes in front",
+        ),
         (lambda: linear_attention(np.ones((2, 4)), np.ones((3, 5)), np.ones((3, 2))), ml.ShapeError, r"\(3, 5\)"),
-        (lambda: linear_attention(np.ones((2, 4)), np.ones((3, 4)), np.ones((5, 2))), ml.ShapeError, "S is 3 in key, 5 in value"),
+        (
+            lambda: linear_attention(np.ones((2, 4)), np.ones((3, 4)), np.ones((5, 2))), ml.ShapeError,
+            "S is 3 in key, 5 in value",
+        ),
         (
             lambda: multi_head_attention(np.ones((1, 2, 4)), dict.fromkeys(("query", "key"), np.ones((5, 4))), heads=2),
             ml.ShapeError, r"shapes \(1, 2, 4\) and \(5, 4\): n is 4 in x, 5 in W",

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import mathllm as ml
-from mathllm.inference import KVCache, Reader
+from mathllm.fast import Transformer
+from mathllm.inference import KVCache
 from mathllm.pretrained import smollm2
 
 VOCABULARY, WINDOW = 6, 16
@@ -100,9 +101,14 @@ def test_smollm2_compresses_to_its_cross_entropy_and_gives_the_text_back(needs):
     unseen = tokenizer.encode(text)
 
     def next_probabilities():
-        """A model that has read nothing, and then reads token after token: the coder asks in the order of the text."""
-        read = Reader(model, params, KVCache(model.config, capacity=len(unseen) + 1, dtype=np.float32))
-        return lambda seen: ml.softmax(read(np.array([[0, *seen]]))[0, -1].astype(float))  # 0 begins a text
+        """A model with an empty cache that reads token after token: the coder asks in the order of the text."""
+        reader, cache = Transformer(model.config), KVCache(model.config, capacity=len(unseen) + 1, dtype=np.float32)
+
+        def after(seen):
+            token = seen[-1] if len(seen) else 0  # 0 begins a text
+            return ml.softmax(reader.last_logits(params, [[token]], cache=cache)[0, 0].astype(float))
+
+        return after
 
     length, bits = compressed(unseen, next_probabilities)
     assert abs(length - bits) < 0.01 * bits

@@ -27,7 +27,7 @@ def test_glove_has_400000_words_of_50_components_in_float32(needs):
 def test_the_table_is_mapped_and_cannot_be_written(needs):
     needs("glove")
     vectors = glove.load().vectors
-    assert isinstance(vectors, np.memmap)
+    assert isinstance(vectors.base, np.memmap)
     assert not vectors.flags.writeable
 
 

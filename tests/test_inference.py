@@ -670,9 +670,8 @@ def test_speculative_texts_have_the_distribution_of_the_large_model():
     (model, params, _), (small, small_params, _) = model_of(gpt2_config(**sizes), 1), model_of(gpt2_config(**sizes), 2)
     chance, draws, counts = np.random.default_rng(5), 1500, np.zeros((3, 3, 3))
     for _ in range(draws):
-        result = speculative_generate(
-            model, params, [[0]], ModelDraft(small, small_params), max_new_tokens=3, num_drafts=2, temperature=1.5, rng=chance
-        )
+        draft, options = ModelDraft(small, small_params), {"max_new_tokens": 3, "num_drafts": 2, "temperature": 1.5}
+        result = speculative_generate(model, params, [[0]], draft, rng=chance, **options)
         counts[tuple(result.tokens[0, 1:])] += 1
     texts = np.array([(0, *text) for text in itertools.product(range(3), repeat=3)])
     p = ml.softmax(model(params, texts)[:, :3] / 1.5)
@@ -711,7 +710,8 @@ def test_speculation_stops_at_the_end_token():
 
 def test_a_draft_looked_up_in_the_prompt_changes_no_token_and_saves_passes():
     model, params, _ = model_of("llama")
-    prompt = generate(model, params, TOKENS[:1, :3], max_new_tokens=12)  # greedy texts of small models repeat themselves
+    # Greedy texts of small models repeat themselves.
+    prompt = generate(model, params, TOKENS[:1, :3], max_new_tokens=12)
     expected = generate(model, params, prompt, max_new_tokens=9)
     result = speculative_generate(model, params, prompt, PromptLookup(2), max_new_tokens=9)
     np.testing.assert_array_equal(result.tokens, expected)

@@ -35,7 +35,7 @@ def test_the_model_is_a_bert_of_six_layers(needs):
     model, params, tokenizer = minilm.load()
     c = model.config
     assert (c.layers, c.width, c.heads, c.norm_epsilon) == (6, 384, 12, 1e-12)
-    assert (c.norm_order, c.activation, c.head_transform) == ("post", "gelu", False)
+    assert (c.norm_order, c.activation, c.bert.head) == ("post", "gelu", False)
     assert not c.causal
     assert len(tokenizer) == len(params["embedding"]) == 30522
     assert minilm.load() is minilm.load()

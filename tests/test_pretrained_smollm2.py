@@ -11,7 +11,9 @@ import pytest
 from mathllm import data
 from mathllm.errors import MissingDataError
 from mathllm.pretrained import smollm2
-from mathllm.pretrained.huggingface import from_hf, to_hf, to_hf_config
+from mathllm.pretrained.gguf import GGUF
+from mathllm.pretrained.huggingface import from_hf, to_hf
+from mathllm.pretrained.settings import to_hf_config
 from mathllm.softmax import softmax
 
 PROMPT = "The capital of France is"
@@ -134,8 +136,8 @@ REPLY = {"role": "assistant", "content": "4"}
 @pytest.mark.parametrize("messages", [[], [USER], [SYSTEM, USER], [USER, REPLY, USER], [USER, SYSTEM]])
 @pytest.mark.parametrize("answer", [True, False])
 def test_a_chat_reads_as_the_template_of_the_file_says(needs, messages, answer):
-    needs("smollm2")
-    template = jinja2.Environment().from_string(smollm2.chat_template())
+    file = GGUF(next(needs("smollm2").glob("*.gguf")))
+    template = jinja2.Environment().from_string(file.metadata["tokenizer.chat_template"])
     expected = template.render(messages=messages, add_generation_prompt=answer)
     before = [dict(message) for message in messages]
     assert smollm2.chat_prompt(messages, answer=answer) == expected
@@ -167,6 +169,6 @@ def test_loading_needs_less_than_1_gb(needs):
 def test_a_damaged_file_is_a_clear_error(monkeypatch, tmp_path):
     (tmp_path / "SmolLM2-135M-Instruct.Q4_1.gguf").write_bytes(b"GGUF")
     monkeypatch.setattr(data, "path", lambda name: tmp_path)
-    for function in (smollm2.load, smollm2.load_tokenizer, smollm2.chat_template):
+    for function in (smollm2.load, smollm2.load_tokenizer):
         with pytest.raises(MissingDataError, match=r"smollm2 is damaged: .*its header ends"):
             function()

@@ -230,13 +230,9 @@ streams = st.integers(2, 60).map(np.arange)
 def test_the_target_is_the_token_that_follows(size, length, seed):
     tokens = np.random.default_rng(seed).permutation(50)
     follower = dict(itertools.pairwise(tokens))
-    batches = [
-        ml.random_batch(tokens, size, length, np.random.default_rng(seed)),
-        *ml.epoch_batches(tokens, size, length, np.random.default_rng(seed)),
-    ]
-    for inputs, targets in batches:
-        assert inputs.shape == targets.shape == (size, length)
-        assert [follower[i] for i in inputs.ravel()] == targets.ravel().tolist()
+    inputs, targets = ml.random_batch(tokens, size, length, np.random.default_rng(seed))
+    assert inputs.shape == targets.shape == (size, length)
+    assert [follower[i] for i in inputs.ravel()] == targets.ravel().tolist()
 
 
 @given(streams, st.integers(1, 7), st.integers(1, 70))
@@ -258,12 +254,6 @@ def test_the_ignored_target_is_the_one_that_cross_entropy_ignores():
     assert ml.cross_entropy(logits, targets[0]) == pytest.approx(ml.cross_entropy(logits[:3], targets[0, :3]))
 
 
-def test_an_epoch_reads_every_window_once():
-    batches = list(ml.epoch_batches(np.arange(101), 5, 4, np.random.default_rng(0)))
-    assert len(batches) == 5
-    assert sorted(np.concatenate([batch.inputs.ravel() for batch in batches])) == list(range(100))
-
-
 def test_random_windows_begin_everywhere_and_the_generator_s_state_continues_them():
     tokens, rng = np.arange(12), np.random.default_rng(0)
     starts = {int(ml.random_batch(tokens, 1, 4, rng).inputs[0, 0]) for _ in range(300)}
@@ -275,13 +265,16 @@ def test_random_windows_begin_everywhere_and_the_generator_s_state_continues_the
     np.testing.assert_array_equal(ml.random_batch(tokens, 3, 4, resumed).inputs, expected)
 
 
-@pytest.mark.parametrize("dtype", [np.uint16, np.int32, np.int64])
-def test_a_stream_is_left_alone_and_small_integers_do(dtype):
+@pytest.mark.parametrize("dtype", [np.uint16, np.int32, np.int64, np.uint64])
+def test_a_stream_is_left_alone_and_integers_of_any_dtype_do(dtype):
     tokens = np.arange(20, dtype=dtype)
     tokens.flags.writeable = False
     assert ml.random_batch(tokens, 2, 3, np.random.default_rng(0)).inputs.dtype == dtype
     assert ml.next_token_pairs(tokens).inputs.dtype == dtype
-    assert [b.targets.min() for b in ml.validation_batches(tokens, 4, 10)] == [ml.IGNORED]
+    (batch,) = ml.validation_batches(tokens, 4, 10)
+    assert batch.inputs.dtype == dtype
+    assert batch.targets.dtype == np.int64
+    assert batch.targets.min() == ml.IGNORED
 
 
 def test_documents_become_one_stream_each_closed_by_the_end():
@@ -366,6 +359,13 @@ def test_perplexity_is_resampled_by_documents():
     assert high / low < 1.5
 
 
+def test_the_interval_of_a_perplexity_that_overflows_has_infinite_ends_and_no_nan():
+    assert ml.perplexity_interval([-1e4, -1e4], [1, 1], np.random.default_rng(0)) == (np.inf, np.inf, np.inf)
+    low, estimate, high = ml.perplexity_interval([-2000, -1], [1, 1], np.random.default_rng(0))
+    assert low == pytest.approx(np.e)
+    assert estimate == high == np.inf
+
+
 # ------------------------------------------------------------------------------------------------------------ refusals
 
 rng = np.random.default_rng(0)
@@ -377,26 +377,29 @@ rng = np.random.default_rng(0)
         (lambda: ml.quality_problems("text", {"beauty": (0, 1, "ugly")}), ValueError, "no signal 'beauty'"),
         (lambda: ml.train_language_model({"en": "one"}), ValueError, "at least two languages, got 1"),
         (lambda: ml.train_language_model({"en": "one", "no": "12"}), ValueError, "sample of 'no'"),
-        (lambda: ml.shingles("text", 0), ValueError, "at least 1, got 0"),
-        (lambda: ml.minhash_signature(["a"], 0), ValueError, "at least one hash function, got 0"),
+        (lambda: ml.shingles("text", 0), ValueError, r"size in \[1, ∞\), got 0"),
+        (lambda: ml.minhash_signature(["a"], 0), ValueError, r"hashes in \[1, ∞\), got 0"),
         (lambda: ml.estimated_similarity([1], [1, 2]), ml.ShapeError, r"\(1,\) and \(2,\)"),
-        (lambda: ml.band_probability(1.5, 2, 2), ValueError, "similarities from 0 to 1"),
-        (lambda: ml.candidate_pairs(np.ones((2, 9)), 2), ml.ShapeError, r"evenly, got 2 for \(2, 9\)"),
+        (lambda: ml.band_probability(1.5, 2, 2), ValueError, "similarities from 0 to 1, got 1.5"),
+        (lambda: ml.band_probability(0.5, 0, 2), ValueError, r"bands in \[1, ∞\), got 0"),
+        (lambda: ml.candidate_pairs(np.ones((2, 9)), 2), ml.ShapeError, r"\(2, 9\) evenly into 2 bands"),
         (lambda: ml.deduplicate(["a"], threshold=0), ValueError, r"\(0, 1\], got 0"),
         (lambda: ml.next_token_pairs([1]), ml.ShapeError, r"two tokens, got shape \(1,\)"),
         (lambda: ml.random_batch([1, 2, 3], 1, 3, rng), ml.ShapeError, r"at least 4 tokens, got shape \(3,\)"),
-        (lambda: ml.random_batch([1, 2, 3], 0, 1, rng), ValueError, "at least 1, got 0 and 1"),
+        (lambda: ml.random_batch([1, 2, 3], 0, 1, rng), ValueError, r"size in \[1, ∞\), got 0"),
         (lambda: ml.random_batch([1.0, 2.0], 1, 1, rng), TypeError, "integer token ids, got float64"),
-        (lambda: ml.epoch_batches(np.ones((2, 2), int), 1, 1, rng), ml.ShapeError, r"one stream.*\(2, 2\)"),
-        (lambda: ml.validation_batches([1, 2], 1, 0), ValueError, "at least 1, got 1 and 0"),
+        (lambda: ml.random_batch(np.ones((2, 2), int), 1, 1, rng), ml.ShapeError, r"tokens \(n\), got shape \(2, 2\)"),
+        (lambda: ml.validation_batches([1, 2], 1, 0), ValueError, r"length in \[1, ∞\), got 0"),
         (lambda: ml.bootstrap_interval([], rng), ml.ShapeError, r"at least one value, got shape \(0,\)"),
-        (lambda: ml.bootstrap_interval([1, 2], rng, level=1), ValueError, "between 0 and 1"),
-        (lambda: ml.bootstrap_interval([1, np.nan], rng), ValueError, "NaN"),
+        (lambda: ml.bootstrap_interval([1, 2], rng, level=1), ValueError, r"level in \(0, 1\), got 1"),
+        (lambda: ml.bootstrap_interval([1, np.nan], rng), ValueError, "finite numbers, got NaN"),
+        (lambda: ml.perplexity_interval([-np.inf, -1], [1, 1], rng), ValueError, "finite numbers"),
+        (lambda: ml.perplexity_interval([0, -1], [0, 1], rng), ValueError, r"tokens in \[1, ∞\), got 0"),
         (lambda: ml.held_out_perplexity([0.5]), ValueError, "at most 0, got 0.5"),
         (lambda: ml.held_out_perplexity([np.nan]), ValueError, "at most 0, got nan"),
         (lambda: ml.held_out_perplexity([]), ValueError, "at least one token"),
         (lambda: ml.held_out_perplexity([-1, -1], [3]), ml.ShapeError, "got 2 sums and 1"),
-        (lambda: ml.bits_per_byte([-1], 0), ValueError, "at least one byte, got 0"),
+        (lambda: ml.bits_per_byte([-1], 0), ValueError, r"size in \[1, ∞\), got 0"),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

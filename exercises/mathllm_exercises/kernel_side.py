@@ -8,6 +8,7 @@ back is believed before `marking` has compared it elsewhere.
 import contextlib
 import copy
 import functools
+import importlib
 import io
 import sys
 import warnings
@@ -81,19 +82,18 @@ def mask(names):
     copies a function's source out of it, or loads a module a second time, has an answer like any other. What was
     replaced is returned: (module, name, original).
     """
-    import mathllm
-
-    exhibits = [module for path, module in sys.modules.items() if path.startswith("mathllm.exhibits.")]
+    importlib.import_module("mathllm")  # with the modules of all chapters
+    modules = [module for path, module in sys.modules.items() if path.split(".")[0] == "mathllm"]
     replaced = []
     for name in names:
-        original = next((getattr(home, name) for home in [mathllm, *exhibits] if hasattr(home, name)), None)
-        if not callable(original) or isinstance(original, type):
-            continue
-        stand_in = _stand_in(name, original)
-        for module in [m for n, m in sys.modules.items() if n.split(".")[0] == "mathllm"]:
-            if getattr(module, name, None) is original:
-                setattr(module, name, stand_in)
-                replaced.append((module, name, original))
+        stand_ins = {}  # one for each function of this name: chapters, mathllm.fast and the exhibits may have their own
+        for module in modules:
+            original = vars(module).get(name)
+            if not callable(original) or isinstance(original, type):
+                continue
+            stand_in = stand_ins.setdefault(id(original), _stand_in(name, original))
+            setattr(module, name, stand_in)
+            replaced.append((module, name, original))
     return replaced
 
 

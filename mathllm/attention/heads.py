@@ -50,15 +50,15 @@ def multi_head_attention(
 
         head_h = Attention(x W_q^h, c W_k^h, c W_v^h),      y = [head₁ … head_H] W_o (10.7)
 
-    params: {"query": (D, H·K), "key": (D, G·K), "value": (D, G·K), "output": (H·K, D)}, each with an optional bias under
-    "query_bias" …   context: c (..., S, D), x itself if not given
+    params: {"query": (D, H·K), "key": (D, G·K), "value": (D, G·K), "output": (H·K, D)}, each with an optional bias
+    under "query_bias" …   context: c (..., S, D), x itself if not given
 
     With `kv_heads` G < H, groups of H/G query heads share a key and value head (grouped-query attention; multi-query
-    for G = 1), which makes the cache of keys and values H/G times smaller. `rotation(heads)` rotates queries and keys by
-    their positions: see `rotate`. `scale` replaces 1/√K.
-    `tap(name, value)`, if given, sees "query", "key", "value", "weights" and "mixed", each with a head axis, and returns
-    what is used in its place. `cache(key, value)`, if given, receives the keys and values of x and returns them with
-    those of all earlier tokens, (..., G, S, K); `mask` and `bias` then are (..., T, S).
+    for G = 1), which makes the cache of keys and values H/G times smaller. `rotation(heads)` rotates queries and keys
+    by their positions: see `rotate`. `scale` replaces 1/√K.
+    `tap(name, value)`, if given, sees "query", "key", "value", "weights" and "mixed", each with a head axis, and
+    returns what is used in its place. `cache(key, value)`, if given, receives the keys and values of x and returns
+    them with those of all earlier tokens, (..., G, S, K); `mask` and `bias` then are (..., T, S).
     Raises: ShapeError if the sizes do not fit.
     Source: Vaswani et al. 2017, §3.2.2; Ainslie et al. 2023.
 

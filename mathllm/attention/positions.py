@@ -115,8 +115,9 @@ def relative_buckets(
 
         b(n) = n below E = B/2,      E + ⌊(B − E) ln(n/E) / ln(F/E)⌋ from there on, at most B − 1
 
-    Each short distance n has a bucket of its own; longer distances share ever wider buckets, and all from F = `farthest`
-    on share the last. With `causal`, later keys are in bucket 0; without, half of the B buckets are for them.
+    Each short distance n has a bucket of its own; longer distances share ever wider buckets, and all distances from
+    F = `farthest` on share the last. With `causal`, later keys are in bucket 0; without, half of the B buckets are for
+    them.
 
     ->   (T, S) int, where the last T of S keys are the queries
 

@@ -21,8 +21,8 @@ class RotaryScaling:
         "linear"     all frequencies divided by the factor
         "ntk"        base · factor^(K/(K−2)): low frequencies are divided, high ones are kept
         "dynamic"    as "ntk", with the factor that the text needs: factor · length/trained − (factor − 1), at least 1
-        "yarn"       divided for pairs with less than `turns[0]` rotations in the trained length, kept from `turns[1]` on,
-                     and in between linearly in the number of the pair
+        "yarn"       divided for pairs with less than `turns[0]` rotations in the trained length, kept from `turns[1]`
+                     on, and in between linearly in the number of the pair
         "llama3"     the same, in between linearly in the number of rotations
         "longrope"   each pair divided by a number of its own: `short` up to the trained length, `long` beyond
 

@@ -7,6 +7,7 @@ import numpy as np
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
 from ..errors import ShapeError, within
 from ..shapes import contract
+from ..softmax import softmax_gradient, softmax_in_place
 
 
 def causal_mask(queries: int, keys: int | None = None) -> np.ndarray:
@@ -90,8 +91,8 @@ def attention_weights(
         A = softmax(S),   S = QKᵀ/√K + bias,   Aᵢⱼ = 0 where the mask forbids       (10.2)
         dS = A ∘ (dA − rowsum(dA ∘ A)),   dQ = dS·K/√K,   dK = dSᵀ·Q/√K,   dbias = dS (10.4)
 
-    `mask` is True where attention is allowed; `scale` replaces 1/√K. Each row sums to 1; a row in which the mask forbids
-    every key is all zeros.
+    `mask` is True where attention is allowed; `scale` replaces 1/√K. Each row sums to 1; a row in which the mask
+    forbids every key is all zeros.
     Raises: ShapeError if query, key, mask and bias do not fit; TypeError for a mask that is not boolean.
     Source: Vaswani et al. 2017, eq. 1.
 
@@ -102,10 +103,13 @@ def attention_weights(
         raise TypeError(f"attention needs a mask of booleans, True where it is allowed, got {mask.dtype}")
     wide = np.promote_types(query.dtype, np.float32)
     scale = wide.type(1 / np.sqrt(query.shape[-1]) if scale is None else scale)
-    weights = masked_softmax(scaled_scores(query, key, scale, bias), mask).astype(query.dtype, copy=False)
+    scores = scaled_scores(query, key, scale, bias)
+    if mask is not None:
+        scores = np.where(mask, scores, scores.dtype.type(-np.inf))
+    weights = softmax_in_place(scores).astype(query.dtype, copy=False)
 
     def pullback(dweights):
-        dscores = weights * (dweights - np.vecdot(dweights, weights)[..., None])
+        dscores = softmax_gradient(weights, dweights)
         dproducts = dscores * scale  # of QKᵀ
         return dproducts @ key, dproducts.swapaxes(-1, -2) @ query, None, dscores
 
@@ -146,23 +150,4 @@ def scaled_scores(query: np.ndarray, key: np.ndarray, scale: float, bias: np.nda
     scores = (query.astype(wide, copy=False) * scale) @ key.astype(wide, copy=False).swapaxes(-1, -2)
     if bias is not None:
         scores = scores + bias.astype(wide, copy=False)
-    return scores
-
-
-def masked_softmax(scores: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
-    """Softmax along the last axis of the scores that the mask allows, with zeros in a row that allows none.
-
-    The scores are overwritten, unless the mask has more axes than they have.
-
-    >>> masked_softmax(np.zeros((2, 2)), np.array([[True, False], [False, False]]))
-    array([[1., 0.],
-           [0., 0.]])
-    """
-    if mask is not None:
-        scores = np.where(mask, scores, scores.dtype.type(-np.inf))
-    largest = scores.max(axis=-1, keepdims=True)
-    scores -= np.where(np.isfinite(largest), largest, 0)  # a row of −∞ stays one
-    np.exp(scores, out=scores)
-    total = scores.sum(axis=-1, keepdims=True)
-    scores /= np.where(total > 0, total, 1)
     return scores

@@ -28,7 +28,7 @@ def _doctor():
     """Print what is installed, and report problems.
 
     It prints versions, BLAS and its threads, cores, data packages and programs, and the purpose of each. The exit code
-    is 1 if there is a problem: NumPy is too old, or data is damaged (the sha256 of every file is compared).
+    is 1 if data is damaged: the sha256 of every file is compared.
     """
     _line("mathllm", ml.__version__, f"in {os.path.dirname(os.path.dirname(__file__))}")
     _line("Python", platform.python_version(), sys.executable)
@@ -51,8 +51,6 @@ def _doctor():
     for program, purpose in _PROGRAMS.items():
         _line(program, shutil.which(program) or "absent", f"({purpose})")
     click.echo()
-    if int(np.__version__.split(".")[0]) < 2:
-        problems.append(f"NumPy {np.__version__} is older than 2.0")
     if problems:
         raise click.ClickException("; ".join(problems))
     click.echo("OK: everything required is installed")

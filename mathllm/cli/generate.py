@@ -1,12 +1,12 @@
 """`mathllm generate` and `mathllm chat`: generate text, shown token by token."""
 
 import codecs
+import contextlib
 import sys
 
 import click
 import numpy as np
 
-from ..errors import MissingDataError
 from ..fast import Transformer, generate
 from ..inference import continuation, sampler
 from ..pretrained.hub import load
@@ -106,11 +106,9 @@ def _conversation(loaded, messages, message, rng, options):
 def _read_message():
     """The next message of the user, or None at the end."""
     terminal = sys.stdin.isatty()
-    try:
+    with contextlib.suppress(ImportError):
         if terminal:
             import readline  # noqa: F401 — input() can then be edited
-    except ImportError:
-        pass
     try:
         message = input("> " if terminal else "").strip()
     except (EOFError, KeyboardInterrupt):
@@ -129,9 +127,7 @@ def _generator(seed, options):
 def _load(name):
     try:
         loaded = load(name)
-    except MissingDataError:
-        raise
-    except ValueError as error:
+    except ValueError as error:  # of usage; an absent model is another error
         raise click.BadParameter(str(error), param_hint="MODEL") from error
     if not loaded.model.config.causal:
         raise click.BadParameter(f"{name} fills in masked words and cannot continue a text", param_hint="MODEL")

@@ -1,8 +1,8 @@
 """The sublayers of GPT-2 and LLaMA, forward and backward, with fewer passes over memory than their readable forms.
 
-A step of a small model spends as long on moving numbers as on its matrix products. Each function here equals functions of
-chapters 8 to 12 up to rounding, and returns its value and its pullback as they do. What it saves is measured in
-benchmarks/README.md:
+A step of a small model spends as long on moving numbers as on its matrix products. Each function of this module equals
+functions of chapters 8 to 12 up to rounding, and returns its value and its pullback as they do. What it saves is
+measured in benchmarks/README.md:
 
     joined     matrices that multiply the same vectors become one; the gain and bias of the norm before them are
                multiplied into it, because it has fewer numbers than the activations
@@ -79,7 +79,7 @@ def normed_linear(
         y = (γ ∘ u + β) W + b = u W′ + b′   with W = [W₁ W₂ …],  W′ = γ ∘ W,  b′ = β W + b
         dγ = rowsum(dW′ ∘ W),   dW = γ ∘ dW′ + β db′,   dβ = W db′,   db = db′
 
-    unit: (N, D)   names: of the matrices (D, n₁), (D, n₂) …   scale: multiplies the first of them   order: of the columns
+    unit: (N, D)   names: of the matrices (D, n₁), (D, n₂) …   scale: multiplies the first of them   order: of columns
     ->   y: (N, n₁ + n₂ + …); pullback(dy) -> du, the gradient of the norm, and that of matrices and biases
     """
     matrix = np.concatenate([params[name] for name in names], axis=1)[:, order]

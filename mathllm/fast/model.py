@@ -17,8 +17,8 @@ from .decoding import DecodingStep
 class Transformer(ReadableTransformer):
     """The model of chapter 12 with a faster `next_token_loss` and a faster step of decoding.
 
-    Equal to `mathllm.Transformer` up to rounding. It is faster for the shapes of GPT-2 and LLaMA (`fits` says for which)
-    in float32 and float64; any other model, a mask of padding and a tap are computed by the readable form.
+    Equal to `mathllm.Transformer` up to rounding. It is faster for the shapes of GPT-2 and LLaMA (`fits` says for
+    which) in float32 and float64; any other model, a mask of padding and a tap are computed by the readable form.
 
     >>> from mathllm.transformer import llama_config
     >>> model = Transformer(llama_config(vocabulary=10, width=8, layers=2, heads=2, hidden=16))
@@ -85,8 +85,8 @@ def _loss(*leaves: Array, model: Transformer, structure: dict, tokens: np.ndarra
         x, network_pullback = feed_forward_sublayer(x, block, c, memory, number)
         pullbacks.append((attention_pullback, network_pullback))
     unit, norm_pullback = normalise(x, c.norm_epsilon, c.norm == "layer", memory, "last unit")
-    matrix = params["embedding"].T if c.tied else params["unembedding"]
-    logits, logits_pullback = normed_linear(unit, params["final_norm"], {"logits": matrix}, ["logits"], memory, "logits")
+    head = {"logits": params["embedding"].T if c.tied else params["unembedding"]}
+    logits, logits_pullback = normed_linear(unit, params["final_norm"], head, ["logits"], memory, "logits")
     loss = cross_entropy_in_place(logits, targets.reshape(-1))
 
     def pullback(dloss):
@@ -116,7 +116,7 @@ def _loss(*leaves: Array, model: Transformer, structure: dict, tokens: np.ndarra
 
 
 def cross_entropy_in_place(logits: np.ndarray, targets: np.ndarray) -> np.floating:
-    """`cross_entropy(logits, targets)`; the logits become its gradient, (p − one_hot(target)) / n.                 (7.8)
+    """`cross_entropy(logits, targets)`; the logits become its gradient, (p − one_hot(target)) / n (7.8).
 
     logits: (N, V)   targets: (N,), −100 where there is none   ->   one number
 

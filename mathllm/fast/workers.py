@@ -1,8 +1,8 @@
 """Training with worker processes that share the memory of the parameters, and with AdamW on one vector, in place.
 
-The threads of one process wait for Python's lock, small models as long as for their numbers; processes have a lock each.
-A forked process begins with everything its parent had, also the loss. Only batches go through a pipe: the parameters are
-one vector in memory that all processes share, and so is the gradient of each.
+The threads of one process wait for Python's lock, small models as long as for their numbers; processes have a lock
+each. A forked process begins with everything its parent had, also the loss. Only batches go through a pipe: the
+parameters are one vector in memory that all processes share, and so is the gradient of each.
 """
 
 import mmap
@@ -33,8 +33,9 @@ def train(
 ) -> tuple[TrainingState, list[TrainingProgress]]:  # fmt: skip
     """`mathllm.train` with the same arguments and, up to rounding, the same result, sooner.
 
-    `workers` are processes. With AdamW the parameters are one vector, updated in place in parts that fit into the cache;
-    the state of the beginning is not changed. Where the system cannot fork (Windows, a browser) only one worker is used.
+    `workers` are processes. With AdamW the parameters are one vector, updated in place in parts that fit into the
+    cache; the state of the beginning is not changed. Where the system cannot fork (Windows, a browser) only one worker
+    is used.
 
     >>> from mathllm.training import training_state
     >>> loss = lambda params, x: ((params["centre"] - x) ** 2).mean()
@@ -91,7 +92,7 @@ def _clip(vector):
 
 @contextmanager
 def _team(params, loss, workers, count) -> Iterator[tuple]:
-    """The parameters as nested arrays and as the vector below them, the vector of the gradient, and value_and_gradient."""
+    """The parameters as nested arrays and as the vector below them, the gradient's vector, and value_and_gradient."""
     start, views = flatten(params)
     vector, *gradients = (_shared(start) for _ in range(1 + workers))
     vector[...] = start

@@ -135,7 +135,7 @@ class KVCache:
         return extend
 
     def new_token(self) -> tuple[np.ndarray, np.ndarray]:
-        """The visible keys and values of all layers of the first sequence, (L, G, S, K); the newest token's belong last."""
+        """The visible keys and values of the first sequence in all layers, (L, G, S, K), the newest token's last."""
         visible = slice(self._start, self._stop)
         return self.keys[:, 0, :, visible], self.values[:, 0, :, visible]
 

@@ -147,8 +147,8 @@ def generate(
     tokens: (B, T) int   attention_mask: (B, T), 0 for padding, on the left   options: those of `sampler` and of
     `continuation`   ->   the prompts and what follows, (B·num_return_sequences, T + n), n ≤ max_new_tokens
 
-    To see each token as it is chosen, write `for token in continuation(…)`. `num_beams` above 1 searches with beams: see
-    `generate_with_beams`.
+    To see each token as it is chosen, write `for token in continuation(…)`. `num_beams` above 1 searches with beams:
+    see `generate_with_beams`.
     Raises: as `sampler` and `continuation`; ValueError for beams with options of sampling.
 
     >>> from mathllm.transformer import Config
@@ -160,7 +160,7 @@ def generate(
     options |= {"attention_mask": attention_mask, "max_new_tokens": max_new_tokens, "eos_token_id": eos_token_id}
     if options.setdefault("num_beams", 1) != 1:
         if (rng, temperature, top_k, top_p, num_return_sequences) != (None, 1.0, None, None, 1):
-            raise ValueError("beam search draws nothing: no rng, no options of sampling, and one sequence for each prompt")
+            raise ValueError("beam search draws nothing: no rng, no options of sampling, one sequence for each prompt")
         return generate_with_beams(model, params, tokens, **options)
     del options["num_beams"]
     more = {name: options.pop(name) for name in ("min_p", "repetition_penalty", "logits_processor") if name in options}

@@ -1,4 +1,4 @@
-"""A cheap draft proposes several tokens, the model checks all of them at once: the same distribution in fewer passes."""
+"""A cheap draft proposes several tokens, the model checks them all at once: the same distribution in fewer passes."""
 
 from __future__ import annotations  # NumPy loads its random numbers when they are used
 
@@ -72,7 +72,8 @@ def accept_drafts(
     drafted: (g,) tokens   draft: (g, V) the distributions they were drawn from   target: (g + 1, V)
     ->   the tokens to append, one more than were accepted; and how many were accepted
 
-    Raises: ShapeError if the sizes do not fit; ValueError for tokens outside the vocabulary, or what is no distribution.
+    Raises: ShapeError if the sizes do not fit; ValueError for tokens outside the vocabulary, and for numbers that are
+    no distribution.
     Source: Leviathan et al. 2023, algorithm 1.
 
     >>> accept_drafts([1, 0], [[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]], np.random.default_rng(0))
@@ -164,10 +165,10 @@ def speculative_generate(
 ) -> Speculation:  # fmt: skip
     """Generate as `generate` would, with one pass of the model for up to `num_drafts` + 1 tokens.
 
-    The tokens have exactly the distribution of the model, reshaped by temperature, top_k, top_p and min_p; without `rng`
-    they are its greedy tokens. A good draft only saves time.
-    tokens: (1, T) int   draft: a `ModelDraft` or `PromptLookup`, called with the text, the number of tokens, the function
-    from logits to distributions, and `rng`
+    The tokens have exactly the distribution of the model, reshaped by temperature, top_k, top_p and min_p; without
+    `rng` they are its greedy tokens. A good draft only saves time.
+    tokens: (1, T) int   draft: a `ModelDraft` or `PromptLookup`, called with the text, the number of tokens, the
+    function from logits to distributions, and `rng`
 
     Raises: ShapeError for more than one prompt; ValueError for a draft of another vocabulary, fewer than one draft, and
     what `generate` refuses.

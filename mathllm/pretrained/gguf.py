@@ -68,12 +68,11 @@ class GGUF(Mapping):
 
     def __init__(self, path: str | os.PathLike):
         self.path = os.fspath(path)
-        size = os.path.getsize(self.path)
-        self._bytes = np.memmap(self.path, np.uint8, "r") if size else np.zeros(0, np.uint8)
+        self._bytes = np.memmap(self.path, np.uint8, "r") if os.path.getsize(self.path) else np.zeros(0, np.uint8)
         try:
-            self.metadata, self.tensors = self._read_header()
-        except (UnicodeDecodeError, RecursionError) as error:
-            raise self._error(f"its header cannot be read: {error}") from None
+            self.metadata, self.tensors = _read_header(self._bytes)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{self.path} is not a whole GGUF file: {error}") from None
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.tensors:
@@ -90,63 +89,49 @@ class GGUF(Mapping):
     def __repr__(self):
         return f"GGUF({os.path.basename(self.path)}: {len(self)} tensors)"
 
-    def _error(self, problem):
-        return ValueError(f"{self.path} is not a whole GGUF file: {problem}")
 
-    def _read_header(self):
-        if (magic := bytes(self._bytes[:4])) != b"GGUF":
-            raise self._error(f"it begins with {magic!r} instead of b'GGUF'")
-        head = _Cursor(self._bytes, 4, self._error)
-        version = head.number("I")
-        if version not in (2, 3):
-            hint = "; its numbers may be big-endian" if version & 0xFFFF == 0 else ""
-            raise self._error(f"versions 2 and 3 can be read, and this is version {version}{hint}")
-        tensors, pairs = head.number("Q"), head.number("Q")
-        metadata = self._table("key", ((head.text(), head.value(head.number("I"))) for _ in range(pairs)))
-        alignment = metadata.get("general.alignment", 32)
-        if not isinstance(alignment, int) or alignment < 1:
-            raise self._error(f"an alignment of {alignment!r} bytes")
-        found = self._table("tensor", (self._entry(head) for _ in range(tensors)))
-        start = -(-head.place // alignment) * alignment  # the first byte of the tensors
-        return metadata, {name: self._info(name, start, *entry) for name, entry in found.items()}
+def _read_header(content):
+    """The metadata, and a TensorInfo for each tensor."""
+    if (magic := bytes(content[:4])) != b"GGUF":
+        raise ValueError(f"it begins with {magic!r} instead of b'GGUF'")
+    head = _Cursor(content, 4)
+    version = head.number("I")
+    if version not in (2, 3):
+        hint = "; its numbers may be big-endian" if version & 0xFFFF == 0 else ""
+        raise ValueError(f"versions 2 and 3 can be read, and this is version {version}{hint}")
+    tensors, pairs = head.number("Q"), head.number("Q")
+    metadata = _distinct("key", ((head.text(), head.value(head.number("I"))) for _ in range(pairs)))
+    alignment = metadata.get("general.alignment", 32)
+    if not isinstance(alignment, int) or alignment < 1:
+        raise ValueError(f"it has an alignment of {alignment!r} bytes")
+    entries = _distinct("tensor", (head.entry() for _ in range(tensors)))
+    start = -(-head.place // alignment) * alignment  # the first byte of the tensors
+    entries = {name: info._replace(start=start + info.start) for name, info in entries.items()}
+    for name, info in entries.items():
+        if info.start + info.bytes > len(content):
+            end = info.start + info.bytes
+            raise ValueError(f"{name} ends at byte {end:,}, but the file has {len(content):,} bytes")
+    return metadata, entries
 
-    def _table(self, what, pairs):
-        table = {}
-        for name, value in pairs:
-            if name in table:
-                raise self._error(f"the {what} {name!r} occurs twice")
-            table[name] = value
-        return table
 
-    def _entry(self, head):
-        name, axes = head.text(), head.number("I")
-        if axes > 8:
-            raise self._error(f"{name} has {axes} axes")
-        shape = tuple(head.number("Q") for _ in range(axes))[::-1]
-        kind, offset = head.number("I"), head.number("Q")
-        if kind not in _TYPES:
-            raise self._error(f"{name} is of type number {kind}, which is not known")
-        return name, (shape, kind, offset)
-
-    def _info(self, name, start, shape, kind, offset):
-        kind, weights, size = _TYPES[kind]
-        if weights > 1 and (not shape or shape[-1] % weights):
-            raise self._error(f"rows of {name} {shape} are no multiple of the {weights} weights in a block of {kind}")
-        start, length = start + offset, math.prod(shape) // weights * size
-        if start + length > len(self._bytes):
-            raise self._error(f"{name} ends at byte {start + length:,}, but the file has {len(self._bytes):,} bytes")
-        return TensorInfo(shape, kind, start, length)
+def _distinct(what, pairs):
+    table = {}
+    for name, value in pairs:
+        if name in table:
+            raise ValueError(f"the {what} {name!r} occurs twice")
+        table[name] = value
+    return table
 
 
 class _Cursor:
-    """Reads one value after the other, and reports where the file ends too early."""
+    """Reads one value of the header after the other."""
 
-    def __init__(self, source, place, error):
-        self.source, self.place, self.error = memoryview(source), place, error
+    def __init__(self, source, place):
+        self.source, self.place = memoryview(source), place
 
     def take(self, length):
         if length > len(self.source) - self.place:
-            raise self.error(f"its header ends at byte {len(self.source):,}, and {length:,} more are needed")
+            raise ValueError(f"its header ends at byte {len(self.source):,}, and {length:,} more are needed")
         self.place += length
         return self.source[self.place - length : self.place]
 
@@ -163,12 +148,26 @@ class _Cursor:
         if kind == _TEXT:
             return self.text()
         if kind != _ARRAY:
-            raise self.error(f"a value of type number {kind}, which is not known")
+            raise ValueError(f"a value is of type number {kind}, which is not known")
         inner, count = self.number("I"), self.number("Q")
         if inner in _NUMBERS:
             dtype = np.dtype("<" + _NUMBERS[inner])
             return np.frombuffer(self.take(count * dtype.itemsize), dtype).tolist()
         return [self.value(inner) for _ in range(count)]
+
+    def entry(self):
+        """The name of a tensor, and its TensorInfo with a start that counts from the first byte of the tensors."""
+        name, axes = self.text(), self.number("I")
+        if axes > 8:
+            raise ValueError(f"{name} has {axes} axes")
+        shape = tuple(self.number("Q") for _ in range(axes))[::-1]
+        kind, start = self.number("I"), self.number("Q")
+        if kind not in _TYPES:
+            raise ValueError(f"{name} is of type number {kind}, which is not known")
+        kind, weights, size = _TYPES[kind]
+        if weights > 1 and (not shape or shape[-1] % weights):
+            raise ValueError(f"rows of {name} {shape} are no multiple of the {weights} weights in a block of {kind}")
+        return name, TensorInfo(shape, kind, start, math.prod(shape) // weights * size)
 
 
 def dequantize(raw: bytes | np.ndarray, type: str, shape: int | tuple[int, ...]) -> np.ndarray:

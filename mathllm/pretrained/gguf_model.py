@@ -22,10 +22,14 @@ from .huggingface import from_hf
 
 __all__ = ["GGUFModel", "gguf_ends", "gguf_to_hf", "gguf_tokenizer", "load_gguf"]
 
-_SETTINGS = {
+_NEEDED = {
     "num_hidden_layers": "block_count", "max_position_embeddings": "context_length",
     "hidden_size": "embedding_length", "intermediate_size": "feed_forward_length",
     "num_attention_heads": "attention.head_count", "rms_norm_eps": "attention.layer_norm_rms_epsilon",
+}  # fmt: skip
+_OPTIONAL = {
+    "num_key_value_heads": "attention.head_count_kv", "head_dim": "attention.key_length",
+    "rope_theta": "rope.freq_base",
 }  # fmt: skip
 _TENSORS = {
     "token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head",
@@ -84,7 +88,8 @@ def gguf_to_hf(file: GGUF, arrays: Mapping[str, np.ndarray] | None = None) -> tu
     if (architecture := file.metadata.get("general.architecture")) != "llama":
         raise ValueError(f"gguf_to_hf() reads the architecture llama; {file.path} holds {architecture!r}")
     config = _settings(file)
-    heads = {"attn_q": config["num_attention_heads"], "attn_k": config["num_key_value_heads"]}
+    heads = {"attn_q": config["num_attention_heads"]}
+    heads["attn_k"] = config["num_key_value_heads"] or heads["attn_q"]
     tensors = {}
     for name in file:
         layer, part = re.fullmatch(r"(?:blk\.(\d+)\.)?(.*)\.weight|.*", name).groups()
@@ -139,17 +144,13 @@ def gguf_ends(file: GGUF, tokenizer: Tokenizer) -> tuple[int, ...]:
 def _settings(file):
     """The content of config.json."""
     given = {name.removeprefix("llama."): value for name, value in file.metadata.items()}
-    if missing := [name for name in _SETTINGS.values() if name not in given]:
+    if missing := [name for name in _NEEDED.values() if name not in given]:
         raise ValueError(f"gguf_to_hf() needs llama.{missing[0]}, which {file.path} does not have")
-    sizes = {theirs: given[name] for theirs, name in _SETTINGS.items()}
-    width, heads = sizes["hidden_size"], sizes["num_attention_heads"]
-    return sizes | {
+    config = {theirs: given.get(name) for theirs, name in (_NEEDED | _OPTIONAL).items()}
+    return config | {
         "model_type": "llama",
-        "rms_norm_eps": float(str(np.float32(sizes["rms_norm_eps"]))),  # 1e-05, where the float32 is 9.99…e-06
-        "num_key_value_heads": given.get("attention.head_count_kv", heads),
-        "head_dim": given.get("attention.key_length", width // heads),
-        "rope_theta": given.get("rope.freq_base", 10000.0),
-        "rope_scaling": _rope_scaling(file, given, sizes["max_position_embeddings"]),
+        "rms_norm_eps": float(str(np.float32(config["rms_norm_eps"]))),  # 1e-05, where the float32 is 9.99…e-06
+        "rope_scaling": _rope_scaling(file, given, config["max_position_embeddings"]),
         "vocab_size": file.tensors["token_embd.weight"].shape[0] if "token_embd.weight" in file else 0,
         "tie_word_embeddings": "output.weight" not in file,
     }

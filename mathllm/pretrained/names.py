@@ -31,7 +31,7 @@ class Family:
     preset: our configuration with the choices of the family   settings: our field -> (their name, default)
     body: how the names of most tensors begin; some checkpoints leave it out
     ignored: a pattern for tensors that no logit depends on   copies: names of tensors that may repeat another one
-    only: settings of which our model supports one value   constants: settings that we write and do not read
+    only: settings of which our model supports one value   written: settings that we write and do not read
     """
 
     name: str
@@ -40,7 +40,7 @@ class Family:
     ignored: str
     settings: Mapping[str, tuple]
     only: Mapping
-    constants: Mapping
+    written: Mapping
     tensors: str
     copies: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -97,7 +97,7 @@ _GPT2 = Family(
         "activation": ("activation_function", "gelu_new"),
     },
     only={"add_cross_attention": False, "scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False},
-    constants={"architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0},
+    written={"architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0},
     tensors="""
     transformer.wte.weight                      = embedding
     transformer.wpe.weight                      = positions
@@ -120,7 +120,7 @@ _LLAMA = Family(
         "activation": ("hidden_act", "silu"), "tied": ("tie_word_embeddings", False),
     },
     only={"attention_bias": False, "mlp_bias": False},
-    constants={"architectures": ["LlamaForCausalLM"], "attention_bias": False, "mlp_bias": False},
+    written={"architectures": ["LlamaForCausalLM"]},
     tensors="""
     model.embed_tokens.weight                                     = embedding
     model.layers.{l}.input_layernorm.weight                       = blocks.{l}.attention_norm.gain
@@ -141,7 +141,7 @@ _MIXTRAL = dataclasses.replace(  # LLaMA with experts in place of the feed-forwa
         "norm_epsilon": ("rms_norm_eps", 1e-5), "rope_base": ("rope_theta", 1e6),
         "experts": ("num_local_experts", 8), "experts_used": ("num_experts_per_tok", 2),
     },
-    constants={"architectures": ["MixtralForCausalLM"], "attention_bias": False, "sliding_window": None},
+    written={"architectures": ["MixtralForCausalLM"], "sliding_window": None},
 )  # fmt: skip
 
 _BERT = Family(
@@ -151,7 +151,7 @@ _BERT = Family(
         "activation": ("hidden_act", "gelu"),
     },
     only={"is_decoder": False, "add_cross_attention": False, "position_embedding_type": "absolute"},
-    constants={"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
+    written={"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
     copies={"cls.predictions.decoder.bias": "cls.predictions.bias"},
     tensors="""
     bert.embeddings.{word,position,token_type}_embeddings.weight    = {embedding,positions,segments}
@@ -180,7 +180,7 @@ _T5 = Family(
         "activation": ("feed_forward_proj", "relu"),
     },
     only={"is_encoder_decoder": True},
-    constants={"architectures": ["T5ForConditionalGeneration"], "is_encoder_decoder": True, "dropout_rate": 0.0},
+    written={"architectures": ["T5ForConditionalGeneration"], "dropout_rate": 0.0},
     copies={f"{stack}.embed_tokens.weight": "shared.weight" for stack in ("encoder", "decoder")},
     tensors="""
     shared.weight                                              = embedding

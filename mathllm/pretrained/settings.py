@@ -40,7 +40,7 @@ def to_hf_config(config: Config) -> dict:
     """
     family = _family_for(config)
     table = {"model_type": family.name} | dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
-    table |= family.constants | _written(family, config)
+    table |= {**family.only, **family.written, **_written(family, config)}
     head = config.bert is None or config.bert.head
     ours, back = vars(config), vars(read_settings(table, head=head)[1])
     if fields := [name for name in ours if ours[name] != back[name]]:

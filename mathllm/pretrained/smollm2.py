@@ -15,7 +15,7 @@ from ..training import Tokenizer
 from .gguf import GGUF
 from .gguf_model import GGUFModel, gguf_tokenizer, load_gguf
 
-__all__ = ["chat_prompt", "chat_template", "load", "load_tokenizer"]
+__all__ = ["chat_prompt", "load", "load_tokenizer"]
 
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 _SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
@@ -47,20 +47,8 @@ def load_tokenizer() -> Tokenizer:
     return _tokenizer(data.path("smollm2"))
 
 
-def chat_template() -> str:
-    """The chat template of the file, in the language Jinja: it turns a chat into one text.
-
-    Raises: MissingDataError.
-
-    >>> if data.available("smollm2"):
-    ...     chat_template()[:31]
-    '{% for message in messages %}{%'
-    """
-    return _open(data.path("smollm2")).metadata["tokenizer.chat_template"]
-
-
 def chat_prompt(messages: Iterable[Mapping[str, str]], *, answer: bool = True) -> str:
-    r"""A chat as one text, as `chat_template` makes it: each message between <|im_start|> and <|im_end|>.
+    r"""A chat as one text, in the form of its template: each message between <|im_start|> and <|im_end|>.
 
     messages: each {"role": "system", "user" or "assistant", "content": text}   answer: whether the text ends with the
     start of an answer. A chat that does not begin with a system message gets the model's own.
@@ -77,9 +65,8 @@ def chat_prompt(messages: Iterable[Mapping[str, str]], *, answer: bool = True) -
     <BLANKLINE>
     """
     messages = list(messages)
-    for message in messages:
-        if not {"role", "content"} <= set(message):
-            raise ValueError(f"chat_prompt() needs messages with a role and a content, got {message!r}")
+    if wrong := [message for message in messages if not {"role", "content"} <= set(message)]:
+        raise ValueError(f"chat_prompt() needs messages with a role and a content, got {wrong[0]!r}")
     if messages and messages[0]["role"] != "system":
         messages.insert(0, {"role": "system", "content": _SYSTEM})
     text = "".join([f"<|im_start|>{m['role']}\n{m['content']}<|im_end|>\n" for m in messages])

@@ -50,7 +50,7 @@ def variance(values: Array, p: Array) -> WithPullback:
     wide = values.astype(np.promote_types(values.dtype, np.float32))  # squares may be more than the largest float16
     away = wide - np.sum(wide * p, axis=-1, keepdims=True)
     value = np.sum(p * away**2, axis=-1).astype(np.result_type(values, p))
-    return value, lambda dy: (dy[..., None] * 2 * p * away, dy[..., None] * away**2)
+    return value, lambda dy: (dy[..., None] * (2 * p * away), dy[..., None] * away**2)
 
 
 class Estimate(NamedTuple):

@@ -20,7 +20,7 @@ afterwards how sure one can be of its result.
 """
 
 # What the modules define, written by tools/build_exports.py
-from .batching import Batch, epoch_batches, next_token_pairs, random_batch, token_stream, validation_batches
+from .batching import Batch, next_token_pairs, random_batch, token_stream, validation_batches
 from .bpe import Merge, apply_merges, learn_merges, merge_ranks, pair_counts
 from .calculators import (
     Allocation, CHINCHILLA, ScalingLaw, TrainingMemory, approximate_parameters, compute_optimal, devices_needed,
@@ -57,7 +57,7 @@ __all__ = [
     "Tokenizer", "TrainingMemory", "TrainingProgress", "TrainingState", "TrainingStopped", "apply_merges",
     "approximate_parameters", "band_probability", "bits_per_byte", "bootstrap_interval", "candidate_pairs",
     "column_parallel", "compute_optimal", "data_parallel_gradient", "deduplicate", "devices_needed", "divide",
-    "entropy_rate", "epoch_batches", "estimated_similarity", "fit_scaling_law", "gpt2_tokenizer", "guess_language",
+    "entropy_rate", "estimated_similarity", "fit_scaling_law", "gpt2_tokenizer", "guess_language",
     "held_out_perplexity", "jaccard_similarity", "learn_merges", "load_checkpoint", "markov_source", "mean_loss",
     "merge_ranks", "minhash_signature", "mixed_precision_gradient", "next_token_pairs", "one_blas_thread",
     "optimal_exponents", "pair_counts", "parallel_value_and_grad", "perplexity_interval", "pipeline_bubble",

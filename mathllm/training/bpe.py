@@ -1,7 +1,7 @@
-"""Which pieces of words deserve a number of their own? Those that occur most: join the commonest pair, and repeat.
+"""Byte-pair encoding: learning which neighbouring symbols to merge, and replaying the merges on a word.
 
-Byte-pair encoding starts from single symbols and merges the most frequent pair of neighbours again and again. What is
-learned is the list of merges; replayed in their order on any word, they cut it into tokens.
+Byte-pair encoding starts from single symbols and merges the most frequent pair of neighbours again and again. The
+result of learning is the list of merges. Replayed in their order on any word, they cut it into tokens.
 """
 
 import heapq
@@ -10,11 +10,16 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-_TIE_RULES = ("first appearance", "lexicographic", "lowest ids")
+from ..errors import within
+
+# GPT-2 numbers the printable bytes first
+_PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
+_BYTES = [bytes([byte]) for byte in [*_PRINTABLE, *sorted({*range(256)} - {*_PRINTABLE})]]
+_PLACE = {symbol: place for place, symbol in enumerate(_BYTES)}
 
 
 class Merge(NamedTuple):
-    """One merge: the two symbols, and how often they stood side by side when they were joined."""
+    """One merge: the two symbols, and how often they were neighbours when they were merged."""
 
     left: str | bytes
     right: str | bytes
@@ -25,8 +30,6 @@ def pair_counts(words: Iterable[str | bytes] | Mapping[str | bytes, int]) -> Cou
     """How often each pair of neighbouring symbols occurs; pairs do not reach across words.
 
     words: words, or a table word -> number of occurrences   ->   {(left, right): count}, in order of first appearance
-
-    Source: 004, tokenization in detail.
 
     >>> pair_counts(["low", "low", "owl"]).most_common(2)
     [(('o', 'w'), 3), (('l', 'o'), 2)]
@@ -39,123 +42,110 @@ def pair_counts(words: Iterable[str | bytes] | Mapping[str | bytes, int]) -> Cou
 
 
 def learn_merges(
-    words: Iterable[str | bytes] | Mapping[str | bytes, int],
-    merges: int | None = None,
-    *,
-    ties: str = "first appearance",
-    min_count: int = 1,
-) -> list[Merge]:
-    """Learn the merges of byte-pair encoding: join the most frequent pair of neighbours, and repeat.
+    words: Iterable[str | bytes] | Mapping[str | bytes, int], merges: int | None = None, *,
+    ties: str = "first appearance", min_count: int = 1,
+) -> list[Merge]:  # fmt: skip
+    """Learn the merges of byte-pair encoding: merge the most frequent pair of neighbours, and repeat.
 
         (a, b) ← argmax count(a, b),      a b → ab                                  (13.1)
 
     words: str (symbols are characters) or bytes (symbols are bytes), as a sequence or as a table word -> occurrences
-    merges: at most so many; None for as many as there are   ->   the merges in their order
+    merges: the largest number of merges, None for no limit   min_count: learning ends when no pair is as frequent
+    ->   the merges in their order
 
-    Which of several equally frequent pairs is joined, is a convention, and it changes the vocabulary. `ties` says:
-    "first appearance", the pair that stands first in the words in their order, which reproduces the run of 004
-    (erratum C7); "lexicographic", the smallest pair; "lowest ids", the pair whose symbols are oldest, in the order
-    GPT-2 gives the bytes and then the merges, as the library `tokenizers` does. Learning ends when no pair occurs
-    `min_count` times.
+    Which of several equally frequent pairs is merged is a convention, and it changes the vocabulary. `ties` chooses it:
+    "first appearance", the pair that occurs first in the words in their order; "lexicographic", the smallest pair;
+    "lowest ids", the pair whose symbols have the smallest ids: characters or bytes first, then merges in their order.
+    The last rule is that of the library `tokenizers`.
 
-    After a merge only the words that hold the pair are counted again, and a heap yields the next pair; an entry whose
-    count has fallen since is put back where it belongs now.
-
+    The chapter's loop counts all pairs again after each merge. Here only the words that hold the merged pair are
+    counted again, which gives the same merges.
     Raises: ValueError for a negative number of merges or an unknown rule for ties.
-    Source: 004, tokenization in detail; Sennrich, Haddow & Birch 2016, algorithm 1.
+    Source: Sennrich, Haddow & Birch 2016, algorithm 1.
 
     >>> corpus = "low low low low low lowest lowest newer newer newer wider wider".split()
     >>> [left + right for left, right, count in learn_merges(corpus, 5)]
     ['lo', 'low', 'er', 'ne', 'new']
     """
-    if merges is not None and merges < 0:
-        raise ValueError(f"learn_merges() needs a number of merges of at least 0, got {merges}")
-    if ties not in _TIE_RULES:
-        raise ValueError(f"learn_merges() knows the tie rules {', '.join(_TIE_RULES)}; got {ties!r}")
-    pieces = _Pieces(Counter(words), ties)
-    queue = [(pieces.place(pair), pair) for pair in pieces.counts]
-    heapq.heapify(queue)
+    corpus = _Corpus(Counter(words))
+    rules = {"first appearance": corpus.first_appearance, "lexicographic": min, "lowest ids": corpus.lowest_ids}
+    if ties not in rules:
+        raise ValueError(f"learn_merges() knows the rules for ties {', '.join(rules)}; got {ties!r}")
+    if merges is not None:
+        within("learn_merges", "whole [0, ∞)", merges=merges)
     learned = []
-    while queue and (merges is None or len(learned) < merges):
-        key, pair = heapq.heappop(queue)
-        if pieces.counts[pair] < max(min_count, 1):
-            continue
-        if key != (now := pieces.place(pair)):
-            heapq.heappush(queue, (now, pair))  # it has become rarer, or appears later, since it was queued
-            continue
-        learned.append(Merge(*pair, pieces.counts[pair]))
-        for new in pieces.join(pair):
-            heapq.heappush(queue, (pieces.place(new), new))
+    while merges is None or len(learned) < merges:
+        count = max(corpus.by_count, default=0)
+        if count < max(min_count, 1):
+            break
+        pair = rules[ties](corpus.by_count[count])
+        learned.append(Merge(*pair, count))
+        corpus.merge(pair)
     return learned
 
 
-class _Pieces:
-    """Words cut into symbols, and the pairs of neighbours in them: how many there are, and in which words."""
+class _Corpus:
+    """Words cut into symbols; how often each pair of neighbours occurs, and in which words."""
 
-    def __init__(self, table, ties):
-        self.ties = ties
-        self.symbols = [_symbols(word) for word in table]  # in order of first appearance
-        self.repeats = list(table.values())
-        self.counts, self.where = pair_counts(table), defaultdict(set)
-        for word, symbols in enumerate(self.symbols):
+    def __init__(self, table):
+        self.cuts, self.repeats = [[] for _ in table], list(table.values())
+        self.counts, self.by_count, self.words = Counter(), defaultdict(set), defaultdict(set)
+        self._cut({word: _symbols(text) for word, text in enumerate(table)})
+        alphabet = {symbol for symbols in self.cuts for symbol in symbols}
+        self.ids = {s: i for i, s in enumerate(sorted(alphabet, key=lambda s: _PLACE.get(s, s)))}
+
+    def merge(self, pair):
+        """Make one symbol of the pair wherever it occurs."""
+        self.ids.setdefault(pair[0] + pair[1], len(self.ids))
+        self._cut({word: _joined(self.cuts[word], pair) for word in self.words[pair]})
+
+    def _cut(self, cuts):
+        """Give some words new symbols, and count the pairs in these words again."""
+        change = Counter()
+        for word, symbols in cuts.items():
+            for pair in pairwise(self.cuts[word]):
+                change[pair] -= self.repeats[word]
+                self.words[pair].discard(word)
             for pair in pairwise(symbols):
-                self.where[pair].add(word)
-        alphabet = sorted({symbol for symbols in self.symbols for symbol in symbols}, key=_byte_order)
-        self.age = {symbol: i for i, symbol in enumerate(alphabet)}
+                change[pair] += self.repeats[word]
+                self.words[pair].add(word)
+            self.cuts[word] = symbols
+        for pair, number in change.items():
+            self.by_count[self.counts[pair]].discard(pair)
+            if not self.by_count[self.counts[pair]]:
+                del self.by_count[self.counts[pair]]
+            self.counts[pair] += number
+            self.by_count[self.counts[pair]].add(pair)
 
-    def place(self, pair):
-        """The key of the heap: frequent pairs first, ties by the rule."""
-        if self.ties == "lexicographic":
-            return -self.counts[pair], pair
-        if self.ties == "lowest ids":
-            return -self.counts[pair], (self.age[pair[0]], self.age[pair[1]])
-        word = min(self.where[pair])
-        letters = 0  # before the pair: a measure that merging other symbols does not change
-        for other in pairwise(self.symbols[word]):
-            if other == pair:
-                break
-            letters += len(other[0])
-        return -self.counts[pair], (word, letters)
+    def first_appearance(self, tied):
+        word = min(min(self.words[pair]) for pair in tied)
+        return next(pair for pair in pairwise(self.cuts[word]) if pair in tied)
 
-    def join(self, pair):
-        """Make one symbol of the pair wherever it stands; the pairs that come about by it."""
-        joined, changed = pair[0] + pair[1], set()
-        self.age.setdefault(joined, len(self.age))
-        for word in tuple(self.where[pair]):
-            before, after = self.symbols[word], _join(self.symbols[word], pair)
-            for old in pairwise(before):
-                self.counts[old] -= self.repeats[word]
-                self.where[old].discard(word)
-            for new in pairwise(after):
-                self.counts[new] += self.repeats[word]
-                self.where[new].add(word)
-                if joined in new:
-                    changed.add(new)
-            self.symbols[word] = after
-        return changed
+    def lowest_ids(self, tied):
+        return min(tied, key=lambda pair: (self.ids[pair[0]], self.ids[pair[1]]))
 
 
-def apply_merges(word: str | bytes, ranks: Mapping[tuple, int]) -> list:
-    """Cut a word into tokens: of all pairs of neighbours join the one that was learned first, and repeat.
+def apply_merges(word: str | bytes, ranks: Mapping[tuple, int]) -> list[str | bytes]:
+    """Cut a word into tokens: of all pairs of neighbours merge the one that was learned first, and repeat.
 
     ranks: {(left, right): place in the list of merges}; see `merge_ranks`   ->   the symbols, which add up to the word
 
-    A heap finds the next pair, so that even a word of a million letters takes n log n steps.
-    Source: 004, tokenization in detail; Sennrich, Haddow & Birch 2016, §3.2.
+    A heap yields the next pair, so that even a word of a million letters takes n log n steps.
+    Source: Sennrich, Haddow & Birch 2016, §3.2.
 
     >>> apply_merges("lowest", {("l", "o"): 0, ("lo", "w"): 1, ("e", "s"): 2})
     ['low', 'es', 't']
     """
     symbols = _symbols(word)
     size = len(symbols)
-    before, after = list(range(-1, size - 1)), list(range(1, size + 1))  # the neighbours that are left
+    before, after = list(range(-1, size - 1)), list(range(1, size + 1))  # the positions of the neighbours
     queue = [(ranks[pair], i) for i, pair in enumerate(pairwise(symbols)) if pair in ranks]
     heapq.heapify(queue)
     while queue:
         rank, i = heapq.heappop(queue)
         j = after[i]
         if j == size or ranks.get((symbols[i], symbols[j])) != rank:
-            continue  # one of the two has been joined to another symbol
+            continue  # one of the two symbols has been merged with another neighbour since the pair was queued
         symbols[i], symbols[j] = symbols[i] + symbols[j], None
         after[i] = after[j]
         if after[i] < size:
@@ -167,7 +157,7 @@ def apply_merges(word: str | bytes, ranks: Mapping[tuple, int]) -> list:
 
 
 def merge_ranks(merges: Iterable[tuple]) -> dict[tuple, int]:
-    """The place of every pair in a list of merges, as `apply_merges` wants it.
+    """The place of every pair in a list of merges, as `apply_merges` needs it.
 
     >>> merge_ranks([Merge("l", "o", 7), Merge("lo", "w", 7)])
     {('l', 'o'): 0, ('lo', 'w'): 1}
@@ -182,24 +172,11 @@ def _symbols(word):
     return [word[i : i + 1] for i in range(len(word))]
 
 
-def _join(symbols, pair):
-    """The symbols with every occurrence of the pair joined, from the left."""
-    left, right = pair
-    joined, i = [], 0
+def _joined(symbols, pair):
+    """The symbols with every occurrence of the pair merged, from the left."""
+    (left, right), joined, i = pair, [], 0
     while i < len(symbols):
-        if symbols[i] == left and i + 1 < len(symbols) and symbols[i + 1] == right:
-            joined.append(left + right)
-            i += 2
-        else:
-            joined.append(symbols[i])
-            i += 1
+        here = symbols[i] == left and symbols[i + 1 : i + 2] == [right]
+        joined.append(left + right if here else symbols[i])
+        i += 2 if here else 1
     return joined
-
-
-def _byte_order(symbol):
-    """GPT-2 numbers the printable bytes first; characters stand in the order of Unicode."""
-    return (0, symbol) if isinstance(symbol, str) else (not _is_printable(symbol[0]), symbol)
-
-
-def _is_printable(byte):
-    return 33 <= byte <= 126 or 161 <= byte <= 172 or byte >= 174

@@ -1,4 +1,4 @@
-"""How good is a model, and how sure can one be? A score on a test set is itself a random number."""
+"""Perplexity of held-out text, and confidence intervals: a score on a test set is itself a random number."""
 
 from __future__ import annotations  # numpy.random is loaded when it is used
 
@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..autodiff import ArrayLike
 from ..cross_entropy import convert_information, perplexity
-from ..errors import ShapeError
+from ..errors import ShapeError, within
 
 
 class Interval(NamedTuple):
-    """A measured value, and the range in which it would lie on most other test sets of the same kind."""
+    """A measured value with the lower and upper end of its confidence interval."""
 
     low: float
     estimate: float
@@ -20,36 +21,34 @@ class Interval(NamedTuple):
 
 
 def bootstrap_interval(
-    values,
-    rng: np.random.Generator,
-    *,
-    statistic: Callable = np.mean,
-    level: float = 0.95,
-    samples: int = 1000,
-) -> Interval:
-    """A confidence interval without any formula for the distribution: evaluate again on resampled test sets.
+    values: ArrayLike, rng: np.random.Generator, *,
+    statistic: Callable[[np.ndarray], float] = np.mean, level: float = 0.95, samples: int = 1000,
+) -> Interval:  # fmt: skip
+    """The bootstrap confidence interval of a statistic: evaluate it again on resampled test sets.
 
         draw n of the n values with replacement, compute the statistic, repeat;
         low, high = the quantiles (1 − level)/2 and (1 + level)/2 of the results     (13.28)
 
     values: (n, ...), one row for each independent test case   ->   low, estimate, high
 
-    Rows must be independent: for text resample documents, not tokens, since tokens of one text rise and fall together.
-    Raises: ShapeError without values; ValueError for a level outside (0, 1), no samples, or NaN among the values.
-    Source: 000, summary of evaluation; Efron & Tibshirani 1993, ch. 13 (the percentile interval).
+    Rows must be independent. For text resample documents, not tokens, because the losses of tokens in one text are
+    correlated.
+    Raises: ShapeError without values; ValueError for a level outside (0, 1), no samples, or values that are NaN or
+    infinite.
+    Source: Efron & Tibshirani 1993, ch. 13 (the percentile interval).
 
     >>> correct = np.array([1] * 80 + [0] * 20)
     >>> low, accuracy, high = bootstrap_interval(correct, np.random.default_rng(0))
     >>> round(low, 2), accuracy, round(high, 2)
     (0.72, 0.8, 0.88)
     """
+    within("bootstrap_interval", "(0, 1)", level=level)
+    within("bootstrap_interval", "whole [1, ∞)", samples=samples)
     values = np.asarray(values)
     if values.ndim == 0 or len(values) == 0:
         raise ShapeError(f"bootstrap_interval() needs at least one value, got shape {values.shape}")
-    if not 0 < level < 1 or samples < 1:
-        raise ValueError(f"bootstrap_interval() needs a level between 0 and 1 and samples, got {level} and {samples}")
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        raise ValueError("bootstrap_interval() needs numbers, got NaN")
+    if not np.isfinite(values).all():
+        raise ValueError("bootstrap_interval() needs finite numbers, got NaN or ∞")
     n = len(values)
     results = [statistic(values[rng.integers(n, size=n)]) for _ in range(samples)]
     method = "linear" if np.all(np.isfinite(results)) else "nearest"  # there is nothing between two infinities
@@ -57,50 +56,49 @@ def bootstrap_interval(
     return Interval(float(low), float(statistic(values)), float(high))
 
 
-def held_out_perplexity(log_probabilities, tokens=None) -> float:
-    """The perplexity of a text from the log-probabilities a model gave it.
+def held_out_perplexity(log_probabilities: ArrayLike, tokens: ArrayLike | None = None) -> float:
+    """The perplexity of a text, from the log-probabilities that a model gave to its tokens.
 
         PPL = exp(−(1/T) Σ ln p_t)                                                  (13.26)
 
     log_probabilities: ln p of every token; or, with `tokens`, sums over pieces of text and how many tokens each has
 
-    Raises: ValueError for a log-probability above 0 or NaN, or for no tokens; ShapeError if the two do not belong
-    together.
-    Source: 001, §2.2.3; 003, ch. VII.
+    Raises: ValueError for a log-probability above 0 or NaN, or for no tokens; ShapeError for sums and numbers of tokens
+    of different lengths.
 
     >>> round(held_out_perplexity(np.log([0.5, 0.25, 0.125])), 6)
     4.0
     >>> round(held_out_perplexity([np.log(0.5), np.log(0.25 * 0.125)], tokens=[1, 2]), 6)
     4.0
     """
-    total, count = _totals("held_out_perplexity", log_probabilities, tokens)
-    return float(perplexity(-total.sum() / count.sum(), base=np.e))
+    return float(perplexity(_mean_loss(_totals("held_out_perplexity", log_probabilities, tokens)), base=np.e))
 
 
 def perplexity_interval(
-    log_probabilities, tokens, rng: np.random.Generator, *, level: float = 0.95, samples: int = 1000
-) -> Interval:
+    log_probabilities: ArrayLike, tokens: ArrayLike, rng: np.random.Generator, *,
+    level: float = 0.95, samples: int = 1000,
+) -> Interval:  # fmt: skip
     """A confidence interval of the perplexity, by resampling whole documents.
 
     log_probabilities: (n,), Σ ln p of each document   tokens: (n,), its length   ->   low, estimate, high
 
-    Raises: as `held_out_perplexity` and `bootstrap_interval`.
+    The interval is that of the mean loss; its ends are exponentiated last, because the perplexities themselves may
+    overflow to ∞.
+    Raises: as `held_out_perplexity` and `bootstrap_interval`; ValueError for a document without tokens.
 
     >>> log_p = np.log([0.5, 0.25, 0.2, 0.4]) * 10
     >>> low, estimate, high = perplexity_interval(log_p, [10] * 4, np.random.default_rng(0))
     >>> low < estimate < high
     True
     """
-    table = np.stack(_totals("perplexity_interval", log_probabilities, tokens), axis=1)
-
-    def statistic(rows):
-        return float(perplexity(-rows[:, 0].sum() / rows[:, 1].sum(), base=np.e))
-
-    return bootstrap_interval(table, rng, statistic=statistic, level=level, samples=samples)
+    totals = _totals("perplexity_interval", log_probabilities, tokens)
+    within("perplexity_interval", "[1, ∞)", tokens=totals[:, 1].min())
+    losses = bootstrap_interval(totals, rng, statistic=_mean_loss, level=level, samples=samples)
+    return Interval(*map(float, perplexity(losses, base=np.e)))
 
 
-def bits_per_byte(log_probabilities, size: int) -> float:
-    """The length of the code a model gives a text, per byte of the text: comparable between tokenizers.
+def bits_per_byte(log_probabilities: ArrayLike, size: int) -> float:
+    """The code length of a text under a model, in bits per byte; it can be compared between tokenizers.
 
         −(1/size) Σ log₂ p_t                                                        (13.27)
 
@@ -111,20 +109,24 @@ def bits_per_byte(log_probabilities, size: int) -> float:
     >>> round(bits_per_byte(np.log([0.5, 0.25]), size=6), 6)
     0.5
     """
-    if size < 1:
-        raise ValueError(f"bits_per_byte() needs a text of at least one byte, got {size}")
-    total, _ = _totals("bits_per_byte", log_probabilities, None)
-    return float(convert_information(-total.sum(), from_base=np.e, to_base=2)) / size
+    within("bits_per_byte", "whole [1, ∞)", size=size)
+    total = _totals("bits_per_byte", log_probabilities, None)[:, 0].sum()
+    return float(convert_information(-total, from_base=np.e, to_base=2)) / size
 
 
-def _totals(name, log_probabilities, tokens):
-    """Sums of log-probabilities and the number of tokens in each, as arrays of one shape."""
+def _totals(function, log_probabilities, tokens):
+    """The sum of log-probabilities and the number of tokens of each piece of text, (n, 2)."""
     total = np.asarray(log_probabilities, float).ravel()
     count = np.ones(total.shape) if tokens is None else np.asarray(tokens, float).ravel()
     if total.shape != count.shape:
-        raise ShapeError(f"{name}() needs one number of tokens for each sum, got {len(total)} sums and {len(count)}")
+        raise ShapeError(f"{function}() needs a number of tokens for each sum, got {len(total)} sums and {len(count)}")
     if not np.all(total <= 0):
-        raise ValueError(f"{name}() needs logarithms of probabilities, at most 0, got {total[~(total <= 0)][0]}")
-    if np.any(count < 0) or count.sum() <= 0:
-        raise ValueError(f"{name}() needs at least one token")
-    return total, count
+        raise ValueError(f"{function}() needs logarithms of probabilities, at most 0, got {total[~(total <= 0)][0]}")
+    if np.any(count < 0) or not count.sum() > 0:
+        raise ValueError(f"{function}() needs at least one token")
+    return np.stack([total, count], axis=1)
+
+
+def _mean_loss(totals):
+    log_probability, tokens = totals.sum(axis=0)
+    return -log_probability / tokens

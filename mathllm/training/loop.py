@@ -5,8 +5,8 @@
     gradient, length = clip_gradient(gradient, max_norm)
     params, optimizer = adamw_step(params, gradient, optimizer, learning_rate=…)
 
-The rest of this file makes it possible to watch a long run, to stop it, and to continue it with the same losses as a run
-without interruption.
+The rest of this file makes it possible to watch a long run, to stop it, and to continue it with the same losses as a
+run without interruption.
 """
 
 from __future__ import annotations  # NumPy loads its random numbers when they are used

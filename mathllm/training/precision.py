@@ -1,17 +1,18 @@
-"""How few digits does a network need? Numbers of 16 bits, simulated to the last bit, and what keeps training alive.
+"""Mixed precision: 16-bit floating-point formats simulated exactly, loss scaling, master weights.
 
-A 16-bit format divides its bits between exponent and mantissa. float16 spends them on digits and has little range:
-small gradients become zero, large ones infinite. bfloat16 has the range of float32 and two or three digits. Two
-remedies belong together with them: the loss is scaled so that gradients fit into the range, and the weights are kept
+A 16-bit format divides its bits between exponent and mantissa. float16 has three to four decimal digits but a small
+range: small gradients become zero, large gradients infinite. bfloat16 has the range of float32 with two to three
+digits. Training needs two additions: the loss is scaled so that gradients fit into the range, and the weights are kept
 in float32, where a small step is not rounded away.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff import primitive, value_and_grad
+from ..autodiff import Array, WithPullback, primitive, value_and_grad
+from ..errors import within
 from ..trees import tree_leaves, tree_map
 
 
@@ -29,12 +30,12 @@ class FloatFormat(NamedTuple):
 
     @property
     def smallest_normal(self) -> float:
-        """The smallest number that has all its digits."""
+        """The smallest number with all bits of the mantissa: 2^(1 − bias)."""
         return 2.0 ** (2 - 2 ** (self.exponent_bits - 1))
 
     @property
     def smallest(self) -> float:
-        """The smallest number above zero (a subnormal one, with a single digit left)."""
+        """The smallest number above zero: a subnormal number, with one bit of the mantissa."""
         return self.smallest_normal * self.epsilon
 
     @property
@@ -48,18 +49,17 @@ BFLOAT16 = FloatFormat("bfloat16", 8, 7)
 FLOAT32 = FloatFormat("float32", 8, 23)
 
 
-@primitive
-def round_to(x, *, format: FloatFormat = BFLOAT16):
-    """What is left of numbers when they are stored in a shorter format; the gradient is stored in it, too.
+@primitive(shapes="... -> ...")
+def round_to(x: Array, *, format: FloatFormat = BFLOAT16) -> WithPullback:
+    """The nearest numbers in a shorter format; their gradient is rounded to this format, too.
 
         q = 2^(max(⌊log₂|x|⌋, e_min) − mantissa bits),      y = q · round(x/q),      dx = round_to(dy)  (13.12)
 
-    x: any shape   ->   the same shape and dtype; ties go to the even number, what is too large becomes ±∞
-
-    The result still sits in the array's own dtype; only its value is one the format has. Rounding is taken for the
-    identity by the gradient (a straight line through the steps), and the gradient is rounded because autocast keeps
-    gradients of activations in the format of the activations (erratum C4).
-    Source: 001, §9.3; 004, mixed precision training; IEEE 754.
+    Ties go to the even number, and numbers beyond the largest become ±∞. The result keeps the dtype of x; only its
+    values are those of the format. The derivative of rounding is zero almost everywhere, so the gradient takes rounding
+    for the identity (straight-through estimator). The gradient is rounded because mixed precision keeps gradients of
+    activations in the format of the activations.
+    Source: IEEE 754.
 
     >>> round_to([1.001, 3.14159, 1e-8]).tolist(), round_to([1.001, 70000.0, 1e-8], format=FLOAT16).tolist()
     ([1.0, 3.140625, 1.0011717677116394e-08], [1.0009765625, inf, 0.0])
@@ -68,16 +68,16 @@ def round_to(x, *, format: FloatFormat = BFLOAT16):
 
 
 def _rounded(x, format):
-    with np.errstate(invalid="ignore"):  # a signalling NaN
+    with np.errstate(invalid="ignore"):  # from a signalling NaN
         wide = x.astype(np.float64)
     finite = np.isfinite(wide)
     number = np.where(finite, wide, 0)
     exponent = np.frexp(number)[1] - 1  # ⌊log₂|x|⌋
-    lowest = 2 - 2 ** (format.exponent_bits - 1)  # of the normal numbers
-    quantum = np.maximum(exponent, lowest) - format.mantissa_bits
-    y = np.ldexp(np.rint(np.ldexp(number, -quantum)), quantum)
+    lowest = 2 - 2 ** (format.exponent_bits - 1)  # the exponent e_min of the smallest normal number
+    log_q = np.maximum(exponent, lowest) - format.mantissa_bits
+    y = np.ldexp(np.rint(np.ldexp(number, -log_q)), log_q)
     y = np.where(np.abs(y) > format.largest, np.copysign(np.inf, y), y)
-    with np.errstate(over="ignore"):  # a bfloat16 of 1e30 held in an array of float16
+    with np.errstate(over="ignore"):  # a bfloat16 number of 1e30 in an array of float16
         return np.where(finite, y, wide).astype(x.dtype)
 
 
@@ -89,20 +89,21 @@ class LossScale(NamedTuple):
 
 
 def update_loss_scale(state: LossScale, finite: bool, *, interval: int = 2000, factor: float = 2.0) -> LossScale:
-    """Halve the scale when a gradient overflowed, double it after `interval` good steps: always as large as possible.
+    """Dynamic loss scaling: halve the scale after an overflow, double it after `interval` steps without overflow.
 
-        S ← S/2 if a gradient is not finite (and the step is skipped),   S ← 2S after so many good steps   (13.13)
+        S ← S/2 if a gradient is not finite (and the step is skipped),   S ← 2S after so many finite ones   (13.13)
 
+    The scale thus stays close to the largest that does not overflow. `factor` replaces the 2.
     Raises: ValueError for a factor that is not above 1 or an interval below 1.
-    Source: 001, §9.3 (scaler.update()); Micikevicius et al. 2018, §3.2.
+    Source: Micikevicius et al. 2018, §3.2.
 
     >>> update_loss_scale(LossScale(1024.0, 7), finite=False)
     LossScale(scale=512.0, steps=0)
     >>> update_loss_scale(LossScale(1024.0, 1999), finite=True)
     LossScale(scale=2048.0, steps=0)
     """
-    if factor <= 1 or interval < 1:
-        raise ValueError(f"update_loss_scale() needs a factor above 1 and an interval, got {factor} and {interval}")
+    within("update_loss_scale", "(1, ∞)", factor=factor)
+    within("update_loss_scale", "whole [1, ∞)", interval=interval)
     if not finite:
         return LossScale(state.scale / factor, 0)
     if state.steps + 1 >= interval:
@@ -111,38 +112,37 @@ def update_loss_scale(state: LossScale, finite: bool, *, interval: int = 2000, f
 
 
 class MixedGradient(NamedTuple):
-    """The loss, the gradient in full precision, and whether all of it is finite: if not, skip the step."""
+    """The loss, the gradient in full precision, and whether all of the gradient is finite: if not, skip the step."""
 
     loss: float
-    gradient: dict
+    gradient: Any
     finite: bool
 
 
 def mixed_precision_gradient(
-    loss: Callable, master, *args, format: FloatFormat = FLOAT16, scale: float = 1.0, **options
+    loss: Callable, master: Any, *args: Any, format: FloatFormat = FLOAT16, scale: float = 1.0, **options: Any
 ) -> MixedGradient:
-    """The gradient as mixed precision computes it: short weights, a scaled loss, unscaling in full precision.
+    """The gradient in mixed precision: rounded weights, a scaled loss, unscaling in full precision.
 
         w = round(master),      ∇ = (1/S) ∂(S·L)/∂w                                 (13.14)
 
-    loss: loss(params, *args) -> one number, of primitives; where its intermediate values shall be short, it says
-    `round_to` (the weights arrive rounded)   master: nested arrays of full precision   ->   loss, gradient, finite
+    loss: loss(params, *args) -> one number, built from primitives; its params are the rounded weights, and it rounds
+    its intermediate values with `round_to`   master: nested arrays in full precision   ->   loss, gradient, finite
 
-    S changes nothing in exact arithmetic. In float16 a gradient below 6·10⁻⁸ is zero, and S·∇ is not.
+    In exact arithmetic S changes nothing. In float16 a gradient below 3·10⁻⁸ is rounded to zero, and S times it is not.
     Raises: ValueError for a scale that is not above 0.
-    Source: 001, §9.3; Micikevicius et al. 2018, §3.
+    Source: Micikevicius et al. 2018, §3.
 
     >>> tiny = lambda p: (round_to(p["w"] * 1e-4, format=FLOAT16) * 1e-4).sum()
     >>> [float(mixed_precision_gradient(tiny, {"w": np.ones(1)}, scale=S).gradient["w"][0].round(9)) for S in (1, 1024)]
     [0.0, 1e-08]
     """
-    if not scale > 0:
-        raise ValueError(f"mixed_precision_gradient() needs a scale above 0, got {scale}")
+    within("mixed_precision_gradient", "(0, ∞)", scale=scale)
 
     def scaled(params):
         return loss(tree_map(lambda w: round_to(w, format=format), params), *args, **options) * scale
 
-    with np.errstate(over="ignore", invalid="ignore"):  # an overflow is an answer here: it is looked for below
+    with np.errstate(over="ignore", invalid="ignore"):  # an overflow is expected, and reported as `finite`
         value, gradient = value_and_grad(scaled)(master)
         gradient = tree_map(lambda g: g / scale, gradient)
     finite = all(bool(np.isfinite(g).all()) for g in tree_leaves(gradient))

@@ -1,25 +1,26 @@
-"""Can one know how low a loss can get? For text nobody does; for a source made by ourselves it is a number.
+"""Markov sources: random text for which the lowest possible loss, the entropy rate, is known.
 
-A Markov source of order k draws each symbol from a table that asks for the last k symbols only. Its entropy rate is the
-lowest loss that any model can reach on it, so a training loop that arrives there has nothing left to learn.
+A Markov source of order k draws each symbol from a table with one distribution for every k preceding symbols. No model
+can have a lower loss on its text than its entropy rate, so a trained model can be compared with the optimum.
 """
 
 from __future__ import annotations  # numpy.random is loaded when it is used
 
 import numpy as np
 
+from ..autodiff import ArrayLike
 from ..cross_entropy import entropy
-from ..errors import ShapeError
+from ..errors import ShapeError, within
 from ..matrices import stationary_distribution
 from ..probability import distribution, sample_markov_chain
 
 
 def markov_source(vocabulary: int, order: int, rng: np.random.Generator, *, concentration: float = 0.3) -> np.ndarray:
-    """A random source: for every context of k symbols a distribution of the next one.
+    """A random Markov source: for every context of k symbols a distribution of the next symbol.
 
         p(· | x₁ … x_k) ~ Dirichlet(α, …, α)                                        (13.32)
 
-    vocabulary: V   order: k ≥ 0   concentration: α; small values give contexts that know what follows
+    vocabulary: V   order: k ≥ 0   concentration: α; the smaller, the lower the entropy of the distributions
     ->   (V, …, V) with k + 1 axes, a distribution along the last one
 
     Raises: ValueError for a vocabulary below 1, a negative order or an α that is not positive.
@@ -27,16 +28,14 @@ def markov_source(vocabulary: int, order: int, rng: np.random.Generator, *, conc
     >>> markov_source(4, 2, np.random.default_rng(0)).shape
     (4, 4, 4)
     """
-    if vocabulary < 1 or order < 0 or not concentration > 0:
-        raise ValueError(
-            "markov_source() needs a vocabulary of at least 1, an order of at least 0 and a positive concentration, "
-            f"got {vocabulary}, {order} and {concentration}"
-        )
+    within("markov_source", "whole [1, ∞)", vocabulary=vocabulary)
+    within("markov_source", "whole [0, ∞)", order=order)
+    within("markov_source", "(0, ∞)", concentration=concentration)
     return rng.dirichlet(np.full(vocabulary, concentration), size=(vocabulary,) * order)
 
 
-def sample_source(source, length: int, rng: np.random.Generator) -> np.ndarray:
-    """Text of a Markov source, from the middle of a long one: its contexts have their stationary frequencies.
+def sample_source(source: ArrayLike, length: int, rng: np.random.Generator) -> np.ndarray:
+    """Text of a Markov source whose first context is drawn from the stationary distribution.
 
     source: (V, …, V), as from markov_source()   length: n ≥ 0   ->   symbols: (n,) int
 
@@ -51,35 +50,36 @@ def sample_source(source, length: int, rng: np.random.Generator) -> np.ndarray:
     return sample_markov_chain(chain, length, rng, start) % np.shape(source)[-1]
 
 
-def entropy_rate(source) -> float:
-    """How uncertain the next symbol is to one who knows the source and the last symbols: the lowest loss there is.
+def entropy_rate(source: ArrayLike) -> float:
+    """The entropy of the next symbol given its context, averaged over the contexts: the lowest possible loss.
 
         H = Σ_c π(c) H(p(· | c)),      π: how often the context c occurs            (13.33)
 
     source: (V, …, V) with k + 1 axes, a distribution along the last one   ->   nats per symbol
 
-    The contexts are the states of a Markov chain: after x₁ … x_k comes x₂ … x_{k+1}; π is its stationary distribution.
+    The contexts are the states of a Markov chain: x₁ … x_k is followed by x₂ … x_{k+1}. π is its stationary
+    distribution.
     Raises: ShapeError for axes of different lengths; ValueError if a row is no distribution, or if π is not unique.
     Source: Shannon 1948, §7; Cover & Thomas 2006, theorem 4.2.4.
 
-    >>> round(entropy_rate([[0.5, 0.5], [0.5, 0.5]]), 4), entropy_rate([[0.0, 1.0], [1.0, 0.0]])  # a coin, a clock
+    >>> round(entropy_rate([[0.5, 0.5], [0.5, 0.5]]), 4), entropy_rate([[0.0, 1.0], [1.0, 0.0]])
     (0.6931, 0.0)
     """
     rows, _, frequencies = _chain("entropy_rate", source)
     return float(frequencies @ entropy(rows))
 
 
-def _chain(name, source):
+def _chain(function, source):
     """The table by context, (V^k, V), the chain of contexts, (V^k, V^k), and how often each occurs, (V^k,)."""
     source = np.asarray(source)
     V = source.shape[-1] if source.ndim else 0
     if V == 0 or set(source.shape) != {V}:
-        raise ShapeError(f"{name}() needs a table (V, …, V) of next-symbol distributions, got shape {source.shape}")
+        raise ShapeError(f"{function}() needs a table (V, …, V) of next-symbol distributions, got shape {source.shape}")
     rows = distribution(source, dtype=float).reshape(-1, V)  # (V^k, V)
     if source.ndim == 1:
-        rows = np.repeat(rows, V, axis=0)  # order 0: the last symbol is the state, and does not matter
+        rows = np.repeat(rows, V, axis=0)  # order 0: the last symbol is the state, and all states have the same row
     states = len(rows)
     chain = np.zeros((states, states))
-    following = (np.arange(states)[:, None] * V + np.arange(V)) % states  # forget the oldest, append the newest
+    following = (np.arange(states)[:, None] * V + np.arange(V)) % states  # drop the oldest symbol, append the newest
     np.put_along_axis(chain, following, rows, axis=1)
     return rows, chain, stationary_distribution(chain)

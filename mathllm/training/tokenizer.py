@@ -1,26 +1,31 @@
-"""A tokenizer turns any text into numbers and back, and loses nothing: its alphabet is the 256 bytes."""
+"""The tokenizer: any text to ids and back without loss, because its alphabet is the 256 bytes."""
 
 import functools
 import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from .bpe import _byte_order, apply_merges, learn_merges, merge_ranks
+from ..errors import within
+from .bpe import _BYTES, _PRINTABLE, apply_merges, learn_merges, merge_ranks
 
 _SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # Unicode's; \s adds four control codes
+# GPT-2 writes a printable byte as the character of this number, and the other 68 bytes as the characters from 256 on
+_CHARACTERS = {byte[0]: chr(n) for byte, n in zip(_BYTES, [*_PRINTABLE, *range(256, 324)], strict=True)}
+_NUMBERS = {character: byte for byte, character in _CHARACTERS.items()}
 
 
 @functools.cache
 def _patterns() -> tuple[re.Pattern, re.Pattern]:
-    r"""GPT-2's pattern, and one that sets digits apart, without \p{L} and \p{N}, which `re` does not know.
+    r"""GPT-2's pattern, and one that splits at digits, written for Python's `re`, which has no \p{L} and \p{N}.
 
-    For `re` a letter or number is \w and only a decimal digit is \d; the other numbers (², ½, Ⅷ …) are listed here.
-    A letter that is younger than Python's tables of Unicode counts as punctuation.
+    There \w matches letters, numbers and "_", and \d matches decimal digits only. The other numbers (², ½, Ⅷ …), which
+    all lie below 0x20000, are therefore listed: \p{L} is \w without \d, "_" and these, \p{N} is \d with these. Letters
+    newer than Python's tables of Unicode count as punctuation.
     """
-    planes = map(chr, range(0x20000))  # beyond them there are no numbers that are not letters
-    others = "".join([c for c in planes if c.isnumeric() and not c.isdecimal() and not c.isalpha()])
+    others = "".join(c for c in map(chr, range(0x20000)) if unicodedata.category(c) in ("Nl", "No"))
     letter, number = rf"[^\W\d_{others}]", rf"[\d{others}]"
     words = re.compile(
         rf"'s|'t|'re|'ve|'m|'ll|'d| ?{letter}+| ?{number}+| ?(?:[^\w{_SPACE}]|_)+"
@@ -30,9 +35,9 @@ def _patterns() -> tuple[re.Pattern, re.Pattern]:
 
 
 def pre_tokenize(text: str, *, single_digits: bool = False) -> list[str]:
-    r"""Cut text where no token shall reach across: words with the space before them, numbers, punctuation, spaces.
+    r"""Cut a text into words with the space before them, numbers, punctuation and spaces; no token reaches across.
 
-    `single_digits` sets every digit apart, as SmolLM2 does. The pieces add up to the text.
+    `single_digits` makes every digit a piece of its own, as SmolLM2 does. The pieces add up to the text.
     Source: Radford et al. 2019, §2.2: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 
     >>> pre_tokenize("It's 2026, isn't it?")
@@ -45,10 +50,10 @@ def pre_tokenize(text: str, *, single_digits: bool = False) -> list[str]:
 
 
 class Tokenizer:
-    """Byte-level BPE: text -> ids -> the same text, for every text there is if all 256 bytes have an id.
+    """Byte-level BPE: from text to ids and back to the same text, for every text if all 256 bytes have an id.
 
     vocabulary: {bytes: id}; merges: pairs of bytes in their order; special_tokens: {text: id}, recognised before
-    anything else and never cut; unknown: the id that stands for a byte without one. (SmolLM2 lacks 21 bytes, among them
+    anything else and never cut; unknown: the id that replaces a byte without an id. (SmolLM2 lacks 21 bytes, among them
     those that UTF-8 never uses. Without `unknown` such text is refused.)
 
     Raises: ValueError for a vocabulary that lacks the result of a merge, or that uses an id twice.
@@ -60,13 +65,9 @@ class Tokenizer:
 
     def __init__(
         self,
-        vocabulary: Mapping[bytes, int],
-        merges: Iterable[tuple[bytes, bytes]],
-        special_tokens: Mapping[str, int] | None = None,
-        *,
-        single_digits: bool = False,
-        unknown: int | None = None,
-    ):
+        vocabulary: Mapping[bytes, int], merges: Iterable[tuple[bytes, bytes]],
+        special_tokens: Mapping[str, int] | None = None, *, single_digits: bool = False, unknown: int | None = None,
+    ):  # fmt: skip
         self.vocabulary = dict(vocabulary)
         self.merges = [(left, right) for left, right, *_count in merges]
         self.special_tokens = dict(special_tokens or {})
@@ -96,17 +97,16 @@ class Tokenizer:
         return f"Tokenizer({len(self):,} tokens, {len(self.merges):,} merges)"
 
     def encode(self, text: str, *, special: bool = True) -> list[int]:
-        """The ids of a text. With `special=False` special tokens are read as ordinary text: so it should be with text
-        from strangers.
+        """The ids of a text. With `special=False`, right for text from users, special tokens are ordinary text.
 
-        Raises: ValueError for half of a surrogate pair, which is no character and has no bytes, and for a byte that the
-        vocabulary lacks, unless there is an id for the unknown.
+        Raises: ValueError for half of a surrogate pair, which is no character and has no bytes, and for a byte that is
+        not in the vocabulary, unless there is an id for unknown bytes.
         """
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            half = text[error.start]
-            raise ValueError(f"encode() needs text; at {error.start} stands {half!r}, half a character") from None
+            at = error.start
+            raise ValueError(f"encode() needs text, got {text[at]!r} at {at}, half of a surrogate pair") from None
         ids = []
         for part in self._special.split(text) if special and self._special else [text]:
             if special and part in self.special_tokens:
@@ -119,11 +119,11 @@ class Tokenizer:
     def _encode_word(self, word: str) -> list[int]:
         ids = [self.vocabulary.get(token, self.unknown) for token in apply_merges(word.encode(), self._ranks)]
         if None in ids:
-            raise ValueError(f"encode() met {word!r}, and this vocabulary lacks one of its bytes (see chapter 13)")
+            raise ValueError(f"encode() got {word!r}, which has a byte that is not in the vocabulary (see chapter 13)")
         return ids
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """The bytes of a sequence of ids. A character may be spread over several tokens; bytes can be added up.
+        """The bytes of a sequence of ids; a character may be spread over several tokens.
 
         Raises: ValueError for an id that is not in the vocabulary.
         """
@@ -133,51 +133,47 @@ class Tokenizer:
             raise ValueError(f"decode() needs ids from 0 to {len(self) - 1:,} that have a token, got {error}") from None
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of a sequence of ids; bytes that are not (yet) a character become �."""
+        """The text of a sequence of ids; bytes that do not form a character become �."""
         return self.decode_bytes(ids).decode(errors="replace")
 
     def tokens(self, text: str) -> list[str]:
-        """The pieces of a text, to look at; a piece that is not a whole character shows as �."""
+        """The tokens of a text as strings; a token that is not a whole character is shown as �."""
         return [self.decode([i]) for i in self.encode(text)]
 
     def truncated(self, merges: int) -> "Tokenizer":
         """The tokenizer with its first merges only: a smaller vocabulary, longer sequences.
 
-        The special tokens get new ids, behind the last merge.
+        The special tokens get new ids, after those of the merges.
         Raises: ValueError for more merges than there are.
         """
-        if not 0 <= merges <= len(self.merges):
-            raise ValueError(f"truncated() needs from 0 to {len(self.merges)} merges, got {merges}")
-        return _number(self.merges[:merges], self.special_tokens, self.single_digits)
+        within("truncated", f"whole [0, {len(self.merges)}]", merges=merges)
+        return _numbered(self.merges[:merges], self.special_tokens, self.single_digits)
 
-    def save(self, path) -> None:
-        """Write one JSON file in the format of `tokenizers` (Hugging Face calls it tokenizer.json)."""
+    def save(self, path: str | Path) -> None:
+        """Write one JSON file in the format of the library `tokenizers`, by convention called tokenizer.json."""
         byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
         digits = {"type": "Digits", "individual_digits": True}
+        both = {"type": "Sequence", "pretokenizers": [digits, byte_level]}
         flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False) | {"special": True}
         special = sorted(self.special_tokens.items(), key=lambda item: item[1])
+        model = {
+            "type": "BPE",
+            "unk_token": next((token for token, i in special if i == self.unknown), None),
+            "vocab": {_show(token): i for token, i in self.vocabulary.items()} | self.special_tokens,
+            "merges": [[_show(left), _show(right)] for left, right in self.merges],
+        }
         content = {
             "version": "1.0",
-            "truncation": None,
-            "padding": None,
+            **dict.fromkeys(("truncation", "padding", "normalizer", "post_processor")),
             "added_tokens": [{"id": i, "content": token, **flags} for token, i in special],
-            "normalizer": None,
-            "pre_tokenizer": (
-                {"type": "Sequence", "pretokenizers": [digits, byte_level]} if self.single_digits else byte_level
-            ),
-            "post_processor": None,
+            "pre_tokenizer": both if self.single_digits else byte_level,
             "decoder": byte_level,
-            "model": {
-                "type": "BPE",
-                "unk_token": next((token for token, i in special if i == self.unknown), None),
-                "vocab": {_show(token): i for token, i in self.vocabulary.items()} | self.special_tokens,
-                "merges": [[_show(left), _show(right)] for left, right in self.merges],
-            },
+            "model": model,
         }
         Path(path).write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
 
     @classmethod
-    def load(cls, path) -> "Tokenizer":
+    def load(cls, path: str | Path) -> "Tokenizer":
         """Read a tokenizer.json: what `save` wrote, or any byte-level BPE of the Hugging Face hub.
 
         Raises: ValueError for a file of another kind of tokenizer; FileNotFoundError.
@@ -194,43 +190,31 @@ class Tokenizer:
 
     @classmethod
     def from_strings(
-        cls,
-        vocabulary: Mapping[str, int],
-        merges: Iterable[tuple[str, str]],
-        special_tokens: Mapping[str, int] | None = None,
-        *,
-        single_digits: bool = False,
-        unknown: int | None = None,
-    ) -> "Tokenizer":
-        """A tokenizer whose tokens are written in GPT-2's alphabet, where every byte is a visible character (Ġ is the
-        space), as in the files of GPT-2 and SmolLM2.
+        cls, vocabulary: Mapping[str, int], merges: Iterable[tuple[str, str]],
+        special_tokens: Mapping[str, int] | None = None, *, single_digits: bool = False, unknown: int | None = None,
+    ) -> "Tokenizer":  # fmt: skip
+        """A tokenizer from tokens in GPT-2's alphabet, which writes every byte as a visible character (the space as Ġ).
 
-        Raises: ValueError for a token with a character that stands for no byte.
+        The files of GPT-2 and SmolLM2 are written in this alphabet.
+        Raises: ValueError for a token with a character that is not in this alphabet.
         """
-        special_tokens = special_tokens or {}
-        ordinary = {_hide(token): i for token, i in vocabulary.items() if token not in special_tokens}
+        ordinary = {_hide(token): i for token, i in vocabulary.items() if token not in (special_tokens or {})}
         pairs = [(_hide(left), _hide(right)) for left, right in merges]
         return cls(ordinary, pairs, special_tokens, single_digits=single_digits, unknown=unknown)
 
 
 def train_tokenizer(
-    text: str | Iterable[str],
-    vocabulary_size: int,
-    *,
-    special_tokens: Iterable[str] = ("<|endoftext|>",),
-    single_digits: bool = False,
-    ties: str = "first appearance",
-    min_count: int = 2,
-) -> Tokenizer:
+    text: str | Iterable[str], vocabulary_size: int, *, special_tokens: Iterable[str] = ("<|endoftext|>",),
+    single_digits: bool = False, ties: str = "first appearance", min_count: int = 2,
+) -> Tokenizer:  # fmt: skip
     """Learn a byte-level BPE tokenizer from a text or from several.
 
         V = 256 bytes + merges + special tokens;      GPT-2: 256 + 50,000 + 1 = 50,257   (13.2)
 
-    Ids are given in this order. There are fewer merges where no pair is left that occurs `min_count` times. For `ties`
-    see `learn_merges`.
+    Ids are given in this order. Learning stops early if no pair occurs `min_count` times. `ties`: see `learn_merges`.
 
     Raises: ValueError for a vocabulary too small for the bytes and the special tokens.
-    Source: 004, tokenization in detail; Radford et al. 2019, §2.2.
+    Source: Radford et al. 2019, §2.2.
 
     >>> tokenizer = train_tokenizer("the cat sat on the mat, the cat!", 270)
     >>> tokenizer.tokens("the cat sat")
@@ -247,13 +231,13 @@ def train_tokenizer(
     for part in [text] if isinstance(text, str) else text:
         words.update(pre_tokenize(part, single_digits=single_digits))
     table = {word.encode(): count for word, count in words.items()}
-    return _number(learn_merges(table, merges, ties=ties, min_count=min_count), special_tokens, single_digits)
+    return _numbered(learn_merges(table, merges, ties=ties, min_count=min_count), special_tokens, single_digits)
 
 
 def gpt2_tokenizer() -> Tokenizer:
     """GPT-2's own tokenizer: 50,257 tokens.
 
-    Raises: MissingDataError if the data package "gpt2-tokenizer" is not here.
+    Raises: MissingDataError if the data package "gpt2-tokenizer" is not installed.
     Source: Radford et al. 2019.
 
     >>> from mathllm import data
@@ -261,7 +245,7 @@ def gpt2_tokenizer() -> Tokenizer:
     ...     gpt2_tokenizer().tokens("unprecedented tokenizers")
     ['un', 'pre', 'cedented', ' token', 'izers']
     """
-    from .. import data  # here, since the book is imported more often than this is called
+    from .. import data  # imported here, so that `import mathllm` stays quick
 
     place = data.path("gpt2-tokenizer") / "data"
     vocabulary = json.loads((place / "encoder.json").read_text(encoding="utf-8"))
@@ -271,10 +255,9 @@ def gpt2_tokenizer() -> Tokenizer:
     return Tokenizer.from_strings(vocabulary, merges, {end: vocabulary[end]})
 
 
-def _number(merges, special_tokens, single_digits):
-    """A tokenizer that numbers bytes, merges and special tokens in this order."""
-    tokens = sorted((bytes([byte]) for byte in range(256)), key=_byte_order)
-    tokens = dict.fromkeys(tokens + [left + right for left, right, *_count in merges])  # each once
+def _numbered(merges, special_tokens, single_digits):
+    """A tokenizer with ids for the bytes, the merges and the special tokens, in this order."""
+    tokens = dict.fromkeys(_BYTES + [left + right for left, right, *_count in merges])  # each once
     vocabulary = {token: i for i, token in enumerate(tokens)}
     special = {token: i for i, token in enumerate(special_tokens, start=len(vocabulary))}
     return Tokenizer(vocabulary, merges, special, single_digits=single_digits)
@@ -288,25 +271,12 @@ def _kinds(pre_tokenizer):
     return [pre_tokenizer["type"]]
 
 
-@functools.cache
-def _alphabet() -> dict[int, str]:
-    """GPT-2's visible character for every byte: itself if it is printable, else the next one from 256 on."""
-    order = sorted((bytes([byte]) for byte in range(256)), key=_byte_order)
-    hidden = iter(range(256, 512))
-    return {b[0]: chr(next(hidden) if _byte_order(b)[0] else b[0]) for b in order}
-
-
-@functools.cache
-def _bytes_of() -> dict[str, int]:
-    return {character: byte for byte, character in _alphabet().items()}
-
-
 def _show(token: bytes) -> str:
-    return "".join([_alphabet()[byte] for byte in token])
+    return "".join([_CHARACTERS[byte] for byte in token])
 
 
 def _hide(token: str) -> bytes:
     try:
-        return bytes([_bytes_of()[character] for character in token])
+        return bytes([_NUMBERS[character] for character in token])
     except KeyError as error:
         raise ValueError(f"a token is written in GPT-2's alphabet of 256 characters; {token!r} holds {error}") from None

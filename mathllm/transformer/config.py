@@ -17,7 +17,7 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class BertParts:
-    """What BERT adds: embeddings of `segments`, a norm after the embeddings, and, with `head`, a layer before the logits.
+    """What BERT adds: embeddings of `segments`, a norm after the embeddings, and with `head` a layer before the logits.
 
     >>> BertParts().segments
     2
@@ -29,8 +29,9 @@ class BertParts:
 
 @dataclass(frozen=True)
 class T5Parts:
-    """What T5 changes: a learned bias for each of `buckets` of distances up to `farthest`, see `relative_buckets`; scores
-    without 1/√K; and a factor on the last vectors, `output_scale`.
+    """What T5 changes: a bias for each bucket of distances, scores without 1/√K, and a factor on the last vectors.
+
+    buckets, farthest: as `relative_buckets` takes them   output_scale: the factor
 
     >>> T5Parts().buckets
     32
@@ -48,11 +49,12 @@ class Config:
     Sizes, with the letters of the book: `vocabulary` V, `width` D, `layers` L, `heads` H, `kv_heads` (H unless keys
     and values are shared), `head_width` K (D/H), `hidden` F (4D), `context` the longest sequence.
 
-    Choices: `positions`; `norm` and its place (`norm_order`: "pre" before each sublayer, "post" after the residual sum);
-    `activation`, `gated` (SwiGLU and its variants: activation(x W_gate) ∘ x W_up); `bias`; `tied` (the unembedding is the
-    embedding, transposed); `causal` (a decoder, which predicts the next token) or not (an encoder, which predicts masked
-    ones); `experts`, of which `experts_used` are active for each token; `encoder_layers` for a model that reads a source
-    text first; `rope_scaling`, see `RotaryScaling`, and `pairing`, see `rotate`; `bert` and `t5`, what only these have.
+    Choices: `positions`; `norm` and its place (`norm_order`: "pre" before each sublayer, "post" after the residual
+    sum); `activation`, `gated` (SwiGLU and its variants: activation(x W_gate) ∘ x W_up); `bias`; `tied` (the
+    unembedding is the embedding, transposed); `causal` (a decoder, which predicts the next token) or not (an encoder,
+    which predicts masked ones); `experts`, of which `experts_used` are active for each token; `encoder_layers` for a
+    model that reads a source text first; `rope_scaling`, see `RotaryScaling`, and `pairing`, see `rotate`; `bert` and
+    `t5`, what only these have.
 
     Raises: ValueError for sizes that do not fit and for unknown choices.
     Source: Vaswani et al. 2017; Radford et al. 2019; Devlin et al. 2019; Raffel et al. 2020; Touvron et al. 2023.

@@ -60,8 +60,8 @@ def mixture_of_experts(
     experts = params["experts"]
     within("mixture_of_experts", f"whole [1, {len(experts)}]", used=used)
     tokens = x.reshape(-1, x.shape[-1])  # (N, D)
-    if params["router"].shape != (x.shape[-1], len(experts)):
-        raise ShapeError(f"mixture_of_experts() needs a router {x.shape[-1], len(experts)}, got {params['router'].shape}")
+    if params["router"].shape != (needed := (x.shape[-1], len(experts))):
+        raise ShapeError(f"mixture_of_experts() needs a router {needed}, got {params['router'].shape}")
     scores = tokens @ params["router"]  # (N, E)
     values = scores.value if isinstance(scores, Tensor) else scores
     active = np.zeros(values.shape, bool)

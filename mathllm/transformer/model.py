@@ -29,7 +29,7 @@ from .parameters import parameter_table
 
 
 def record_to(record: dict) -> Callable:
-    """A tap that stores every intermediate of a run under its name: `model(params, tokens, tap=record_to(record := {}))`.
+    """A tap that stores every intermediate of a run: `model(params, tokens, tap=record_to(record := {}))`.
 
     >>> tap = record_to(record := {})
     >>> tap("embeddings", np.ones(2)) is record["embeddings"]
@@ -74,8 +74,8 @@ class Transformer:
 
         tokens: (B, T) int   attention_mask: (B, T), 1 for a token and 0 for padding   ->   logits: (B, T, V)
         options: segments (B, T) int; source and source_mask, (B, S), for a model with an encoder; cache, a `KVCache` of
-        chapter 14 with the keys and values of the tokens of earlier calls: tokens and attention_mask are then those that
-        come next, and the source need not be read again
+        chapter 14 with the keys and values of the tokens of earlier calls: tokens and attention_mask are then those
+        that come next, and the source need not be read again
 
         `tap(name, value)` sees every intermediate and returns what is used in its place: "embeddings",
         "blocks.0.attention.weights" (B, H, T, T), "blocks.0.attention.output", "blocks.0.feed_forward.hidden",
@@ -115,7 +115,7 @@ class Transformer:
         return tap("final_norm", self.norm(x, params["final_norm"]) if "final_norm" in params else x)
 
     def encode(self, params: dict, source: ArrayLike, source_mask: ArrayLike | None, tap: Callable) -> tuple:
-        """What the decoder attends to of a source text (B, S): its last vectors (B, S, D), and the mask of its padding."""
+        """What the decoder attends to of a source text (B, S): its last vectors (B, S, D), and its padding mask."""
         if source is None:
             raise ValueError("this model has an encoder: give it source=tokens of the text to read")
         source = _checked_tokens(source)

@@ -107,15 +107,29 @@ def test_a_known_mistake_is_named_whatever_type_its_number_has():
 
 def test_a_function_that_calls_mathllms_own_is_refused_as_it_is_when_graded(monkeypatch):
     import mathllm
+    from mathllm import fast, gradients, vectors
     from mathllm.exhibits import backpropagation as exhibits
 
-    for home in (mathllm, exhibits):
+    for home in (mathllm, vectors, gradients, fast, exhibits):  # a name need not be at the top
         with monkeypatch.context() as patch:
             patch.setattr(home, "double", doubled, raising=False)
             report = check("99.test.double", lambda x, home=home: home.double(x))
             assert report.score() == 0.0
             assert "double of mathllm is what this exercise asks for" in str(report)
             assert home.double is doubled
+
+
+def test_each_function_of_the_name_is_refused_where_mathllm_has_several(monkeypatch):
+    from mathllm import fast, training
+
+    def doubled_sooner(x):
+        return x + x
+
+    monkeypatch.setattr(training, "double", doubled, raising=False)
+    monkeypatch.setattr(fast, "double", doubled_sooner, raising=False)
+    for home in (training, fast):
+        assert check("99.test.double", lambda x, home=home: home.double(x)).score() == 0.0
+    assert (training.double, fast.double) == (doubled, doubled_sooner)
 
 
 def test_a_right_number_with_too_few_decimals_is_told_apart_from_a_wrong_one():

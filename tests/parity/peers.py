@@ -133,8 +133,8 @@ def llama(kv_heads=HEADS, tied=False, head_width=None, rope=None, context=CONTEX
 def longrope(trained):
     short, long = [1.0, 1.25, 1.5], [2.0, 3.0, 5.0]
     rope = {"rope_type": "longrope", "factor": 4.0, "original_max_position_embeddings": trained}
-    scaling = ml.RotaryScaling("longrope", trained=trained, short=tuple(short), long=tuple(long))
-    return llama(rope=rope | {"short_factor": short, "long_factor": long}, rope_scaling=scaling, rope_factor=4.0)
+    scaling = ml.RotaryScaling("longrope", 4.0, trained=trained, short=tuple(short), long=tuple(long))
+    return llama(rope=rope | {"short_factor": short, "long_factor": long}, rope_scaling=scaling)
 
 
 def mixtral(used=2):
@@ -164,29 +164,30 @@ MODELS = {
     "LLaMA, wide heads": lambda: llama(kv_heads=2, head_width=10),
     "LLaMA, RoPE of base 500,000": lambda: llama(rope={"rope_theta": 5e5}, rope_base=5e5),
     "LLaMA, RoPE stretched": lambda: llama(
-        rope={"rope_type": "linear", "factor": 4.0}, rope_scaling="linear", rope_factor=4.0
+        rope={"rope_type": "linear", "factor": 4.0}, rope_scaling=ml.RotaryScaling("linear", 4.0)
     ),
     "LLaMA, RoPE stretched by YaRN": lambda: llama(
         rope={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": CONTEXT},
-        rope_scaling="yarn", rope_factor=4.0,
+        rope_scaling=ml.RotaryScaling("yarn", 4.0),
     ),
     "LLaMA, RoPE stretched by a YaRN with settings": lambda: llama(
         rope={
             "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 5, "beta_fast": 2.0,
             "beta_slow": 0.1, "truncate": False, "attention_factor": 1.5,
         },
-        rope_scaling=ml.RotaryScaling("yarn", trained=5, turns=(0.1, 2.0), whole_pairs=False, sharpness=1.5),
-        rope_factor=4.0,
+        rope_scaling=ml.RotaryScaling(
+            "yarn", 4.0, trained=5, turns=(0.1, 2.0), whole_pairs=False, attention_factor=1.5
+        ),
     ),
     "LLaMA, RoPE stretched by Llama 3's rule": lambda: llama(
         rope={
             "rope_type": "llama3", "factor": 4.0, "original_max_position_embeddings": 8, "low_freq_factor": 0.05,
             "high_freq_factor": 1.0,
         },
-        rope_scaling=ml.RotaryScaling("llama3", trained=8, turns=(0.05, 1.0)), rope_factor=4.0,
+        rope_scaling=ml.RotaryScaling("llama3", 4.0, trained=8, turns=(0.05, 1.0)),
     ),
     "LLaMA, RoPE that stretches as the text grows": lambda: llama(
-        rope={"rope_type": "dynamic", "factor": 4.0}, rope_scaling="dynamic", rope_factor=4.0, context=5
+        rope={"rope_type": "dynamic", "factor": 4.0}, rope_scaling=ml.RotaryScaling("dynamic", 4.0), context=5
     ),
     "LLaMA, RoPE with a number for each pair": lambda: longrope(trained=CONTEXT),
     "LLaMA, RoPE with others for long texts": lambda: longrope(trained=5),

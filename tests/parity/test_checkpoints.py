@@ -8,9 +8,9 @@ from peers import CONTEXT, MODELS, VOCABULARY, fresh, named
 from safetensors.numpy import load_file
 
 import mathllm as ml
-from mathllm.gradient_descent import tree_leaves
 from mathllm.pretrained.huggingface import from_hf, load_pretrained, save_pretrained, to_hf
 from mathllm.training import train_tokenizer
+from mathllm.trees import tree_leaves
 
 
 def equal(ours, theirs):

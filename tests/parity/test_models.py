@@ -36,8 +36,10 @@ from peers import (
 from test_pretrained_huggingface import as_gguf
 
 import mathllm as ml
-from mathllm.gradient_descent import tree_leaves
-from mathllm.pretrained.huggingface import from_hf, gguf_to_hf, load_pretrained, save_pretrained, to_hf
+from mathllm.pretrained.gguf_model import gguf_to_hf
+from mathllm.pretrained.huggingface import from_hf, load_pretrained, save_pretrained, to_hf
+from mathllm.transformer import T5Parts
+from mathllm.trees import tree_leaves
 
 TIGHT, FLOAT32 = 1e-9, 1e-5
 
@@ -243,10 +245,9 @@ def t5(what):
         relative_attention_num_buckets=8, relative_attention_max_distance=9, tie_word_embeddings=first,
         pad_token_id=None, eos_token_id=None, decoder_start_token_id=0,
     )  # fmt: skip
-    network = {} if first else {"activation": "gelu_tanh", "gated": True, "output_scale": 1.0}
-    ours = ml.t5_config(
-        **SIZES | {"context": 512}, head_width=5, hidden=HIDDEN, position_buckets=8, farthest_position=9, **network
-    )
+    network = {} if first else {"activation": "gelu_tanh", "gated": True}
+    parts = T5Parts(buckets=8, farthest=9, output_scale=WIDTH**-0.5 if first else 1.0)
+    ours = ml.t5_config(**SIZES | {"context": 512}, head_width=5, hidden=HIDDEN, t5=parts, **network)
     return Peer(transformers.T5ForConditionalGeneration, config, ours, from_t5)
 
 
@@ -335,7 +336,7 @@ def test_angles_of_a_longer_context_are_those_of_transformers(agree, casts):
         config = transformers.LlamaConfig(**THEIR_SIZES | {"max_position_embeddings": 64}, rope_parameters=rope)
         # "dynamic" stretches as the text grows: (factor · length/trained − factor + 1) is 4 at this length
         frequencies, _ = ROPE_INIT_FUNCTIONS[kind](config, device="cpu", seq_len=64 * 7 // 4)
-        angles = ml.rotary_angles([1], WIDTH // HEADS, scaling=ours, factor=4.0)[0]
+        angles = ml.rotary_angles([1], WIDTH // HEADS, scaling=ml.RotaryScaling(ours, 4.0))[0]
         agree(title(f"rotary_angles, {ours}", casts), "value, float64", angles, frequencies.double(), within=within)
 
 
@@ -348,7 +349,7 @@ def test_yarn_keeps_and_stretches_the_pairs_that_transformers_keeps_and_stretche
         hidden_size=128, num_attention_heads=2, max_position_embeddings=8 * trained, rope_parameters=rope
     )
     frequencies, factor = ROPE_INIT_FUNCTIONS["yarn"](config, device="cpu")
-    angles = ml.rotary_angles([1], 64, base, scaling="yarn", factor=8.0, trained=trained)[0]
+    angles = ml.rotary_angles([1], 64, base, ml.RotaryScaling("yarn", 8.0, trained=trained))[0]
     within = FLOAT32 if casts == "as it is" else 1e-12
     agree(title("rotary_angles, yarn", casts), "value, float64", angles, frequencies.double(), within=within)
     ours = ml.llama_config(width=128, heads=2, rope_scaling=ml.RotaryScaling("yarn", 8.0))
@@ -384,8 +385,7 @@ SHORT, LONG = (np.linspace(1, end, 8).tolist() for end in (1.5, 6.0))
 def test_settings_of_rotary_positions_are_read_as_transformers_reads_them(agree, casts, settings):
     model = fresh(llama(rope=settings, head_width=16))
     config, _params = from_hf(model.config.to_dict(), named(model))
-    scaling = {"scaling": config.rope_scaling, "factor": config.rope_factor, "trained": config.context}
-    angles, theirs = ml.rotary_angles([1], 16, config.rope_base, **scaling)[0], model.model.rotary_emb
+    angles, theirs = ml.rotary_angles([1], 16, config.rope_base, config.rope_scaling)[0], model.model.rotary_emb
     what, within = title(f"rotary_angles, {settings['rope_type']}", casts), FLOAT32 if casts == "as it is" else 1e-12
     agree(what, "value, float64", angles, theirs.inv_freq.double(), within=within)
     assert config.score_scale * np.sqrt(16) == pytest.approx(theirs.attention_scaling**2, rel=1e-12)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import mathllm as ml
-from mathllm.gradient_descent import tree_leaves, tree_map
+from mathllm.trees import tree_leaves, tree_map
 
 SHAPES = {"weight": (4, 3), "bias": (3,), "gain": (5,)}
 STEPS = 20

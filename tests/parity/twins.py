@@ -144,7 +144,7 @@ TWINS = {
     "layer_norm": lambda x, g, b: F.layer_norm(x, x.shape[-1:], g, b),
     "rms_norm": lambda x, g: F.rms_norm(x, x.shape[-1:], g, 1e-5),
     "batch_norm": lambda x, g, b: F.batch_norm(x, None, None, g, b, training=True),
-    "_scatter": scattered,
+    "scatter": scattered,
     "clipped_surrogate": clipped,
     "kl_estimate": lambda p, q: torch.expm1(q - p) - (q - p),
 }

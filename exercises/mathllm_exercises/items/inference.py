@@ -452,7 +452,6 @@ CACHE = Item(
         "attention_weights",
         "multi_head_attention",
         "causal_mask",
-        "tiled_attention",
         "flash_attention",
     ),
     task="""

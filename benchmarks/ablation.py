@@ -1,0 +1,347 @@
+"""What does each device of mathllm.fast save? Each is switched off in turn, and the step is timed again.
+
+    python benchmarks/ablation.py                               (needs NumPy alone)
+    python benchmarks/ablation.py --size 128,4,64,32            (width, layers, tokens, batch; may be repeated)
+    python benchmarks/ablation.py --shape gpt2                  (default: llama; may be repeated)
+    python benchmarks/ablation.py --devices blocks,memory       (the first table shows all of them)
+
+The package has no switches: this program replaces a function of mathllm.fast by its plain equivalent, in a process of
+its own for each device. All compute the same loss, which is checked. The processes take turns, some steps each; the
+median of the turns counts. "saves" is the part of the time without the device that the device saves, 1 − with/without.
+Savings do not add up: without one device, another may matter more or less.
+"""
+
+import argparse
+import contextlib
+import itertools
+import json
+import math
+import os
+import statistics
+import sys
+import time
+
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"  # before NumPy is imported
+
+import numpy as np
+from training_step import ROOT, SIZES, Side, Size, machine, our_config, title, trained
+
+sys.path.insert(0, str(ROOT))
+
+# ------------------------------------------------------------------------ training: devices and their plain equivalents
+
+
+def without_joined():
+    """The gain and bias of the norm on the vectors, and a product for each matrix."""
+    from mathllm.fast import block, model
+
+    block.normed_linear = model.normed_linear = separate_linear
+
+
+def separate_linear(unit, norm, params, names, memory, place, scale=1.0, order=slice(None)):
+    """What `normed_linear` of mathllm.fast computes, in the order of the formulas."""
+    h = unit * norm["gain"]
+    if "bias" in norm:
+        h += norm["bias"]
+    ends = np.cumsum([0, *(params[name].shape[1] for name in names)])
+    columns = [slice(start, stop) for start, stop in itertools.pairwise(ends)]
+    orders = [np.arange(ends[-1])[order][part] - part.start for part in columns]
+    if not isinstance(order, np.ndarray):
+        orders = [slice(None)] * len(names)
+    weights = [params[name][:, own] for name, own in zip(names, orders, strict=True)]
+    y = memory(place, (len(h), ends[-1]), h.dtype)
+    for name, weight, own, part in zip(names, weights, orders, columns, strict=True):
+        np.matmul(h, weight, out=y[:, part])
+        if f"{name}_bias" in params:
+            y[:, part] += params[f"{name}_bias"][own]
+    if scale != 1:
+        y[:, columns[0]] *= y.dtype.type(scale)
+
+    def pullback(dy):
+        if scale != 1:
+            dy[:, columns[0]] *= dy.dtype.type(scale)
+        dh, gradient = np.zeros_like(h), {}
+        for name, weight, own, part in zip(names, weights, orders, columns, strict=True):
+            gradient[name] = np.empty_like(weight)
+            gradient[name][:, own] = h.T @ dy[:, part]
+            if f"{name}_bias" in params:
+                gradient[f"{name}_bias"] = np.empty_like(params[f"{name}_bias"])
+                gradient[f"{name}_bias"][own] = dy[:, part].sum(axis=0)
+            dh += dy[:, part] @ weight.T
+        dnorm = {"gain": (dh * unit).sum(axis=0)} | ({"bias": dh.sum(axis=0)} if "bias" in norm else {})
+        dh *= norm["gain"]
+        return dh, dnorm, gradient
+
+    return y, pullback
+
+
+def without_blocks():
+    """All T × T scores, of which the mask makes half 0."""
+    from mathllm.fast import block
+
+    block._BLOCK = 1 << 60
+
+
+def without_late_division():
+    """The softmax of every row of scores: its largest is subtracted, and all its weights are divided by their sum."""
+    from mathllm.fast import block
+
+    def softmax(query, key, weights):
+        np.matmul(query, key.swapaxes(-1, -2), out=weights)
+        later = np.triu(np.full((query.shape[-2],) * 2, -np.inf, query.dtype), 1)
+        weights[..., -len(later) :] += later
+        weights -= weights.max(axis=-1, keepdims=True)
+        np.exp(weights, out=weights)
+        weights /= weights.sum(axis=-1, keepdims=True)
+        return np.ones((*weights.shape[:-1], 1), weights.dtype)
+
+    block._exponentials = softmax
+
+
+def without_complex():
+    """Rotations by cosines and sines of real numbers."""
+    from mathllm.fast import block
+
+    def rotate(projected, rotation):
+        if rotation is None:
+            return
+        half = HEAD_WIDTH // 2
+        cosine, sine = (np.ascontiguousarray(part[:, None, :half]) for part in (rotation.real, rotation.imag))
+        heads = projected.reshape(-1, len(rotation), projected.shape[1] // HEAD_WIDTH, HEAD_WIDTH)
+        heads = heads[:, :, : 2 * rotation.shape[1] // HEAD_WIDTH]
+        first, second = heads[..., :half].copy(), heads[..., half:].copy()
+        heads[..., :half] = first * cosine - second * sine
+        heads[..., half:] = first * sine + second * cosine
+
+    block._rotate, block._adjacent = rotate, lambda config: slice(None)
+
+
+def without_parts():
+    """Elementwise functions on whole arrays, and scores of the whole batch at once."""
+    from mathllm.fast import block, model
+
+    block._CACHE = model._CACHE = 1 << 60
+
+
+def without_memory():
+    """New arrays in every step."""
+    from mathllm.fast.block import Memory
+
+    Memory.__call__ = lambda self, name, shape, dtype: np.empty(shape, dtype)
+
+
+def without_loss_in_place():
+    """`cross_entropy` of chapter 7, which keeps the logits."""
+    import mathllm as ml
+    from mathllm.fast import model
+
+    def cross_entropy(logits, targets):
+        value, gradient = ml.value_and_grad(lambda z: ml.cross_entropy(z, targets))(logits)
+        logits[...] = gradient  # where the model looks for it
+        return value
+
+    model.cross_entropy_in_place = cross_entropy
+
+
+def with_threads():
+    """Two threads of one process in place of two processes; the parameters are one vector all the same."""
+    import mathllm as ml
+    from mathllm.fast import workers
+
+    @contextlib.contextmanager
+    def team(params, loss, number, count):
+        vector, views = ml.flatten(params)
+        vector = vector.copy()
+        gradient = np.empty_like(vector)
+        own = views(gradient)
+        with ml.parallel_value_and_grad(loss, number, count) as compute:
+
+            def value_and_gradient(params, batch):
+                value, found = compute(params, batch)
+                np.concatenate([np.ravel(leaf) for leaf in ml.tree_leaves(found)], out=gradient)
+                return value, own
+
+            yield views(vector), vector, gradient, value_and_gradient
+
+    workers._team = team
+
+
+def nothing():
+    pass
+
+
+# name: what replaces the device in the table, the replacement, whether only rotary positions have it
+DEVICES = {
+    "joined": ("a product for each matrix, the norm's gain on the vectors", without_joined),
+    "blocks": ("all T x T scores, then the causal mask", without_blocks),
+    "late division": ("the whole softmax before the values", without_late_division),
+    "complex": ("rotation by real cosines and sines", without_complex),
+    "parts": ("elementwise functions on whole arrays", without_parts),
+    "memory": ("new arrays in every step", without_memory),
+    "loss in place": ("cross_entropy of chapter 7", without_loss_in_place),
+    "one primitive": ("the loss of chapter 12", nothing),
+    "adamw in place": ("adamw_step of chapter 9", nothing),
+    "processes": ("two threads", with_threads),
+    "two workers": ("one worker", nothing),
+}
+HEAD_WIDTH = Size._field_defaults["head_width"]
+
+
+def steps_without(device, size):
+    """The training steps of `fast.train`, without this device; with all of them for "all"."""
+    import mathllm as ml
+    from mathllm import fast
+
+    def adamw_step(*args, **options):  # fast.train overwrites only for adamw_step itself
+        return ml.adamw_step(*args, **options)
+
+    def train(state, loss, batches, steps, *, workers, **options):
+        if device == "two workers":
+            workers = 1
+        if device == "adamw in place":
+            options["step"] = adamw_step
+        return fast.train(state, loss, batches, steps, workers=workers, **options)
+
+    if device != "all":
+        DEVICES[device][1]()
+    transformer = ml.Transformer if device == "one primitive" else fast.Transformer
+    return trained(size, transformer, train)
+
+
+# ------------------------------------------------------------------------------------------------------------ decoding
+
+
+def decoding(width, layers, length=128, texts=20):
+    """Milliseconds for a token of one sequence: with the decoding step, and without its devices."""
+    import mathllm as ml
+    from mathllm import fast
+
+    config = our_config(Size(width, layers, 2 * length, 1))
+    params = fast.Transformer(config).init(np.random.default_rng(0), np.float32)
+    tokens = np.random.default_rng(1).integers(config.vocabulary, size=length).tolist()
+
+    def by_model(transformer):
+        model, cache = transformer(config), ml.KVCache(config, capacity=length, dtype=np.float32)
+        return lambda token: model.last_logits(params, [[token]], cache=cache)[0, 0]
+
+    def by_rotate():
+        return with_rotate()(config, params, ml.KVCache(config, capacity=length, dtype=np.float32))
+
+    sides = {
+        "all": lambda: by_model(fast.Transformer),
+        "decoding step": lambda: by_model(ml.Transformer),
+        "rotation as a matrix": by_rotate,
+    }
+    seconds, logits = {name: [] for name in sides}, {}
+    for _ in range(texts):
+        for name, side in sides.items():
+            step, rows = side(), []
+            for token in tokens:
+                start = time.perf_counter()
+                rows.append(step(token))
+                seconds[name].append(time.perf_counter() - start)
+            logits[name] = np.array(rows)
+    apart = max(np.abs(found - logits["all"]).max() for found in logits.values())
+    print(f"\ndecoding, d {width}, L {layers}, {length} tokens, one thread; logits at most {apart:.0e} apart")
+    replaced = {"decoding step": "last_logits of chapter 12", "rotation as a matrix": "rotate() of chapter 10"}
+    print_savings({name: statistics.median(found) for name, found in seconds.items()}, replaced)
+
+
+def with_rotate():
+    """The decoding step with `rotate` for each query and key."""
+    import mathllm as ml
+    from mathllm.fast import decoding
+
+    class Step(decoding.DecodingStep):
+        def _rotate_to(self, position):
+            c = self.config
+            self.angles = ml.rotary_angles(np.array([position]), c.head_width, c.rope_base, c.rope_scaling)
+
+        def _attention(self, x, params, keys, values, mask):
+            width = self.config.head_width
+            query, key, value = (
+                decoding._linear(x, params, name).reshape(-1, 1, width) for name in ("query", "key", "value")
+            )
+            query, key = (ml.rotate(part, angles=self.angles, pairing=self.config.pairing) for part in (query, key))
+            keys[:, -1], values[:, -1] = key[:, 0], value[:, 0]
+            query = query * self.dtype.type(self.config.score_scale)
+            scores = query.reshape(len(keys), -1, width) @ keys.swapaxes(1, 2)
+            scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
+            np.exp(scores, out=scores)
+            mixed = scores @ values / np.add.reduce(scores, axis=-1, keepdims=True)
+            return decoding._linear(mixed.reshape(-1), params, "output")
+
+    return Step
+
+
+# ------------------------------------------------------------------------------------------------------- taking turns
+
+
+def print_savings(medians, replaced):
+    """A line for each device; a positive number of per cent is what it saves."""
+    print(f"  {'device':22}{'ms per step':>12}{'saves':>8}   without it")
+    print(f"  {'all':22}{1e3 * medians['all']:12.3f}")
+    for name, text in replaced.items():
+        if name in medians:
+            print(f"  {name:22}{1e3 * medians[name]:12.3f}{1 - medians['all'] / medians[name]:8.1%}   {text}")
+    sys.stdout.flush()
+
+
+def training(size, devices, turns, steps):
+    names = ["all", *(name for name in devices if size.shape == "llama" or name != "complex")]
+    sides = {name: Side(name, size, __file__) for name in names}
+    try:
+        for number in range(turns + 1):
+            for name, side in list(sides.items()):
+                if not side.turn(steps):
+                    raise SystemExit(f"the process without {name!r} ended early; its error is above")
+                if number == 0:  # this turn warms up
+                    side.seconds.clear()
+    finally:
+        for side in sides.values():
+            side.close()
+    losses = [side.loss for side in sides.values()]
+    apart = max(losses) - min(losses)
+    print(f"\ntraining, {title(size)}, two workers; losses at most {apart:.0e} apart")
+    if apart > 1e-3:
+        print("  these are not the same computation:", {name: side.loss for name, side in sides.items()})
+    medians = {name: statistics.median(side.seconds) for name, side in sides.items()}
+    print_savings(medians, {name: text for name, (text, _) in DEVICES.items()})
+
+
+def serve(device, size):
+    """In a process of its own: for each number on the standard input, so many steps, and what they took."""
+    steps = steps_without(device, size)
+    next(steps)
+    for line in sys.stdin:
+        print(json.dumps(steps.send(int(line))), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--size", action="append", type=lambda text: Size(*map(int, text.split(","))))
+    parser.add_argument("--shape", action="append", choices=("llama", "gpt2"), help="default: llama; may be repeated")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--steps", type=int, help="in each turn (default: as many as take about a second)")
+    parser.add_argument("--devices", type=lambda text: text.split(","), help=f"some of {','.join(DEVICES)}")
+    parser.add_argument("--no-decoding", action="store_true", help="training alone")
+    parser.add_argument("--side", choices=["all", *DEVICES], help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    shapes = options.shape or ["llama"]
+    sizes = [size._replace(shape=shape) for shape in shapes for size in options.size or SIZES]
+    if options.side:
+        return serve(options.side, sizes[0])
+    if unknown := set(options.devices or ()) - set(DEVICES):
+        parser.error(f"there is no device {', '.join(unknown)}; choose from {', '.join(DEVICES)}")
+    print(machine())
+    for size in sizes:
+        work = size.layers * size.batch * size.length * size.width**2
+        steps = options.steps or max(5, math.ceil(2e9 / work))
+        training(size, options.devices or list(DEVICES), options.turns, steps)
+    if not options.no_decoding:
+        for width, layers in ((64, 2), (128, 4), (256, 6)):
+            decoding(width, layers)
+
+
+if __name__ == "__main__":
+    main()
