@@ -15,7 +15,7 @@ import mathllm as ml
 from mathllm.autodiff import Tensor
 
 ABOVE = ["files", "gguf", "gguf_model", "huggingface", "hub", "minilm", "settings", "smollm2", "wordpiece", "glove"]
-IN_PLACE = {"lay_side_by_side", "softmax_in_place"}  # whose docstring says so
+IN_PLACE = {"adamw", "softmax_in_place"}  # whose docstring says so
 
 
 def seen(thing):
@@ -47,7 +47,7 @@ def watched(name, function, calls):
 def public_functions():
     """Every function of the chapters, and of the modules above them: name, function, where its example finds others."""
     for name in ml.__all__:
-        if callable(thing := getattr(ml, name)) and not inspect.isclass(thing):
+        if inspect.isfunction(thing := getattr(ml, name)):
             yield name, thing, inspect.getmodule(inspect.unwrap(thing))
     for part in ABOVE:
         module = importlib.import_module(f"mathllm.pretrained.{part}")
