@@ -1,6 +1,7 @@
 """A model whose training loss is one primitive: the whole forward pass, and the whole backward pass as its pullback."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from ..attention import rotary_angles
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
 from ..cross_entropy import IGNORED
 from ..errors import ShapeError
+from ..inference import KVCache
 from ..transformer import Config
 from ..transformer import Transformer as ReadableTransformer
 from ..trees import rebuild, tree_leaves
@@ -38,8 +40,9 @@ class Transformer(ReadableTransformer):
         self._steps = {}  # the last step of each kind
 
     def next_token_loss(
-        self, params: dict, tokens: ArrayLike, targets: ArrayLike, attention_mask: ArrayLike | None = None, **options
-    ) -> Array:
+        self, params: dict, tokens: ArrayLike, targets: ArrayLike, attention_mask: ArrayLike | None = None,
+        **options: Any,
+    ) -> Array:  # fmt: skip
         """Mean cross-entropy in nats: `cross_entropy(model(params, tokens), targets)`."""
         leaves = tree_leaves(params)
         precise = {leaf.dtype for leaf in leaves} in ({np.dtype(np.float32)}, {np.dtype(np.float64)})
@@ -48,8 +51,9 @@ class Transformer(ReadableTransformer):
         return _loss(*leaves, model=self, structure=params, tokens=np.asarray(tokens), targets=np.asarray(targets))
 
     def last_logits(
-        self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None, *, cache=None, **options
-    ) -> Array:
+        self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None, *,
+        cache: KVCache | None = None, **options: Any,
+    ) -> Array:  # fmt: skip
         """Logits after the last tokens; few are read by a `ReadingStep`, one of one sequence by a `DecodingStep`."""
         shape, plain = np.shape(tokens), cache is not None and attention_mask is None and self.fits
         few = plain and len(shape) == 2 and 0 < math.prod(shape) <= _FEW
