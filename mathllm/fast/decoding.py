@@ -108,6 +108,7 @@ class ReadingStep(DecodingStep):
     """
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
+        """The last vectors of these tokens, whose keys and values are stored."""
         c, cache, (B, T, D), start = self.config, self.cache, x.shape, self.cache.length
         self.scale, self.rotation = self.dtype.type(c.score_scale), None
         if c.positions == "rotary":

@@ -90,14 +90,10 @@ def _loss(*leaves: Array, model: Transformer, structure: dict, tokens: np.ndarra
     """The mean loss of a model whose parameters, in order, are `leaves`; its pullback can be called once."""
     c, params, (B, T) = model.config, rebuild(structure, iter(leaves)), _checked(model.config, tokens, targets)
     memory = model._memories.pop() if model._memories else Memory()
-    rotation = None
-    x, dtype = embedding(params["embedding"], tokens), params["embedding"].dtype
+    x, pullbacks, rotation = embedding(params["embedding"], tokens), [], _rotation(c, T, params["embedding"].dtype)
     if c.positions == "learned":
         x += params["positions"][:T]
-    if c.positions == "rotary":
-        angles = rotary_angles(np.arange(T), c.head_width, c.rope_base, c.rope_scaling)
-        rotation = np.tile(np.exp(1j * angles), c.heads + c.kv_heads).astype(np.result_type(dtype, np.complex64))
-    x, pullbacks = x.reshape(B * T, -1), []
+    x = x.reshape(B * T, -1)
     for number, block in enumerate(params["blocks"]):
         x, attention_pullback = attention_sublayer(x, block, c, rotation, (B, T), memory, number)
         x, network_pullback = feed_forward_sublayer(x, block, c, memory, number)
@@ -131,6 +127,15 @@ def _loss(*leaves: Array, model: Transformer, structure: dict, tokens: np.ndarra
         return tuple(leaf * dloss for leaf in _in_order(structure, gradient))
 
     return loss, pullback
+
+
+def _rotation(config, length, dtype):
+    """e^(iθ) of each pair of all queries and keys, (T, (H + G) K/2), or None."""
+    c = config
+    if c.positions != "rotary":
+        return None
+    angles = rotary_angles(np.arange(length), c.head_width, c.rope_base, c.rope_scaling)
+    return np.tile(np.exp(1j * angles), c.heads + c.kv_heads).astype(np.result_type(dtype, np.complex64))
 
 
 def cross_entropy_in_place(logits: np.ndarray, targets: np.ndarray) -> np.floating:
