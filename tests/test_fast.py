@@ -10,7 +10,7 @@ import pytest
 import mathllm as ml
 from mathllm import fast
 from mathllm.fast.block import Memory
-from mathllm.fast.decoding import DecodingStep
+from mathllm.fast.decoding import DecodingStep, ReadingStep
 from mathllm.fast.model import cross_entropy_in_place, fits
 from mathllm.inference import KVCache
 
@@ -230,6 +230,66 @@ def test_single_tokens_are_read_by_the_decoding_step(monkeypatch):
     monkeypatch.setattr(DecodingStep, "__call__", lambda self, token: calls.append(token) or step(self, token))
     text = fast.generate(model, params, [[1, 2, 3]], max_new_tokens=8)
     assert calls == text[0, 3:-1].tolist()
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_few_tokens_have_the_logits_of_the_model(name, dtype):
+    readable, model, params = models(CONFIGS[name], dtype)
+    tokens, _ = batch(16)
+    caches = [KVCache(model.config, batch=3, capacity=16, dtype=dtype) for _ in range(2)]
+    for start, stop in ((0, 5), (5, 6), (6, 7), (7, 16)):
+        new = tokens[:, start:stop]
+        logits, expected = (
+            one.last_logits(params, new, cache=cache, count=min(stop - start, 2))
+            for one, cache in zip((model, readable), caches, strict=True)
+        )
+        assert logits.dtype == dtype
+        assert logits.shape == expected.shape
+        np.testing.assert_allclose(logits, expected, rtol=0, atol=10 * ROUNDING[dtype] * np.abs(expected).max())
+    for part in ("keys", "values"):
+        ours, theirs = (getattr(cache, part) for cache in caches)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=10 * ROUNDING[dtype] * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama, grouped and tied"])
+def test_a_few_tokens_attend_to_no_padding_and_nothing_before_the_window(name):
+    readable, model, params = models(CONFIGS[name])
+    for options in ({"capacity": 10}, {"window": 4}):
+        caches = [KVCache(model.config, batch=2, **options) for _ in range(2)]
+        for cache in caches:
+            readable(params, [[0, 7, 8, 9], [5, 6, 7, 8]], [[0, 1, 1, 1], [1, 1, 1, 1]], cache=cache)
+        for new in ([[1, 2, 3], [4, 5, 6]], [[7], [8]]):
+            logits, expected = (
+                one.last_logits(params, new, cache=cache, count=3)
+                for one, cache in zip((model, readable), caches, strict=True)
+            )
+            np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
+def test_tokens_that_the_model_does_not_have_are_refused_and_leave_the_cache_as_it_was():
+    _, model, params = models(CONFIGS["gpt2"])
+    cache = KVCache(model.config, batch=2, capacity=4)
+    for tokens, error in (
+        ([[1], [13]], (IndexError, ValueError)), ([[1], [-1]], (IndexError, ValueError)), ([[1]], ml.ShapeError),
+        (np.ones((2, 5), int), ml.ShapeError), (np.ones((2, 0), int), ml.ShapeError), ([1, 2], ml.ShapeError),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            model.last_logits(params, tokens, cache=cache)
+        assert cache.length == 0
+
+
+def test_batches_and_checked_drafts_are_read_by_the_reading_step(monkeypatch):
+    _, model, params = models(CONFIGS["llama"])
+    shapes, step = [], ReadingStep.__call__
+    monkeypatch.setattr(ReadingStep, "__call__", lambda self, x: shapes.append(x.shape[:2]) or step(self, x))
+    text = fast.generate(model, params, [[1, 2, 3]], max_new_tokens=4, num_return_sequences=8)
+    assert text.shape == (8, 7)
+    assert shapes == [(1, 3), *[(8, 1)] * 3]
+    shapes.clear()
+    result = ml.speculative_generate(model, params, text[:1], ml.ModelDraft(model, params), max_new_tokens=5)
+    np.testing.assert_array_equal(result.tokens, ml.generate(model, params, text[:1], max_new_tokens=5))
+    assert (1, 11) in shapes  # the prompt and four drafts
 
 
 # ------------------------------------------------------------------------------------------------ training

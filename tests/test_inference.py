@@ -41,6 +41,7 @@ from mathllm.inference import (
     step_flops,
     watermark_logits,
 )
+from mathllm.inference.speculative import _accept_greedy
 from mathllm.transformer import Config, Transformer, gpt2_config, llama_config, mixtral_config, t5_config
 from mathllm.transformer import model as model_module
 
@@ -717,6 +718,24 @@ def test_a_draft_looked_up_in_the_prompt_changes_no_token_and_saves_passes():
     np.testing.assert_array_equal(result.tokens, expected)
     assert result.passes + result.accepted == 9
     assert result.passes < 9
+
+
+def test_greedy_speculation_accepts_what_chance_accepts_with_probabilities_of_0_and_1():
+    rng = np.random.default_rng(0)
+    for count in (0, 1, 4):
+        for _ in range(30):
+            logits, drafted = rng.normal(size=(count + 1, 3)), rng.integers(3, size=count)
+            chosen, kept = _accept_greedy(drafted, None, logits)
+            expected, accepted = accept_drafts(
+                drafted, ml.one_hot(drafted, 3), ml.one_hot(greedy(logits), 3), np.random.default_rng(1)
+            )
+            assert (chosen.tolist(), kept) == (expected.tolist(), accepted)
+
+
+def test_greedy_speculation_refuses_drafts_of_another_vocabulary():
+    model, params, _ = model_of("gpt2")
+    with pytest.raises(ml.ShapeError, match="draft probabilities"):
+        speculative_generate(model, params, [[1]], lambda *_: (np.array([1]), np.ones((1, 2)) / 2))
 
 
 def test_the_latest_earlier_occurrence_is_looked_up():

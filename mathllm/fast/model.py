@@ -1,5 +1,7 @@
 """A model whose training loss is one primitive: the whole forward pass, and the whole backward pass as its pullback."""
 
+import math
+
 import numpy as np
 
 from ..attention import rotary_angles
@@ -11,7 +13,9 @@ from ..transformer import Transformer as ReadableTransformer
 from ..trees import rebuild, tree_leaves
 from ..vectors import embedding
 from .block import _CACHE, ACTIVATIONS, Memory, attention_sublayer, feed_forward_sublayer, normalise, normed_linear
-from .decoding import DecodingStep
+from .decoding import DecodingStep, ReadingStep
+
+_FEW = 64  # tokens that are read by a ReadingStep; for more, the products alone take most of the time
 
 
 class Transformer(ReadableTransformer):
@@ -31,7 +35,7 @@ class Transformer(ReadableTransformer):
         super().__init__(config)
         self.fits = fits(config)
         self._memories = []  # those that no pullback needs at the moment
-        self._decoding = None
+        self._steps = {}  # the last step of each kind
 
     def next_token_loss(
         self, params: dict, tokens: ArrayLike, targets: ArrayLike, attention_mask: ArrayLike | None = None, **options
@@ -46,13 +50,23 @@ class Transformer(ReadableTransformer):
     def last_logits(
         self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None, *, cache=None, **options
     ) -> Array:
-        """Logits after the last tokens; for one token of one sequence by a `DecodingStep`."""
-        single = cache is not None and np.shape(tokens) == (1, 1) and attention_mask is None and self.fits
-        if not single or options.keys() - {"count"} or params["embedding"].dtype == np.float16:
+        """Logits after the last tokens; few are read by a `ReadingStep`, one of one sequence by a `DecodingStep`."""
+        shape, plain = np.shape(tokens), cache is not None and attention_mask is None and self.fits
+        few = plain and len(shape) == 2 and 0 < math.prod(shape) <= _FEW
+        if not few or options.keys() - {"count"} or params["embedding"].dtype == np.float16:
             return super().last_logits(params, tokens, attention_mask, cache=cache, **options)
-        if self._decoding is None or self._decoding.params is not params or self._decoding.cache is not cache:
-            self._decoding = DecodingStep(self.config, params, cache)
-        return self._decoding(int(tokens[0][0]))[None, None]
+        step = self._step(DecodingStep if shape == (1, 1) else ReadingStep, params, cache)
+        if shape == (1, 1):
+            return step(int(tokens[0][0]))[None, None]
+        x = self.embed(params, np.asarray(tokens), cache.counts[:, None] + np.arange(shape[1]))
+        return self.unembed(params, step(x)[:, -options.get("count", 1) :])
+
+    def _step(self, kind, params, cache):
+        """The step that was made for these parameters and this cache before, or a new one."""
+        last = self._steps.get(kind)
+        if last is None or last.params is not params or last.cache is not cache:
+            last = self._steps[kind] = kind(self.config, params, cache)
+        return last
 
 
 def fits(config: Config) -> bool:

@@ -20,6 +20,7 @@ from ..attention import (
 from ..autodiff import Array, ArrayLike, Tensor
 from ..cross_entropy import IGNORED, cross_entropy
 from ..errors import ShapeError
+from ..matrices import linear
 from ..trees import rebuild, walk
 from ..vectors import embedding
 from .config import Config
@@ -189,9 +190,9 @@ class Transformer:
             x = x * self.config.t5.output_scale
         if "head" in params:
             head = params["head"]
-            x = ACTIVATIONS[self.config.activation](x @ head["transform"] + head["transform_bias"])
+            x = ACTIVATIONS[self.config.activation](linear(x, head["transform"], head["transform_bias"]))
             x = self.norm(x, head["norm"])
-        logits = x @ (params["embedding"].T if self.config.tied else params["unembedding"])
+        logits = linear(x, params["embedding"].T if self.config.tied else params["unembedding"])
         return logits + params["head"]["bias"] if "head" in params else logits
 
     def last_logits(
