@@ -189,8 +189,8 @@ def plain(options):
 
 TEXTS = {
     "lighthouse": "The lighthouse stood at the end of the long pier, where the water was deep and the wind never "
-    "rested. Every evening the keeper climbed two hundred steps, lit the lamp, and wrote the weather into a thick grey book. "
-    "On clear nights he could see the lights of three villages, and sometimes a ferry on its way to the islands.",
+    "rested. Every evening the keeper climbed two hundred steps, lit the lamp, and wrote the weather into a thick grey "
+    "book. On clear nights he could see the lights of three villages, and sometimes a ferry on its way to the islands.",
     "minutes": "The meeting began at nine. Anna presented the budget for the coming year, which grows by four percent. "
     "Boris asked whether the new office could be opened in March instead of May, and Clara agreed to ask the owner. "
     "The next meeting is on Tuesday, 14 June, at ten o'clock in the large room on the second floor.",
@@ -198,8 +198,8 @@ TEXTS = {
     "    return total / len(values)\n\n\ndef variance(values):\n    center = mean(values)\n"
     "    return sum((value - center) ** 2 for value in values) / len(values)\n",
     "recipe": "Boil the potatoes for twenty minutes and let them cool. Cut the onions into small pieces and fry them "
-    "in butter until they are golden. Mix both with two eggs, salt, pepper and a little nutmeg, form flat cakes, and fry "
-    "them on each side for four minutes. Serve them with apple sauce and a green salad.",
+    "in butter until they are golden. Mix both with two eggs, salt, pepper and a little nutmeg, form flat cakes, and "
+    "fry them on each side for four minutes. Serve them with apple sauce and a green salad.",
 }
 PROSE = {
     "story": "Once upon a time, in a village by the sea,",

@@ -153,4 +153,4 @@ Tensor.mean = _mean
 Tensor.reshape = _reshaped
 Tensor.transpose = _transposed
 Tensor.swapaxes = _swapaxes
-Tensor.T = property(_transpose)
+Tensor.T = property(_transposed)

@@ -185,7 +185,7 @@ ArrayLike = Array | list | tuple | float  # what np.asarray takes
 WithPullback = tuple[np.ndarray, Callable]  # what a primitive returns to its decorator
 
 
-def sum_to(gradient, shape: tuple[int, ...]) -> np.ndarray:
+def sum_to(gradient: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
     """Undo broadcasting: sum `gradient` over the axes along which an array of `shape` was repeated.
 
     If y = x repeated along an axis, every copy passes its gradient back to the same x, so the copies add up.

@@ -54,6 +54,7 @@ class Value:
         return Value(math.exp(self.data), ((self, math.exp(self.data)),))
 
     def log(self) -> Value:
+        """The natural logarithm."""
         return Value(math.log(self.data), ((self, 1 / self.data),))
 
     __radd__ = __add__
