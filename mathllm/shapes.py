@@ -102,7 +102,11 @@ def contract(text: str) -> Callable:
 
 
 def documented(doc: str | None, line: str) -> str | None:
-    """A docstring with the line of shapes below its first line."""
+    """A docstring with the line of shapes below its first line.
+
+    >>> documented("The length of x.", "x: (d)   ->   ()")
+    'The length of x.\\n\\n    x: (d)   ->   ()\\n'
+    """
     if not doc:
         return doc
     first, _, rest = doc.partition("\n")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..errors import ShapeError, require_broadcasting
-from .tensor import Tensor, primitive, sum_to
+from .tensor import Array, Tensor, WithPullback, primitive, sum_to
 
 
 @primitive
@@ -86,7 +86,7 @@ def _reshape(x, *, shape):
 
 
 @primitive
-def _transpose(x, *, axes=None):
+def _transpose(x: Array, *, axes: tuple[int, ...] | None = None) -> WithPullback:
     """Axes in another order (negative ones count from the end); the gradient's axes go back."""
     back = None if axes is None else np.argsort([axis % x.ndim for axis in axes])
     return x.transpose(axes), lambda dy: dy.transpose(back)
@@ -107,12 +107,29 @@ def _getitem(x, *, index):
 # The primitives as operators and methods of tensors, under the names that arrays use
 
 
-def _mean(x, axis=None, keepdims=False):
+def _sum_of(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
+    """The sum along an axis, or of all entries."""
+    return _sum(x, axis=axis, keepdims=keepdims)
+
+
+def _mean(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
+    """The mean along an axis, or of all entries."""
     summed = _sum(x, axis=axis, keepdims=keepdims)
     return summed * (summed.size / x.size)
 
 
-def _swapaxes(x, a, b):
+def _reshaped(x: Tensor, *shape: int | tuple[int, ...]) -> Tensor:
+    """The same entries in another shape, given as numbers or as a tuple."""
+    return _reshape(x, shape=shape[0] if len(shape) == 1 else shape)
+
+
+def _transposed(x: Tensor, *axes: int | tuple[int, ...]) -> Tensor:
+    """The axes in another order, given as numbers or as a tuple; reversed without."""
+    return _transpose(x, axes=(axes[0] if np.ndim(axes) == 2 else axes) or None)
+
+
+def _swapaxes(x: Tensor, a: int, b: int) -> Tensor:
+    """Two axes in each other's place."""
     axes = list(range(x.ndim))
     axes[a], axes[b] = axes[b], axes[a]
     return _transpose(x, axes=tuple(axes))
@@ -131,9 +148,6 @@ Tensor.__rmatmul__ = lambda x, other: _matmul(other, x)
 Tensor.__neg__ = lambda x: _multiply(x, -1)
 Tensor.__pow__ = lambda x, exponent: _power(x, exponent=exponent)
 Tensor.__getitem__ = lambda x, index: _getitem(x, index=index)
-Tensor.sum = lambda x, axis=None, keepdims=False: _sum(x, axis=axis, keepdims=keepdims)
-Tensor.mean = _mean
-Tensor.reshape = lambda x, *shape: _reshape(x, shape=shape[0] if len(shape) == 1 else shape)
-Tensor.transpose = lambda x, *axes: _transpose(x, axes=(axes[0] if np.ndim(axes) == 2 else axes) or None)
-Tensor.swapaxes = _swapaxes
+Tensor.sum, Tensor.mean = _sum_of, _mean
+Tensor.reshape, Tensor.transpose, Tensor.swapaxes = _reshaped, _transposed, _swapaxes
 Tensor.T = property(_transpose)
