@@ -1,12 +1,15 @@
-"""One step of decoding with a cache, batch 1: how much sooner than eager PyTorch is the next token known?
+"""One step of decoding with a cache, batch 1: how long until the logits of the next token are known?
 
     python benchmarks/decoding.py          (in an environment with PyTorch; `make parity` makes one, .venv-parity)
 
 A small LLaMA (width 128, 4 layers) with the same float32 weights on all sides reads the same tokens, one thread each.
-They take turns in one process, a text at a time; the time of a step is the median over all steps of all texts. The
-peers, under torch.inference_mode: the model as PyTorch's users write it (modules, scaled_dot_product_attention, a cache
-made beforehand), and LlamaForCausalLM of transformers with its own cache. "products alone" are the matrix–vector
-products of the step and nothing else.
+They take turns in one process, a text at a time; the time of a step is the median over all steps of all texts.
+
+    fast           mathllm.fast: what fast.generate does for each token
+    readable       mathllm: what generate does for each token
+    PyTorch        the model as its users write it, with a cache made beforehand, under torch.inference_mode
+    transformers   LlamaForCausalLM with its own cache, under torch.inference_mode
+    products       the vector-matrix products of the step and nothing else
 """
 
 import os
@@ -23,30 +26,27 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import mathllm as ml
+from mathllm import fast
 
 CONFIG = ml.llama_config(vocabulary=256, width=128, layers=4, heads=4, hidden=344, context=256)
 LENGTH, TEXTS = 128, 20
 
 
-def ours(params):
-    return ml.DecodingStep(ml.Transformer(CONFIG), params, ml.KVCache(CONFIG, capacity=LENGTH, dtype=np.float32))
+def stepwise(transformer):
+    """The function that makes a side of a kind of model: parameters -> a function of the next token."""
 
+    def side(params):
+        model, cache = transformer(CONFIG), ml.KVCache(CONFIG, capacity=LENGTH, dtype=np.float32)
+        return lambda token: model.last_logits(params, [[token]], cache=cache)[0, 0]
 
-def by_the_model(params):
-    model, cache = ml.Transformer(CONFIG), ml.KVCache(CONFIG, capacity=LENGTH, dtype=np.float32)
-    return lambda token: model(params, [[token]], cache=cache)[0, 0]
+    return side
 
 
 def products(params):
-    step, c = ours(params), CONFIG
-    inputs = [np.ones(size, np.float32) for size in (c.width, c.heads * c.head_width, c.width, c.hidden)]
-    pairs = [
-        (product, vector)
-        for layer in step.layers
-        for product, vector in zip((layer.projections, layer.output, layer.widening, layer.down), inputs, strict=True)
-    ]
-    pairs.append((step.unembedding.T.dot, inputs[0]))
-    return lambda token: [product(vector) for product, vector in pairs][-1]
+    blocks = [block[part] for block in params["blocks"] for part in ("attention", "feed_forward")]
+    matrices = [matrix for part in blocks for matrix in part.values()] + [params["unembedding"]]
+    pairs = [(np.ones(len(matrix), np.float32), matrix) for matrix in matrices]
+    return lambda token: [vector.dot(matrix) for vector, matrix in pairs][-1]
 
 
 def torch_model(params):
@@ -162,8 +162,7 @@ def timed(step, tokens):
 def main():
     rng = np.random.default_rng(0)
     params, tokens = ml.Transformer(CONFIG).init(rng, np.float32), rng.integers(CONFIG.vocabulary, size=LENGTH).tolist()
-    ml.lay_side_by_side(params)
-    sides = {"mathllm, DecodingStep": ours, "mathllm, model(…)": by_the_model, "products alone": products}
+    sides = {"fast": stepwise(fast.Transformer), "readable": stepwise(ml.Transformer), "products": products}
     try:
         import torch
         import transformers
@@ -171,7 +170,7 @@ def main():
         torch.set_num_threads(1)
         sides |= {f"PyTorch {torch.__version__}": by_torch, f"transformers {transformers.__version__}": by_transformers}
     except ImportError:
-        print("PyTorch and transformers are not installed: ours alone")
+        print("PyTorch and transformers are not installed: mathllm alone")
     seconds, logits = {name: [] for name in sides}, {}
     for _ in range(TEXTS):
         for name, side in sides.items():
@@ -180,12 +179,12 @@ def main():
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, NumPy {np.__version__}")
     print(f"d {CONFIG.width}, {CONFIG.layers} layers, batch 1, float32, one thread; {LENGTH} tokens, {TEXTS} times")
     medians = {name: statistics.median(took) for name, took in seconds.items()}
-    exact = logits["mathllm, model(…)"]
+    exact = logits["readable"]
     for name, median in medians.items():
-        ratio = median / medians["mathllm, DecodingStep"]
+        ratio = median / medians["fast"]
         apart = np.abs(logits[name] - exact).max() / np.abs(exact).max()
-        same = "" if name == "products alone" else f"{apart:.0e} apart"
-        print(f"{name:22} {median * 1e3:6.3f} ms per step   this / ours {ratio:5.2f}   {same}")
+        same = "" if name == "products" else f"{apart:.0e} apart"
+        print(f"{name:22} {median * 1e3:6.3f} ms per step   this / fast {ratio:5.2f}   {same}")
 
 
 if __name__ == "__main__":

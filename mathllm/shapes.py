@@ -104,8 +104,11 @@ def contract(text: str) -> Callable:
 def documented(doc: str | None, line: str) -> str | None:
     """A docstring with the line of shapes below its first line.
 
-    >>> documented("The length of x.", "x: (d)   ->   ()")
-    'The length of x.\\n\\n    x: (d)   ->   ()\\n'
+    >>> print(documented("The first line.", "x: (T, D)"))
+    The first line.
+    <BLANKLINE>
+        x: (T, D)
+    <BLANKLINE>
     """
     if not doc:
         return doc

@@ -130,7 +130,7 @@ class Transformer:
     def embed(
         self, params: dict, tokens: np.ndarray, positions: np.ndarray, segments: ArrayLike | None = None
     ) -> Array:
-        """The vectors that the first block reads: tokens (B, T), positions (1 or B, T)  ->  (B, T, D)."""
+        """The vectors (B, T, D) that the first block reads, from tokens (B, T) and positions (1 or B, T)."""
         c, x = self.config, embedding(params["embedding"], tokens)
         if c.positions == "learned":
             if positions.max(initial=0) >= c.context:
@@ -143,8 +143,8 @@ class Transformer:
         return self.norm(x, params["embedding_norm"]) if "embedding_norm" in params else x
 
     def block(
-        self, x: Array, block: dict, *, mask: np.ndarray | None = None, bias: Array | None = None,
-        rotation: Callable | None = None, cache: Callable | None = None, encoded: tuple | None = None, tap: Callable,
+        self, x: Array, block: dict, *, tap: Callable, mask: np.ndarray | None = None, bias: Array | None = None,
+        rotation: Callable | None = None, cache: Callable | None = None, encoded: tuple | None = None,
     ) -> Array:  # fmt: skip
         """One block: attention between the tokens, then a network for each token, each added to the residual stream.
 
@@ -186,7 +186,7 @@ class Transformer:
         return layer_norm(x, params["gain"], params["bias"], epsilon=self.config.norm_epsilon)
 
     def unembed(self, params: dict, x: Array) -> Array:
-        """Logits from the last vectors: x (..., D)  ->  (..., V)."""
+        """Logits (..., V) from the last vectors (..., D)."""
         if self.config.t5:
             x = x * self.config.t5.output_scale
         if "head" in params:
@@ -197,8 +197,8 @@ class Transformer:
         return logits + params["head"]["bias"] if "head" in params else logits
 
     def last_logits(
-        self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None, *, count: int = 1,
-        **options: Any,
+        self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None,
+        *, count: int = 1, **options: Any,
     ) -> Array:  # fmt: skip
         """Logits after the last `count` tokens, (B, count, V): only these are multiplied by the unembedding."""
         return self.unembed(params, self.hidden(params, tokens, attention_mask, **options)[:, -count:])
