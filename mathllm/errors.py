@@ -1,4 +1,4 @@
-"""The errors the package raises: each says what was expected, what came, and where to read on."""
+"""The errors of the package: each message names what was expected, what was given, and the chapter that explains it."""
 
 import difflib
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
-"""How do you hold a million numbers by a handful of names? In nested dictionaries and lists, and in one long vector.
+"""How are the many parameters of a model stored? In nested dictionaries and lists, and in one long vector.
 
-Parameters, their gradient, and what an optimiser remembers are nested dictionaries and lists of arrays. `walk` visits
-every array, `tree_map` applies a function to each, and `flatten` lays all of them into one vector: then a rule for one
-array, such as the step of an optimiser, is a rule for all parameters.
+Parameters, their gradient, and the state of an optimiser are nested dictionaries and lists of arrays. `walk` visits
+every array, `tree_map` applies a function to each, and `flatten` copies all of them into one vector: then a rule for
+one array, such as the step of an optimiser, is a rule for all parameters.
 """
 
 from collections.abc import Callable, Iterator

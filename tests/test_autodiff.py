@@ -230,7 +230,7 @@ def test_options_cannot_be_differentiated():
         (lambda: ml.grad(lambda x: x.sum())(np.arange(3)), TypeError, "floating-point"),
         (lambda: ml.grad(lambda x: None)(1.0), TypeError, "return numbers, got None"),
         (lambda: ml.grad(lambda x: ml.grad(ml.norm)(x).sum())(np.ones(2)), TypeError, "hessian_vector_product"),
-        (lambda: ml.grad(lambda x: (x * (x == 1)).sum())(np.ones(2)), TypeError, "not compared"),
+        (lambda: ml.grad(lambda x: (x * (x == 1)).sum())(np.ones(2)), TypeError, "cannot be compared"),
         (lambda: ml.grad(lambda x: np.exp(x))(1.0), TypeError, "ufunc"),
         (lambda: ml.grad(lambda x: np.asarray(x))(1.0), TypeError, "do not record"),
         (lambda: ml.grad(np.sum)([1.0, 2.0]), TypeError, r"np\.sum\(\) records no gradient: use a primitive"),

@@ -454,7 +454,7 @@ def test_a_text_that_outgrows_its_rotary_positions_is_read_anew_for_every_token(
         model(params, [text[0][6:7]], cache=cache)
     with pytest.raises(ValueError, match="no window"):
         generate(model, params, [[1]], max_new_tokens=7, window=3)
-    with pytest.raises(ValueError, match="needs a cache"):
+    with pytest.raises(ValueError, match="no speculative_generate"):
         speculative_generate(model, params, [[1]], PromptLookup(), max_new_tokens=7)
 
 

@@ -196,8 +196,7 @@ def test_every_public_function_shows_an_example(name):
 def unannotated(public, function):
     """The parameters of a function without an annotation, and "return"; the first parameter of a method has none."""
     signature = inspect.signature(function)
-    names = [name for name, p in signature.parameters.items() if p.annotation is p.empty]
-    missing = set(names) - {"self", "cls"}
+    missing = {name for name, p in signature.parameters.items() if p.annotation is p.empty} - {"self", "cls"}
     if signature.return_annotation is signature.empty and not public.endswith(".__init__"):
         missing.add("return")
     return missing

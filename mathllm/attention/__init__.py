@@ -1,15 +1,15 @@
-"""How does a token find out what the others know?
+"""How does a token get information from the other tokens?
 
-It asks. Every token sends out a query, shows a key, and offers a value; where a query and a key agree, the value flows.
-That one equation is the heart of the transformer, and this chapter holds its variations: masked, in many heads, tiled,
-linear, and told about positions.
+Every token has a query, a key and a value. It receives the average of all values, weighted by how well its query
+agrees with each key. This chapter contains this equation and its variants: with masks, in many heads, in tiles,
+without the softmax, and with positions.
 
-    scaled_dot_product.py  the equation, its weights and its masks
+    scaled_dot_product.py  scaled dot-product attention, its weights and its masks
     heads.py               many heads, and keys shared by groups of heads
-    positions.py           sinusoids, rotation (RoPE), distance penalties (ALiBi), classes of distances (T5)
+    positions.py           sinusoids, rotation (RoPE), distance penalties (ALiBi), buckets of distances (T5)
+    rope_scaling.py        rotary positions for texts longer than those of the training
     flash.py               the same result without the T × S table
-    linear.py              without the softmax
-    causal.py              in training: without the half that a causal mask hides
+    linear.py              attention without the softmax
 """
 
 # What the modules define, written by tools/build_exports.py

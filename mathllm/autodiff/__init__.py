@@ -1,13 +1,14 @@
-"""How does a change of the loss find its way back to every number that caused it?
+"""How does the loss change with each of the numbers that it was computed from?
 
-A *primitive* is a function that returns two things: its value, and its pullback, which carries the gradient of the
-loss with respect to that value back to the arguments. Called on arrays a primitive is an ordinary function. Called on
-tensors it also writes down who called whom; walking that record backwards, pullback by pullback, is the whole of
-reverse-mode differentiation. Everything the book trains is trained by this package.
+A *primitive* is a function that returns two things: its value, and its pullback, which computes the gradient of the
+loss with respect to the arguments from the gradient with respect to the value. Called on arrays, a primitive is an
+ordinary function. Called on tensors, it also records its arguments and its pullback. Reverse-mode differentiation goes
+through these records from the loss to the parameters, and calls each pullback. Every model of the book is trained by
+this package.
 
     tensor.py      primitives and tensors: computing and recording
     arithmetic.py  + − · / @, sums and shapes of tensors
-    backward.py    value_and_grad, grad, vjp: walking the record backwards
+    backward.py    value_and_grad, grad, vjp: from the loss back to the parameters
     differences.py derivatives from the values at two nearby points
     check.py       the gradient check: pullbacks against central differences
 """

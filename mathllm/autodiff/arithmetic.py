@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..errors import ShapeError, require_broadcasting
-from .tensor import Tensor, primitive, sum_to
+from .tensor import Array, Tensor, WithPullback, primitive, sum_to
 
 
 @primitive
@@ -86,7 +86,7 @@ def _reshape(x, *, shape):
 
 
 @primitive
-def _transpose(x, *, axes=None):
+def _transpose(x: Array, *, axes: tuple[int, ...] | None = None) -> WithPullback:
     """Axes in another order (negative ones count from the end); the gradient's axes go back."""
     back = None if axes is None else np.argsort([axis % x.ndim for axis in axes])
     return x.transpose(axes), lambda dy: dy.transpose(back)

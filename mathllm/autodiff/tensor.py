@@ -1,4 +1,4 @@
-"""A primitive is a function that knows its own pullback; a tensor is an array that remembers how it was made."""
+"""Primitives, functions that also return their pullback; and tensors, arrays that remember how they were computed."""
 
 import functools
 import inspect
@@ -20,8 +20,8 @@ def primitive(
 
     Arrays in, array out; if any positional argument is a `Tensor`, the result is a `Tensor` that remembers the
     pullback. Positional arguments arrive in `function` as floating-point arrays (lists and numbers are converted,
-    float32 stays float32); those named in `nondiff` (ids, masks) arrive as they are and get no gradient. Broadcasting
-    needs no care in a pullback: each gradient is summed to the shape of its argument here, once for all primitives.
+    float32 stays float32); those named in `nondiff` (ids, masks) arrive as they are and get no gradient. A pullback may
+    ignore broadcasting: each gradient is summed to the shape of its argument afterwards, for all primitives.
     A pullback of one argument may return its gradient alone; `None` stands for no gradient. `shapes` declares the
     shapes of the arguments and of the value, as in "... m k, k n -> ... m n": see `Contract`.
 
@@ -121,8 +121,7 @@ class Tensor:
     """An array that remembers how it was computed: its value, the tensors it came from, and the pullback to them.
 
     Tensors add, multiply, index and reshape like arrays (`arithmetic.py` gives them their operators). They are made by
-    `value_and_grad`, `grad` and `vjp`; a function built from primitives never needs to know whether it got arrays or
-    tensors.
+    `value_and_grad`, `grad` and `vjp`; a function built from primitives takes arrays and tensors in the same way.
 
     >>> from mathllm import vjp
     >>> value, pullback = vjp(lambda x: (x * x + 1).sum(), np.array([1.0, 2.0]))
@@ -131,9 +130,9 @@ class Tensor:
     """
 
     __slots__ = ("parents", "pullback", "value")
-    __array_ufunc__ = None  # `array * tensor` asks the tensor
+    __array_ufunc__ = None  # so `array * tensor` calls tensor.__rmul__
 
-    def __init__(self, value: np.ndarray, parents: tuple = (), pullback: Callable | None = None):
+    def __init__(self, value: np.ndarray | float, parents: tuple = (), pullback: Callable | None = None):
         self.value = np.asarray(value)
         self.parents = parents  # ((argument position, tensor), …)
         self.pullback = pullback
@@ -147,17 +146,17 @@ class Tensor:
 
     @property
     def dtype(self) -> np.dtype:
-        """The type of the numbers."""
+        """The dtype of the value."""
         return self.value.dtype
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """The number of axes of the value."""
         return self.value.ndim
 
     @property
     def size(self) -> int:
-        """The number of entries."""
+        """The number of entries of the value."""
         return self.value.size
 
     def __repr__(self):
@@ -167,7 +166,7 @@ class Tensor:
         return len(self.value)
 
     def __eq__(self, other):
-        raise TypeError("a tensor is not compared, for a comparison has no slope: use tensor.value")
+        raise TypeError("a tensor cannot be compared, because a comparison has no gradient: use tensor.value")
 
     __hash__ = object.__hash__
 

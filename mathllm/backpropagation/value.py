@@ -46,15 +46,15 @@ class Value:
         return Value(self.data**n, ((self, n * self.data ** (n - 1) if n else 0.0),))
 
     def relu(self) -> Value:
-        """The number, or 0 if it is negative."""
+        """max(x, 0), with derivative 1 where x > 0 and 0 elsewhere."""
         return Value(max(self.data, 0.0), ((self, float(self.data > 0)),))
 
     def exp(self) -> Value:
-        """The exponential."""
+        """eˣ, with derivative eˣ."""
         return Value(math.exp(self.data), ((self, math.exp(self.data)),))
 
     def log(self) -> Value:
-        """The natural logarithm."""
+        """ln x, with derivative 1/x."""
         return Value(math.log(self.data), ((self, 1 / self.data),))
 
     __radd__ = __add__

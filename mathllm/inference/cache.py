@@ -32,7 +32,7 @@ class KVCache:
     """
 
     def __init__(
-        self, config: Config, batch: int = 1, capacity: int | None = None, dtype: type = np.float64,
+        self, config: Config, batch: int = 1, capacity: int | None = None, dtype: np.dtype | type = np.float64,
         window: int | None = None,
     ):  # fmt: skip
         capacity = config.context if capacity is None else capacity

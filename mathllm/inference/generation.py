@@ -224,7 +224,7 @@ def _continued(model, params, tokens, marks, choose, limit, cache, copies, sourc
     done = np.zeros(len(tokens) * copies, bool)
     for number in range(limit if len(tokens) else 0):
         logits = _read(model, params, tokens, marks, cache, source)  # (B, V)
-        if number == 0 and copies > 1:  # from here on every prompt has several continuations
+        if number == 0 and copies > 1:  # every prompt has several continuations after the first pass
             rows = np.repeat(np.arange(len(tokens)), copies)
             tokens, marks, logits = tokens[rows], marks[rows], logits[rows]
             source = {name: None if value is None else np.asarray(value)[rows] for name, value in source.items()}
@@ -247,8 +247,8 @@ def _read(model, params, tokens, marks, cache, source):
     padded = marks is not None and not np.all(marks)
     while start < end:
         stop = end if cache is None or cache.window is None else min(start + cache.window, end)
-        here = marks[:, start:stop] if padded else None
-        logits = model.last_logits(params, tokens[:, start:stop], here, cache=cache, **source)
+        new_marks = marks[:, start:stop] if padded else None
+        logits = model.last_logits(params, tokens[:, start:stop], new_marks, cache=cache, **source)
         start = stop
     return logits[:, 0]
 

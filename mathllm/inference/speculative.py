@@ -149,7 +149,7 @@ class PromptLookup:
     def __call__(
         self, text: np.ndarray, count: int, distributions: Callable, rng: np.random.Generator | None = None
     ) -> tuple[np.ndarray, None]:
-        """Up to `count` tokens; None says that each was proposed with probability 1."""
+        """Up to `count` tokens; None means that each was proposed with probability 1."""
         n = self.length
         if len(text) <= n:
             return text[:0], None
@@ -188,7 +188,8 @@ def speculative_generate(
         raise ShapeError(f"speculative_generate() needs one prompt, tokens of shape (1, T), got {tokens.shape}")
     sampler(rng, **reshaping)  # refuses what does not fit together
     if not _checked_lengths(model.config, np.ones(tokens.shape, bool), max_new_tokens, True, None):
-        raise ValueError("speculative_generate() needs a cache, which these rotary positions outgrow here")
+        limit = model.config.rope_scaling.limit
+        raise ValueError(f"these rotary positions change all keys beyond {limit} tokens: no speculative_generate()")
 
     def distributions(logits):
         logits = logits.astype(np.float64, copy=False)

@@ -1,16 +1,16 @@
-"""What has to be done before, around and after the loop that trains a language model?
+"""What has to be done before, during and after the training of a language model?
 
-Text becomes numbers, pages are chosen, copies thrown out, and the stream of tokens cut into batches; somebody has to
-know beforehand what the run will cost, how few digits it can do with, and how to divide it among machines; and
-afterwards how sure one can be of its result.
+Before: text becomes tokens, pages are selected, duplicates are removed, and the stream of tokens is cut into batches.
+During: the loop, its checkpoints, its memory and operations, 16-bit numbers, and the division among devices. After:
+the evaluation of the model, with its uncertainty.
 
     bpe.py            byte-pair encoding: learning merges and replaying them
     tokenizer.py      any text to ids and back: byte-level BPE, GPT-2's own vocabulary
     text_filters.py   pages worth reading, and their language
-    deduplication.py  MinHash, and bands that find the pages that say the same
+    deduplication.py  MinHash, and bands that find pages with nearly the same text
     batching.py       windows of the token stream, and the token after each
-    loop.py           the loop: steps, progress, validation, an end in words when the loss is no number
-    checkpoints.py    files that are whole at any moment
+    loop.py           the loop: steps, progress, validation, and an error where the loss is not finite
+    checkpoints.py    files that are complete at any moment
     data_parallel.py  worker threads that divide a batch
     sources.py        made-up languages of which the lowest loss is known
     calculators.py    memory, operations, the Chinchilla law

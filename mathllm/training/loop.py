@@ -1,4 +1,4 @@
-"""What turns fresh weights into a model? The same four lines, some hundred or some million times.
+"""How are the parameters of a model trained? By the same four lines, a hundred or a million times.
 
     batch = batches(rng)
     value, gradient = value_and_grad(loss)(params, batch)
@@ -186,7 +186,7 @@ class _Clock:
 
 
 class _Guard:
-    """Stops a run with an explanation where its numbers are not finite; knows its last good checkpoint."""
+    """Stops a run whose numbers are not finite, with a message that names the last good checkpoint."""
 
     def __init__(self, step, steps, checkpoint):
         self.step, self.steps, self.checkpoint, self.saved = step, steps, checkpoint, None
@@ -258,7 +258,7 @@ def progress_bar(file: TextIO | None = None) -> Iterator[Callable]:
         from tqdm import tqdm
     except ImportError:
         raise ImportError("progress_bar() needs tqdm: pip install 'mathllm[train]'") from None
-    silent = None if file is None else False  # None asks whether it is a terminal
+    silent = None if file is None else False  # with None, tqdm is silent unless the file is a terminal
     layout = "{percentage:3.0f}%|{bar}| {desc}"
     bar = tqdm(total=0, file=file or sys.stderr, disable=silent, bar_format=layout, miniters=1)
 

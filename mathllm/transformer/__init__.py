@@ -1,8 +1,8 @@
-"""What is a transformer, when every part of it is already known?
+"""How do attention and small networks become a transformer?
 
-Embeddings from chapter 01, attention from chapter 10, a small network for each token, norms that keep the numbers
-tame, and sums that let every block write into one stream. One configuration record tells GPT-2 from LLaMA, Mixtral,
-BERT and T5; one class runs them all.
+A transformer consists of embeddings (chapter 01), attention (chapter 10), a small network for each token, norms that
+keep the sizes of the numbers, and sums: every block adds its output to the residual stream. One configuration record
+distinguishes GPT-2, LLaMA, Mixtral, BERT and T5; one class computes them all.
 
     config.py        the sizes and choices of a model
     norms.py         layer norm, RMS norm, batch norm

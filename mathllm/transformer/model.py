@@ -63,7 +63,7 @@ class Transformer:
         self.config = config
 
     def init(self, rng: np.random.Generator, dtype: type = np.float64) -> dict:
-        """Fresh parameters, each as its row of `parameter_table` says."""
+        """Random parameters, as `parameter_table` describes them."""
         table = parameter_table(self.config)
         fresh = (parameter.initial(rng, self.config.layers).astype(dtype) for _, parameter in walk(table))
         return rebuild(table, fresh)
@@ -154,12 +154,12 @@ class Transformer:
         heads = {"heads": c.heads, "kv_heads": c.kv_heads, "scale": c.score_scale}
 
         def attend(h):
-            here = {"mask": mask, "bias": bias, "rotation": rotation, "cache": cache, "tap": under(tap, "attention")}
-            return multi_head_attention(h, block["attention"], **heads, **here)
+            options = {"mask": mask, "bias": bias, "rotation": rotation, "cache": cache}
+            return multi_head_attention(h, block["attention"], **heads, **options, tap=under(tap, "attention"))
 
         def attend_to_source(h):
-            there = {"context": encoded[0], "mask": encoded[1], "tap": under(tap, "cross_attention")}
-            return multi_head_attention(h, block["cross_attention"], **heads, **there)
+            options = {"context": encoded[0], "mask": encoded[1], "tap": under(tap, "cross_attention")}
+            return multi_head_attention(h, block["cross_attention"], **heads, **options)
 
         def network(h):
             if c.experts:
