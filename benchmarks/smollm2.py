@@ -189,7 +189,8 @@ def plain(options):
 
 TEXTS = {
     "lighthouse": "The lighthouse stood at the end of the long pier, where the water was deep and the wind never "
-    "rested. Every evening the keeper climbed two hundred steps, lit the lamp, and wrote the weather into a thick grey book. "
+    "rested. Every evening the keeper climbed two hundred steps, lit the lamp, and wrote the weather into a thick grey "
+    "book. "
     "On clear nights he could see the lights of three villages, and sometimes a ferry on its way to the islands.",
     "minutes": "The meeting began at nine. Anna presented the budget for the coming year, which grows by four percent. "
     "Boris asked whether the new office could be opened in March instead of May, and Clara agreed to ask the owner. "
@@ -198,8 +199,8 @@ TEXTS = {
     "    return total / len(values)\n\n\ndef variance(values):\n    center = mean(values)\n"
     "    return sum((value - center) ** 2 for value in values) / len(values)\n",
     "recipe": "Boil the potatoes for twenty minutes and let them cool. Cut the onions into small pieces and fry them "
-    "in butter until they are golden. Mix both with two eggs, salt, pepper and a little nutmeg, form flat cakes, and fry "
-    "them on each side for four minutes. Serve them with apple sauce and a green salad.",
+    "in butter until they are golden. Mix both with two eggs, salt, pepper and a little nutmeg, form flat cakes, and "
+    "fry them on each side for four minutes. Serve them with apple sauce and a green salad.",
 }
 PROSE = {
     "story": "Once upon a time, in a village by the sea,",
@@ -255,7 +256,8 @@ def lookup(options):
 def answers(options):
     model, params, _ = smollm2.load()
     model = fast.Transformer(model.config)
-    question = f"Here is a text:\n\n{TEXTS['lighthouse']}\n\nWhat could happen next? Answer in two sentences."
+    texts = "\n\n".join(TEXTS.values())
+    question = f"Here are four texts:\n\n{texts}\n\nWho could have written them? Answer in two sentences."
     tokens = encoded(smollm2.chat_prompt([{"role": "user", "content": question}]))
 
     def side(copies, count):
