@@ -52,7 +52,8 @@ bench: setup $(DATA)  ## measure speed and memory beside the peers (an hour; lea
 lint: setup  ## check the style of the code
 	@ruff check --quiet .
 
-check-source: setup  ## find a notebook or a table that was not rebuilt (seconds, starts no kernel)
+check-source: setup  ## find a notebook, table or list of names that was not rebuilt (seconds, starts no kernel)
+	@python tools/build_exports.py --check
 	@python tools/build_notebooks.py --check
 	@python tools/build_gradient_table.py --check
 	@python tools/build_digits_table.py --check

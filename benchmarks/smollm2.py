@@ -190,8 +190,7 @@ def plain(options):
 TEXTS = {
     "lighthouse": "The lighthouse stood at the end of the long pier, where the water was deep and the wind never "
     "rested. Every evening the keeper climbed two hundred steps, lit the lamp, and wrote the weather into a thick grey "
-    "book. "
-    "On clear nights he could see the lights of three villages, and sometimes a ferry on its way to the islands.",
+    "book. On clear nights he could see the lights of three villages, and sometimes a ferry on its way to the islands.",
     "minutes": "The meeting began at nine. Anna presented the budget for the coming year, which grows by four percent. "
     "Boris asked whether the new office could be opened in March instead of May, and Clara agreed to ask the owner. "
     "The next meeting is on Tuesday, 14 June, at ten o'clock in the large room on the second floor.",

@@ -23,11 +23,6 @@ from typing import NamedTuple
 
 from .errors import MissingDataError, suggest
 
-__all__ = [
-    "DamagedDataError", "File", "Package", "Split", "available", "clean_play", "folder", "names", "packages", "path",
-    "shakespeare", "status", "verify",
-]  # fmt: skip
-
 _VALIDATION_PLAYS = ("henry-v", "macbeth", "the-tempest", "twelfth-night")  # a history, a tragedy, a romance, a comedy
 
 

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterable
 from numbers import Real
+from typing import Any
 
 # The chapters and the modules of their names, in reading order
 CHAPTERS = [
@@ -63,7 +64,7 @@ def within(function: str, interval: str, /, **numbers: Real) -> None:
             raise ValueError(f"{function}() needs {wanted}, got {number}")
 
 
-def all_within(function: str, interval: str, **arrays) -> None:
+def all_within(function: str, interval: str, **arrays: Any) -> None:
     """Refuse arrays with a number outside an interval: `within` for every number of an array.
 
     Raises: ValueError that names the function, the first such number and the interval; NaN is in no interval.

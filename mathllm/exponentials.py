@@ -13,11 +13,6 @@ from numpy.typing import DTypeLike
 from .autodiff import Array, WithPullback, primitive
 from .errors import all_within
 
-__all__ = [
-    "ExponentRange", "exp", "exponent_range", "log", "log1m_exp", "log_add_exp", "log_product", "log_sigmoid",
-    "log_sum_exp", "sigmoid", "softplus", "subtract_maximum",
-]  # fmt: skip
-
 
 class ExponentRange(NamedTuple):
     """The exponents that a dtype can take: below `lowest` eˣ is rounded to 0, above `highest` it overflows.

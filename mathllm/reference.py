@@ -16,8 +16,6 @@ import numpy as np
 
 from .errors import UnknownReferenceError, suggest
 
-__all__ = ["ReferenceMismatchError", "Row", "check", "row", "rows", "shown"]
-
 
 class ReferenceMismatchError(AssertionError):
     """A value other than the right one."""

@@ -102,7 +102,14 @@ def contract(text: str) -> Callable:
 
 
 def documented(doc: str | None, line: str) -> str | None:
-    """A docstring with the line of shapes below its first line."""
+    """A docstring with the line of shapes below its first line.
+
+    >>> print(documented("The first line.", "x: (T, D)"))
+    The first line.
+    <BLANKLINE>
+        x: (T, D)
+    <BLANKLINE>
+    """
     if not doc:
         return doc
     first, _, rest = doc.partition("\n")

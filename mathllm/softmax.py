@@ -11,10 +11,6 @@ from .autodiff import Array, ArrayLike, WithPullback, primitive
 from .errors import ShapeError
 from .exponentials import log_sum_exp, subtract_maximum
 
-__all__ = [
-    "log_softmax", "shifted_logits", "softmax", "softmax_gradient", "softmax_in_place", "softmax_jacobian", "tanh",
-]  # fmt: skip
-
 
 @primitive
 def softmax(logits: Array, *, axis: int = -1, temperature: float = 1.0) -> WithPullback:

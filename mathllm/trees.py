@@ -97,11 +97,7 @@ def flatten(tree: Any) -> tuple[np.ndarray, Callable]:
         places = zip(ends, leaves, strict=False)
         return rebuild(tree, (vector[start : start + leaf.size].reshape(leaf.shape) for start, leaf in places))
 
-    return np.concatenate([np.empty(0, np.float16), *(leaf.ravel() for leaf in leaves)], dtype=_dtype(leaves)), views
-
-
-def _dtype(leaves):
-    return np.result_type(*leaves) if leaves else np.float64
+    return np.concatenate([leaf.ravel() for leaf in leaves]) if leaves else np.empty(0), views
 
 
 def _matching_leaves(paths, other):

@@ -10,8 +10,6 @@ import numpy as np
 from .autodiff import Array, ArrayLike, WithPullback, primitive
 from .shapes import contract
 
-__all__ = ["distance", "embedding", "frobenius_norm", "norm", "normalize", "one_hot", "token_ids", "vector"]
-
 
 @contract("d+ -> d")
 def vector(components: ArrayLike) -> np.ndarray:

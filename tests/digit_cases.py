@@ -229,6 +229,7 @@ PLAIN = [
     ("kl_divergence", "small probabilities", arrays([1 - BUMP, BUMP], [BUMP, 1 - BUMP])),
     ("cross_entropy", "confident and right: 0, −8, −9", arrays([[0.0, -8.0, -9.0]], FIRST)),
     ("cross_entropy", "confident and wrong: 0, 1000, −5", arrays([[0.0, 1000.0, -5.0]], FIRST)),
+    ("kl_estimate", "policies that nearly agree", arrays([0.5], [0.5 + BUMP])),
     ("erf", "near 0", near_smallest([3.0, -5.0])),
     ("erf", "x = 3", numbers(3)),
     ("gelu", "x = −4", numbers(-4)),

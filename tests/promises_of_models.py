@@ -47,8 +47,8 @@ from mathllm.training import (
     ring_all_reduce, round_to, scaling_loss, training_steps, zero_memory,
 )  # fmt: skip
 from mathllm.transformer import (
-    Config, Transformer, batch_norm, count_parameters, layer_norm, mixture_of_experts, parameter_count, rms_norm,
-    running_statistics,
+    Config, Transformer, batch_norm, count_parameters, layer_norm, mixture_of_experts, parameter_count, record_to,
+    rms_norm, running_statistics,
 )  # fmt: skip
 from mathllm.vectors import norm
 
@@ -518,7 +518,7 @@ ALIGNMENT = [
 def parts_add_up_to_the_whole():
     model = Transformer(Config(vocabulary=7, width=8, layers=2, heads=2))
     params, record = model.init(hard.generator()), {}
-    logits = model(params, [[1, 2, 3]], record=record)
+    logits = model(params, [[1, 2, 3]], tap=record_to(record))
     return [
         near(sum(residual_contributions(record).values()), record["blocks.1.output"], 64),
         near(sum(logit_attribution(model, params, record).values()), logits, 64),

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from package import MODULES, described
 from primitive_cases import ALL, arguments
 
 import mathllm as ml
 from mathllm.autodiff import Tensor
+from mathllm.errors import CHAPTERS
 
-ABOVE = ["files", "gguf", "gguf_model", "huggingface", "hub", "minilm", "settings", "smollm2", "wordpiece", "glove"]
-IN_PLACE = {"lay_side_by_side", "softmax_in_place"}  # whose docstring says so
+PARTS = ["errors", "trees", "autodiff", *CHAPTERS, "pretrained"]
+IN_PLACE = {"adamw", "softmax_in_place"}  # whose docstring says so
 
 
 def seen(thing):
@@ -45,18 +47,15 @@ def watched(name, function, calls):
 
 
 def public_functions():
-    """Every function of the chapters, and of the modules above them: name, function, where its example finds others."""
-    for name in ml.__all__:
-        if callable(thing := getattr(ml, name)) and not inspect.isclass(thing):
-            yield name, thing, inspect.getmodule(inspect.unwrap(thing))
-    for part in ABOVE:
-        module = importlib.import_module(f"mathllm.pretrained.{part}")
-        for name in module.__all__:
-            if inspect.isfunction(thing := getattr(module, name)):
-                yield f"{part}.{name}", thing, inspect.getmodule(thing)
+    """Every public function of these parts of the package: its dotted name, it, and the module of its example."""
+    for module in MODULES:
+        if module != "mathllm" and module.split(".")[1] in PARTS:
+            for name, value in described(module):
+                if inspect.isroutine(value) and name.count(".") == module.count(".") + 1:  # no method
+                    yield name, value, importlib.import_module(module)
 
 
-FUNCTIONS = {name: (function, module) for name, function, module in public_functions()}
+FUNCTIONS = {name.removeprefix("mathllm."): (function, module) for name, function, module in public_functions()}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -220,6 +220,11 @@ def test_the_wheel_holds_every_file_of_both_packages_and_nothing_else(wheel):
     assert {Path(name).suffix for name in held} >= {".py", ".toml", ".js", ".css", ".svg"}
 
 
+def test_the_wheel_says_that_the_package_is_annotated(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        assert archive.read("mathllm/py.typed") == b""
+
+
 def test_the_wheel_runs_in_an_empty_environment_with_numpy_alone(wheel, tmp_path):
     home = tmp_path / "empty"
     venv.create(home, with_pip=False)

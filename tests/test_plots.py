@@ -132,10 +132,6 @@ def test_lines_take_the_colours_of_okabe_and_ito_in_order():
     assert {plots.BLUE, plots.ORANGE, plots.GREEN} <= set(drawn[:3])
 
 
-def test_every_exported_name_exists():
-    assert all(hasattr(plots, name) for name in plots.__all__)
-
-
 def test_outside_a_notebook_the_alternative_text_is_printed(capsys):
     plots.show(Figure(), alt="Nothing to see.")
     assert capsys.readouterr().out == "Figure: Nothing to see.\n"

@@ -72,8 +72,11 @@ def kl_optimal_policy(reference: ArrayLike, reward: ArrayLike, *, beta: float) -
     array([0.2477, 0.0201, 0.7322])
     """
     within("kl_optimal_policy", "(0, ∞)", beta=beta)
-    with np.errstate(divide="ignore"):  # ln 0 = −∞: an outcome that the reference rules out stays ruled out
-        return softmax(np.log(distribution(reference)) + reward / float(beta))
+    reference = distribution(reference)
+    best = np.where(reference > 0, reward, -np.inf).max(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # where the reference is 0, any reward may be
+        scores = np.log(reference) + (reward - best) / float(beta)  # without `best`, quotients might be ∞ − ∞
+    return softmax(np.where(reference > 0, scores, -np.inf))
 
 
 @contract("... G -> ... G")

@@ -101,7 +101,8 @@ def attention_weights(
     """
     if mask is not None and mask.dtype != bool:
         raise TypeError(f"attention needs a mask of booleans, True where it is allowed, got {mask.dtype}")
-    scale = query.dtype.type(1 / np.sqrt(query.shape[-1]) if scale is None else scale)
+    wide = np.promote_types(query.dtype, np.float32)
+    scale = wide.type(1 / np.sqrt(query.shape[-1]) if scale is None else scale)
     scores = scaled_scores(query, key, scale, bias)
     if mask is not None:
         scores = np.where(mask, scores, scores.dtype.type(-np.inf))
@@ -146,7 +147,7 @@ def scaled_scores(query: np.ndarray, key: np.ndarray, scale: float, bias: np.nda
     array([[3.]])
     """
     wide = np.promote_types(query.dtype, np.float32)
-    scores = (query * scale).astype(wide, copy=False) @ key.astype(wide, copy=False).swapaxes(-1, -2)
+    scores = (query.astype(wide, copy=False) * scale) @ key.astype(wide, copy=False).swapaxes(-1, -2)
     if bias is not None:
         scores = scores + bias.astype(wide, copy=False)
     return scores

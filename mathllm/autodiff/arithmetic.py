@@ -107,12 +107,29 @@ def _getitem(x, *, index):
 # The primitives as operators and methods of tensors, under the names that arrays use
 
 
-def _mean(x, axis=None, keepdims=False):
+def _total(x: Tensor, axis: int | tuple | None = None, keepdims: bool = False) -> Tensor:
+    """The sum over some axes, or all."""
+    return _sum(x, axis=axis, keepdims=keepdims)
+
+
+def _mean(x: Tensor, axis: int | tuple | None = None, keepdims: bool = False) -> Tensor:
+    """The mean over some axes, or all."""
     summed = _sum(x, axis=axis, keepdims=keepdims)
     return summed * (summed.size / x.size)
 
 
-def _swapaxes(x, a, b):
+def _reshaped(x: Tensor, *shape: int | tuple) -> Tensor:
+    """The same entries in another shape."""
+    return _reshape(x, shape=shape[0] if len(shape) == 1 else shape)
+
+
+def _transposed(x: Tensor, *axes: int | tuple) -> Tensor:
+    """The axes in another order, or reversed."""
+    return _transpose(x, axes=(axes[0] if np.ndim(axes) == 2 else axes) or None)
+
+
+def _swapaxes(x: Tensor, a: int, b: int) -> Tensor:
+    """Two axes exchanged."""
     axes = list(range(x.ndim))
     axes[a], axes[b] = axes[b], axes[a]
     return _transpose(x, axes=tuple(axes))
@@ -131,9 +148,9 @@ Tensor.__rmatmul__ = lambda x, other: _matmul(other, x)
 Tensor.__neg__ = lambda x: _multiply(x, -1)
 Tensor.__pow__ = lambda x, exponent: _power(x, exponent=exponent)
 Tensor.__getitem__ = lambda x, index: _getitem(x, index=index)
-Tensor.sum = lambda x, axis=None, keepdims=False: _sum(x, axis=axis, keepdims=keepdims)
+Tensor.sum = _total
 Tensor.mean = _mean
-Tensor.reshape = lambda x, *shape: _reshape(x, shape=shape[0] if len(shape) == 1 else shape)
-Tensor.transpose = lambda x, *axes: _transpose(x, axes=(axes[0] if np.ndim(axes) == 2 else axes) or None)
+Tensor.reshape = _reshaped
+Tensor.transpose = _transposed
 Tensor.swapaxes = _swapaxes
-Tensor.T = property(_transpose)
+Tensor.T = property(_transposed)

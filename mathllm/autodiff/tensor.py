@@ -133,17 +133,32 @@ class Tensor:
     __slots__ = ("parents", "pullback", "value")
     __array_ufunc__ = None  # `array * tensor` asks the tensor
 
-    def __init__(self, value, parents=(), pullback=None):
+    def __init__(self, value: np.ndarray, parents: tuple = (), pullback: Callable | None = None):
         self.value = np.asarray(value)
         self.parents = parents  # ((argument position, tensor), …)
         self.pullback = pullback
         if self.value.dtype.kind != "f":
             raise TypeError(f"a tensor holds floating-point numbers, got {self.value.dtype}")
 
-    shape = property(lambda self: self.value.shape)
-    dtype = property(lambda self: self.value.dtype)
-    ndim = property(lambda self: self.value.ndim)
-    size = property(lambda self: self.value.size)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the value."""
+        return self.value.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the numbers."""
+        return self.value.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.value.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of entries."""
+        return self.value.size
 
     def __repr__(self):
         return f"Tensor({self.value!r})"
@@ -170,7 +185,7 @@ ArrayLike = Array | list | tuple | float  # what np.asarray takes
 WithPullback = tuple[np.ndarray, Callable]  # what a primitive returns to its decorator
 
 
-def sum_to(gradient, shape: tuple[int, ...]) -> np.ndarray:
+def sum_to(gradient: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
     """Undo broadcasting: sum `gradient` over the axes along which an array of `shape` was repeated.
 
     If y = x repeated along an axis, every copy passes its gradient back to the same x, so the copies add up.

@@ -46,12 +46,15 @@ class Value:
         return Value(self.data**n, ((self, n * self.data ** (n - 1) if n else 0.0),))
 
     def relu(self) -> Value:
+        """The number, or 0 if it is negative."""
         return Value(max(self.data, 0.0), ((self, float(self.data > 0)),))
 
     def exp(self) -> Value:
+        """The exponential."""
         return Value(math.exp(self.data), ((self, math.exp(self.data)),))
 
     def log(self) -> Value:
+        """The natural logarithm."""
         return Value(math.log(self.data), ((self, 1 / self.data),))
 
     __radd__ = __add__

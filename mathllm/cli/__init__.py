@@ -10,8 +10,6 @@ The commands are written with click, which the extra "cli" installs; this file c
 
 import sys
 
-__all__ = ["main"]
-
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; return the exit code.

@@ -6,8 +6,6 @@ import numpy as np
 
 from ..cross_entropy import perplexity, surprise
 
-__all__ = ["loss_table"]
-
 
 def loss_table(probabilities: Iterable[float]) -> list[tuple[float, float, float]]:
     """The rows of the loss and perplexity table: probability of the correct token, loss in nats, perplexity.

@@ -6,8 +6,6 @@ from ..autodiff import ArrayLike
 from ..probability import distribution
 from ..shapes import contract
 
-__all__ = ["nucleus_as_printed"]
-
 
 @contract("V+ -> V")
 def nucleus_as_printed(probabilities: ArrayLike, p: float) -> np.ndarray:

@@ -10,6 +10,8 @@ each device saves is measured by benchmarks/ablation.py and stands in benchmarks
     workers.py   worker processes on shared memory, AdamW on one vector
 """
 
+from typing import Any
+
 import numpy as np
 
 from ..autodiff import ArrayLike
@@ -20,7 +22,7 @@ from .workers import train
 __all__ = ["Transformer", "generate", "train"]
 
 
-def generate(model: Transformer, params: dict, tokens: ArrayLike, **options) -> np.ndarray:
+def generate(model: Transformer, params: dict, tokens: ArrayLike, **options: Any) -> np.ndarray:
     """`mathllm.generate`, with the decoding step of `mathllm.fast.Transformer`, whichever of the two the model is.
 
     >>> from mathllm.transformer import gpt2_config

@@ -115,7 +115,7 @@ def normed_linear(
 
 
 def output_linear(x: np.ndarray, residual: np.ndarray, params: dict, name: str, memory: Memory, place: object) -> tuple:
-    """`linear` and the residual sum: residual + x W + b; pullback(dy) -> dx, the gradient of W and b.
+    """`linear` and the residual sum, residual + x W + b; its pullback(dy) gives dx and the gradient of W and b.
 
     x: (N, n)   residual: (N, D)   ->   (N, D)
     """
@@ -134,7 +134,7 @@ def output_linear(x: np.ndarray, residual: np.ndarray, params: dict, name: str, 
 def attention_sublayer(
     x: np.ndarray, block: dict, config: object, rotation: np.ndarray | None, sizes: tuple, memory: Memory, layer: int
 ) -> tuple:
-    """x + multi_head_attention(norm(x)), causal; pullback(dy) -> dx, the gradient of the block's part.
+    """x + multi_head_attention(norm(x)), causal; its pullback(dy) gives dx and the gradient of its part of the block.
 
     x: (B·T, D)   sizes: (B, T)   rotation: e^(iθ) of each pair of all queries and keys (T, (H + G) K/2), or None
     ->   (B·T, D)
@@ -182,7 +182,7 @@ def attention_sublayer(
 
 
 def feed_forward_sublayer(x: np.ndarray, block: dict, config: object, memory: Memory, layer: int) -> tuple:
-    """x + feed_forward(norm(x)); pullback(dy) -> dx, the gradient of the block's part.   x: (N, D)"""
+    """x + feed_forward(norm(x)), x: (N, D); its pullback(dy) gives dx and the gradient of its part of the block."""
     c = config
     names = ["gate", "up"] if c.gated else ["up"]
     unit, norm_pullback = normalise(x, c.norm_epsilon, c.norm == "layer", memory, ("unit 2", layer))

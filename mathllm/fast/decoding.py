@@ -7,6 +7,7 @@ input, to record derivatives, to show intermediates) would cost a small one more
 import numpy as np
 
 from ..attention import rotary_angles, rotate
+from ..inference import KVCache
 from ..transformer import Config
 from ..trees import tree_leaves
 from .block import ACTIVATIONS
@@ -21,7 +22,6 @@ class DecodingStep:
 
     cache: of one sequence, which may hold a text already   ->   a function of a token id: (V,)
 
-    >>> from mathllm.inference import KVCache
     >>> from mathllm.transformer import Transformer, llama_config
     >>> model = Transformer(llama_config(vocabulary=10, width=8, layers=2, heads=2, hidden=16))
     >>> params = model.init(np.random.default_rng(0))
@@ -30,13 +30,14 @@ class DecodingStep:
     True
     """
 
-    def __init__(self, config: Config, params: dict, cache):
+    def __init__(self, config: Config, params: dict, cache: KVCache):
         self.config, self.params, self.cache = config, params, cache
         self.dtype = np.result_type(cache.keys, *{leaf.dtype for leaf in tree_leaves(params)})
         self.unembedding = params["embedding"].T if config.tied else params["unembedding"]
         self.first = None
 
     def __call__(self, token: int) -> np.ndarray:
+        """The logits after one more token."""
         c, cache, params = self.config, self.cache, self.params
         if not 0 <= token < c.vocabulary:
             raise ValueError(f"the model has tokens from 0 to {c.vocabulary - 1}, got {token}")
@@ -97,7 +98,6 @@ class ReadingStep(DecodingStep):
 
     cache: of B sequences   ->   a function of the tokens' embeddings (B, T, D): (B, T, D)
 
-    >>> from mathllm.inference import KVCache
     >>> from mathllm.transformer import Transformer, llama_config
     >>> model = Transformer(llama_config(vocabulary=10, width=8, layers=2, heads=2, hidden=16))
     >>> params = model.init(np.random.default_rng(0))
@@ -108,6 +108,7 @@ class ReadingStep(DecodingStep):
     """
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
+        """The last vectors of these tokens, whose keys and values are stored."""
         c, cache, (B, T, D), start = self.config, self.cache, x.shape, self.cache.length
         self.scale, self.rotation = self.dtype.type(c.score_scale), None
         if c.positions == "rotary":

@@ -1,6 +1,7 @@
 """A model whose training loss is one primitive: the whole forward pass, and the whole backward pass as its pullback."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from ..attention import rotary_angles
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
 from ..cross_entropy import IGNORED
 from ..errors import ShapeError
+from ..inference import KVCache
 from ..transformer import Config
 from ..transformer import Transformer as ReadableTransformer
 from ..trees import rebuild, tree_leaves
@@ -38,8 +40,9 @@ class Transformer(ReadableTransformer):
         self._steps = {}  # the last step of each kind
 
     def next_token_loss(
-        self, params: dict, tokens: ArrayLike, targets: ArrayLike, attention_mask: ArrayLike | None = None, **options
-    ) -> Array:
+        self, params: dict, tokens: ArrayLike, targets: ArrayLike, attention_mask: ArrayLike | None = None,
+        **options: Any,
+    ) -> Array:  # fmt: skip
         """Mean cross-entropy in nats: `cross_entropy(model(params, tokens), targets)`."""
         leaves = tree_leaves(params)
         precise = {leaf.dtype for leaf in leaves} in ({np.dtype(np.float32)}, {np.dtype(np.float64)})
@@ -48,8 +51,9 @@ class Transformer(ReadableTransformer):
         return _loss(*leaves, model=self, structure=params, tokens=np.asarray(tokens), targets=np.asarray(targets))
 
     def last_logits(
-        self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None, *, cache=None, **options
-    ) -> Array:
+        self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None, *,
+        cache: KVCache | None = None, **options: Any,
+    ) -> Array:  # fmt: skip
         """Logits after the last tokens; few are read by a `ReadingStep`, one of one sequence by a `DecodingStep`."""
         shape, plain = np.shape(tokens), cache is not None and attention_mask is None and self.fits
         few = plain and len(shape) == 2 and 0 < math.prod(shape) <= _FEW
@@ -86,14 +90,10 @@ def _loss(*leaves: Array, model: Transformer, structure: dict, tokens: np.ndarra
     """The mean loss of a model whose parameters, in order, are `leaves`; its pullback can be called once."""
     c, params, (B, T) = model.config, rebuild(structure, iter(leaves)), _checked(model.config, tokens, targets)
     memory = model._memories.pop() if model._memories else Memory()
-    rotation = None
-    x, dtype = embedding(params["embedding"], tokens), params["embedding"].dtype
+    x, pullbacks, rotation = embedding(params["embedding"], tokens), [], _rotation(c, T, params["embedding"].dtype)
     if c.positions == "learned":
         x += params["positions"][:T]
-    if c.positions == "rotary":
-        angles = rotary_angles(np.arange(T), c.head_width, c.rope_base, c.rope_scaling)
-        rotation = np.tile(np.exp(1j * angles), c.heads + c.kv_heads).astype(np.result_type(dtype, np.complex64))
-    x, pullbacks = x.reshape(B * T, -1), []
+    x = x.reshape(B * T, -1)
     for number, block in enumerate(params["blocks"]):
         x, attention_pullback = attention_sublayer(x, block, c, rotation, (B, T), memory, number)
         x, network_pullback = feed_forward_sublayer(x, block, c, memory, number)
@@ -127,6 +127,15 @@ def _loss(*leaves: Array, model: Transformer, structure: dict, tokens: np.ndarra
         return tuple(leaf * dloss for leaf in _in_order(structure, gradient))
 
     return loss, pullback
+
+
+def _rotation(config, length, dtype):
+    """e^(iθ) of each pair of all queries and keys, (T, (H + G) K/2), or None."""
+    c = config
+    if c.positions != "rotary":
+        return None
+    angles = rotary_angles(np.arange(length), c.head_width, c.rope_base, c.rope_scaling)
+    return np.tile(np.exp(1j * angles), c.heads + c.kv_heads).astype(np.result_type(dtype, np.complex64))
 
 
 def cross_entropy_in_place(logits: np.ndarray, targets: np.ndarray) -> np.floating:

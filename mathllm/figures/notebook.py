@@ -11,8 +11,6 @@ from typing import Any
 
 from .plots import _in_a_notebook, _png
 
-__all__ = ["live_curve", "show_source"]
-
 
 def show_source(function: Callable, docstring: bool = True) -> None:
     """Show the source of a function or class of the package, as a highlighted listing.

@@ -18,11 +18,6 @@ from ..errors import suggest
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "BLACK", "BLUE", "COLOURS", "DIVERGING", "GREEN", "GREY", "ORANGE", "PURPLE", "SEQUENTIAL", "SKY_BLUE", "VERMILION",
-    "YELLOW", "TransformerMap", "show", "transformer_map", "use_style",
-]  # fmt: skip
-
 # The eight colours of Okabe & Ito (2008), "Color Universal Design", and a grey for the background.
 BLACK = "#000000"
 ORANGE = "#E69F00"

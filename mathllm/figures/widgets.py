@@ -11,6 +11,7 @@ import inspect
 import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
+from typing import Any
 
 import anywidget
 import numpy as np
@@ -19,13 +20,6 @@ import traitlets
 from ..autodiff import ArrayLike
 from ..errors import ShapeError, within
 from ..matrices import svd
-
-__all__ = [
-    "AngleCosine", "AttentionStepper", "BackpropStepper", "BetaPosterior", "DescentSurface", "FeaturePlane", "Figure",
-    "GridDeformation", "KLPenalty", "LogProduct", "MergeStepper", "ParameterCalculator", "RankSlider", "RotaryPair",
-    "SamplingFilters", "SecantTangent", "SoftmaxBars", "TrainingBudget", "TwoDistributions", "VectorLength", "WordMap",
-    "module", "read",
-]  # fmt: skip
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./elements\.js";\n', re.MULTILINE)
 
@@ -139,7 +133,7 @@ class AttentionStepper(Figure):
     mask = _choice("none", "causal", "window")
     scaled = traitlets.Bool(True).tag(sync=True)
 
-    def __init__(self, **traits):
+    def __init__(self, **traits: Any):
         super().__init__(**traits)
         for example in self.examples:
             lengths = [len(example[name]) for name in ("tokens", "query", "key", "value") if len(example[name])]
@@ -215,7 +209,7 @@ class FeaturePlane(Figure):
     active = traitlets.List(traitlets.Int(), [1]).tag(sync=True)
     bias = _number(0.0, -1, 0)
 
-    def __init__(self, **traits):
+    def __init__(self, **traits: Any):
         super().__init__(**traits)
         if not set(self.active) <= set(range(1, self.features + 1)):
             raise ValueError(f"FeaturePlane needs active features from 1 to {self.features}, got {self.active}")
@@ -257,7 +251,7 @@ class KLPenalty(Figure):
     true_reward = _numbers([1.0, 0.0, 2.0, -2.0])
     beta = _number(10.0, 0.1, 10)
 
-    def __init__(self, **traits):
+    def __init__(self, **traits: Any):
         super().__init__(**traits)
         self._need_one_length("answers", "reference", "reward", "true_reward")
         if min(self.reference) <= 0 or not np.isclose(sum(self.reference), 1, rtol=0, atol=1e-6):
@@ -301,7 +295,7 @@ class MergeStepper(Figure):
     ties = _choice("first appearance", "lexicographic")
     step = _whole(0, 0)
 
-    def __init__(self, words: Mapping[str, int] | None = None, **traits):
+    def __init__(self, words: Mapping[str, int] | None = None, **traits: Any):
         if words is not None:
             traits["corpora"] = {"words from the text": dict(words)} | self._CORPORA
         super().__init__(**traits)
@@ -349,7 +343,7 @@ class RankSlider(Figure):
     rows = traitlets.List().tag(sync=True)  # v_i
     rank = _whole(1, 0)
 
-    def __init__(self, picture: ArrayLike, **traits):
+    def __init__(self, picture: ArrayLike, **traits: Any):
         picture = np.asarray(picture, dtype=float)
         if picture.ndim != 2 or not 1 <= min(picture.shape) <= max(picture.shape) <= 64:
             raise ValueError(f"RankSlider needs a matrix of at most 64 × 64 entries, got shape {picture.shape}")
@@ -397,7 +391,7 @@ class SamplingFilters(Figure):
     top_k = _whole(1, 1)
     top_p = _number(1.0, 0.05, 1)
 
-    def __init__(self, tokens: Sequence[str], logits: Sequence[float], **traits):
+    def __init__(self, tokens: Sequence[str], logits: Sequence[float], **traits: Any):
         super().__init__(tokens=tokens, logits=logits, **{"top_k": len(logits)} | traits)
         self._need_one_length("tokens", "logits")
         if sorted(self.logits, reverse=True) != self.logits:
@@ -436,7 +430,7 @@ class SoftmaxBars(Figure):
     logits = _numbers([2.0, 1.0, 0.5], -5, 10)
     temperature = _number(1.0, 0.1, 10)
 
-    def __init__(self, **traits):
+    def __init__(self, **traits: Any):
         super().__init__(**traits)
         self._need_one_length("labels", "logits")
 
@@ -477,7 +471,7 @@ class TwoDistributions(Figure):
     q = _numbers([7.0, 2.0, 1.0], 0, 10)
     unit = _choice("nats", "bits")
 
-    def __init__(self, **traits):
+    def __init__(self, **traits: Any):
         super().__init__(**traits)
         self._need_one_length("labels", "p", "q")
         if not (sum(self.p) > 0 and sum(self.q) > 0):

@@ -32,8 +32,9 @@ class KVCache:
     """
 
     def __init__(
-        self, config: Config, batch: int = 1, capacity: int | None = None, dtype=np.float64, window: int | None = None
-    ):
+        self, config: Config, batch: int = 1, capacity: int | None = None, dtype: type = np.float64,
+        window: int | None = None,
+    ):  # fmt: skip
         capacity = config.context if capacity is None else capacity
         within("KVCache", "[1, ∞)", batch=batch, capacity=capacity, window=1 if window is None else window)
         if not config.causal:

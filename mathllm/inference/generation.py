@@ -3,6 +3,7 @@
 from __future__ import annotations  # NumPy loads its random numbers when they are used
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -99,7 +100,7 @@ def continuation(
     model: Transformer, params: dict, tokens: ArrayLike, choose: Callable | None = None, *,
     attention_mask: ArrayLike | None = None, max_new_tokens: int | None = None,
     eos_token_id: int | Sequence[int] | None = None, pad_token_id: int | None = None, use_cache: bool = True,
-    window: int | None = None, num_return_sequences: int = 1, **source,
+    window: int | None = None, num_return_sequences: int = 1, **source: ArrayLike,
 ) -> Iterator[np.ndarray]:  # fmt: skip
     """Yields the next token of each prompt, (B,), then the one after it, and so on.
 
@@ -140,7 +141,7 @@ def generate(
     model: Transformer, params: dict, tokens: ArrayLike, *,
     max_new_tokens: int = 20, rng: np.random.Generator | None = None, temperature: float = 1.0,
     top_k: int | None = None, top_p: float | None = None, eos_token_id: int | Sequence[int] | None = None,
-    attention_mask: ArrayLike | None = None, num_return_sequences: int = 1, **options,
+    attention_mask: ArrayLike | None = None, num_return_sequences: int = 1, **options: Any,
 ) -> np.ndarray:  # fmt: skip
     """Continue each prompt, with the arguments of transformers' `generate`: greedy without `rng`, else by sampling.
 
@@ -174,7 +175,7 @@ def generate_with_beams(
     num_beams: int, max_new_tokens: int = 20, length_penalty: float = 1.0,
     eos_token_id: int | Sequence[int] | None = None, pad_token_id: int | None = None,
     attention_mask: ArrayLike | None = None, repetition_penalty: float = 1.0,
-    logits_processor: Callable | None = None, use_cache: bool = True, **source,
+    logits_processor: Callable | None = None, use_cache: bool = True, **source: ArrayLike,
 ) -> np.ndarray:  # fmt: skip
     """Continue each prompt with the best continuation that `beam_search` finds for it.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations  # NumPy loads its random numbers when they are used
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -162,7 +162,7 @@ class PromptLookup:
 def speculative_generate(
     model: Transformer, params: dict, tokens: ArrayLike, draft: Callable, *,
     max_new_tokens: int = 20, num_drafts: int = 4, eos_token_id: int | Sequence[int] | None = None,
-    rng: np.random.Generator | None = None, **reshaping,
+    rng: np.random.Generator | None = None, **reshaping: Any,
 ) -> Speculation:  # fmt: skip
     """Generate as `generate` would, with one pass of the model for up to `num_drafts` + 1 tokens.
 

@@ -102,7 +102,8 @@ def repeated_attention(A: ArrayLike, steps: int) -> np.ndarray:
     """
     within("repeated_attention", "whole [0, ∞)", steps=steps)
     rows = _stochastic("repeated_attention", A).astype(np.float64)
-    power = np.linalg.matrix_power(rows / rows.sum(axis=1, keepdims=True), steps)  # rounded rows
+    rows /= rows.sum(axis=1, keepdims=True)  # float32 rows sum to one only roughly
+    power = np.linalg.matrix_power(rows, steps)
     return (power / power.sum(axis=1, keepdims=True)).astype(_real(A).dtype)
 
 

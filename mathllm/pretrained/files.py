@@ -14,8 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["load_tensors", "read_json", "save_tensors", "written_whole"]
-
 _DTYPES = {  # of safetensors; NumPy has none of the last three, whose bits are read as whole numbers
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "C64": "<c8", "BOOL": "?", "I64": "<i8", "I32": "<i4", "I16": "<i2",
     "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BF16": "<u2", "F8_E5M2": "u1", "F8_E4M3": "u1",

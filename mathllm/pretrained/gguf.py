@@ -25,8 +25,6 @@ import numpy as np
 
 from ..errors import suggest
 
-__all__ = ["GGUF", "TensorInfo", "dequantize"]
-
 # The types of metadata: numbers, in the codes of struct and NumPy, texts, and arrays
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _ARRAY = 8, 9

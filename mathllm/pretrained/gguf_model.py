@@ -20,8 +20,6 @@ from ..trees import tree_leaves
 from .gguf import GGUF
 from .huggingface import from_hf
 
-__all__ = ["GGUFModel", "gguf_ends", "gguf_to_hf", "gguf_tokenizer", "load_gguf"]
-
 _NEEDED = {
     "num_hidden_layers": "block_count", "max_position_embeddings": "context_length",
     "hidden_size": "embedding_length", "intermediate_size": "feed_forward_length",

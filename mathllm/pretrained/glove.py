@@ -13,8 +13,6 @@ from .. import data
 from ..errors import MissingDataError
 from ..similarity import WordVectors
 
-__all__ = ["load", "read_words"]
-
 _ARRAY, _WORDS, _TABLE = "data/glove_6B_50d_emb.npy", "data/words.txt", "data/glove_6B_index.parquet"
 
 

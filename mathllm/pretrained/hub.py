@@ -26,8 +26,6 @@ from .gguf_model import gguf_ends, load_gguf
 from .huggingface import load_pretrained
 from .wordpiece import WordPiece
 
-__all__ = ["LoadedModel", "cached_models", "load", "locate", "verify"]
-
 _PACKAGES = ("smollm2", "minilm")
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _WANTED = ["*.json", "*.safetensors", "vocab.txt", "merges.txt"]

@@ -23,9 +23,6 @@ from ..trees import rebuild, walk
 from .files import load_tensors, read_json, save_tensors, written_whole
 from .settings import read_settings, to_hf_config
 
-__all__ = ["from_hf", "load_pretrained", "save_pretrained", "to_hf"]
-
-
 # Names
 
 

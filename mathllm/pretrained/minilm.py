@@ -19,8 +19,6 @@ from ..vectors import normalize
 from .huggingface import load_pretrained
 from .wordpiece import WordPiece
 
-__all__ = ["LONGEST", "MiniLM", "embed", "load", "token_vectors"]
-
 LONGEST = 256
 """The number of tokens of a sentence that are read. The model was trained on sentences up to this length."""
 

@@ -18,8 +18,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from ..transformer import Config, bert_config, gpt2_config, llama_config, mixtral_config, t5_config
 
-__all__ = ["FAMILIES", "NEEDED", "Family"]
-
 NEEDED = object()
 """In place of a default: config.json must have this setting."""
 

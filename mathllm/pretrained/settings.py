@@ -11,8 +11,6 @@ from ..attention import RotaryScaling
 from ..transformer import BertParts, Config, T5Parts
 from .names import FAMILIES, NEEDED, Family
 
-__all__ = ["read_settings", "to_hf_config"]
-
 _ACTIVATIONS = {  # theirs: ours; the last name of each of ours is the one that is written
     "gelu_fast": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_new": "gelu_tanh", "gelu": "gelu",
     "relu": "relu", "swish": "silu", "silu": "silu",

@@ -15,8 +15,6 @@ from ..training import Tokenizer
 from .gguf import GGUF
 from .gguf_model import GGUFModel, gguf_tokenizer, load_gguf
 
-__all__ = ["chat_prompt", "load", "load_tokenizer"]
-
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 _SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from ..errors import within
 
-__all__ = ["WordPiece", "basic_tokens"]
-
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _LONGEST_WORD = 100  # characters; BERT's tokenizer turns longer words into [UNK]
 _IDEOGRAPHS = (  # each is a word of its own

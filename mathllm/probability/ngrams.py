@@ -94,7 +94,7 @@ class NGram:
             return np.log(p)
 
     def sample(self, rng: np.random.Generator, length: int, context: ArrayLike = ()) -> np.ndarray:
-        """Draw `length` tokens that continue the context, one after another. -> (length,) int"""
+        """Draw `length` tokens that continue the context, one after another: (length,) int."""
         ids = list(context)
         for _ in range(length):
             ids.append(int(sample(self.next_probabilities(ids[-self.n :]), rng)))

@@ -9,13 +9,14 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 _FORMAT = 1
 
 
-def save_checkpoint(path, state) -> Path:
+def save_checkpoint(path: str | Path, state: Any) -> Path:
     """Write nested dicts, lists and tuples of arrays and plain values to one file, all of it or nothing.
 
     path: of the file, in a folder that exists   state: for instance a TrainingState   ->   the path
@@ -47,7 +48,7 @@ def save_checkpoint(path, state) -> Path:
     return path
 
 
-def load_checkpoint(path, structure: Callable | None = None):
+def load_checkpoint(path: str | Path, structure: Callable | None = None) -> Any:
     """What `save_checkpoint` wrote: the same structure, dtypes and bits.
 
     path: of the file   structure: what to make of the fields of a named tuple, which is stored as a dictionary, for

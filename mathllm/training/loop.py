@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
@@ -86,7 +86,7 @@ def training_state(params: dict, rng: np.random.Generator, init: Callable = adam
 def train(
     state: TrainingState, loss: Callable, batches: Callable, steps: int, *,
     learning_rate: float | Callable, step: Callable = adamw_step, workers: int = 1, count: Callable = target_count,
-    **options,
+    **options: Any,
 ) -> tuple[TrainingState, list[TrainingProgress]]:  # fmt: skip
     """Train until `steps` steps are done, counted from the beginning of the run.
 
@@ -123,7 +123,7 @@ def training_loop(
     learning_rate: float | Callable, step: Callable = adamw_step, count: Callable = target_count,
     clip: Callable = clip_gradient, max_norm: float | None = None,
     validation: Iterable | None = None, validate_every: int = 100, checkpoint: str | None = None,
-    save_every: int = 100, progress: Callable | None = None, **options,
+    save_every: int = 100, progress: Callable | None = None, **options: Any,
 ) -> tuple[TrainingState, list[TrainingProgress]]:  # fmt: skip
     """The loop of `train`, for any function value_and_gradient(params, batch) -> loss, gradient.
 

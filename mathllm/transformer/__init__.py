@@ -15,12 +15,12 @@ BERT and T5; one class runs them all.
 from .config import BertParts, Config, T5Parts, bert_config, gpt2_config, llama_config, mixtral_config, t5_config
 from .feed_forward import ACTIVATIONS, feed_forward, mixture_of_experts, scatter
 from .model import Transformer, record_to, under
-from .norms import batch_norm, layer_norm, layer_norm_gradient_as_printed, rms_norm, running_statistics
+from .norms import batch_norm, layer_norm, rms_norm, running_statistics
 from .parameters import Parameter, count_parameters, forward_flops, parameter_count, parameter_table
 
 __all__ = [
     "ACTIVATIONS", "BertParts", "Config", "Parameter", "T5Parts", "Transformer", "batch_norm", "bert_config",
-    "count_parameters", "feed_forward", "forward_flops", "gpt2_config", "layer_norm", "layer_norm_gradient_as_printed",
-    "llama_config", "mixtral_config", "mixture_of_experts", "parameter_count", "parameter_table", "record_to",
-    "rms_norm", "running_statistics", "scatter", "t5_config", "under",
+    "count_parameters", "feed_forward", "forward_flops", "gpt2_config", "layer_norm", "llama_config", "mixtral_config",
+    "mixture_of_experts", "parameter_count", "parameter_table", "record_to", "rms_norm", "running_statistics",
+    "scatter", "t5_config", "under",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..attention import RotaryScaling
 from ..errors import suggest, within
@@ -125,7 +126,7 @@ class Config:
         return limit is not None and tokens > limit
 
 
-def gpt2_config(**sizes) -> Config:
+def gpt2_config(**sizes: Any) -> Config:
     """The choices of GPT-2: learned positions, pre-norm, GELU (tanh form), biases, tied. Sizes of GPT-2 small.
 
     >>> gpt2_config().layers
@@ -134,7 +135,7 @@ def gpt2_config(**sizes) -> Config:
     return Config(**{"vocabulary": 50257, "width": 768, "layers": 12, "heads": 12} | sizes)
 
 
-def llama_config(**sizes) -> Config:
+def llama_config(**sizes: Any) -> Config:
     """The choices of LLaMA: rotary positions, RMS norm, SwiGLU, no biases, untied. Sizes of LLaMA-7B.
 
     >>> llama_config().hidden
@@ -147,7 +148,7 @@ def llama_config(**sizes) -> Config:
     return Config(**{"vocabulary": 32000, "width": 4096, "layers": 32, "heads": 32, "hidden": 11008} | choices | sizes)
 
 
-def mixtral_config(**sizes) -> Config:
+def mixtral_config(**sizes: Any) -> Config:
     """The choices of Mixtral: LLaMA with grouped queries and eight experts, two of them active. Sizes of Mixtral 8x7B.
 
     >>> mixtral_config().experts
@@ -157,7 +158,7 @@ def mixtral_config(**sizes) -> Config:
     return llama_config(**choices | {"context": 32768} | sizes)
 
 
-def bert_config(**sizes) -> Config:
+def bert_config(**sizes: Any) -> Config:
     """The choices of BERT: an encoder with post-norm, exact GELU, segments and a layer in the head. Sizes of BERT-base.
 
     >>> bert_config().causal
@@ -170,7 +171,7 @@ def bert_config(**sizes) -> Config:
     return Config(**{"vocabulary": 30522, "width": 768, "layers": 12, "heads": 12} | choices | sizes)
 
 
-def t5_config(**sizes) -> Config:
+def t5_config(**sizes: Any) -> Config:
     """The choices of T5: an encoder and a decoder, relative positions, RMS norm, ReLU, no biases. Sizes of T5-small.
 
     >>> t5_config().encoder_layers

@@ -4,6 +4,7 @@ from __future__ import annotations  # NumPy loads its random numbers when they a
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +70,7 @@ class Transformer:
 
     def __call__(
         self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None, *,
-        tap: Callable | None = None, **options,
+        tap: Callable | None = None, **options: Any,
     ) -> Array:  # fmt: skip
         """Logits for every position.
 
@@ -94,7 +95,7 @@ class Transformer:
     def hidden(
         self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None, *,
         segments: ArrayLike | None = None, source: ArrayLike | None = None, source_mask: ArrayLike | None = None,
-        cache=None, tap: Callable | None = None,
+        cache: Any = None, tap: Callable | None = None,
     ) -> Array:  # fmt: skip
         """The last vector of every position, from which the logits are computed: (B, T, D). Takes what a call takes."""
         tap = _checked_tap(tap)
@@ -129,7 +130,7 @@ class Transformer:
     def embed(
         self, params: dict, tokens: np.ndarray, positions: np.ndarray, segments: ArrayLike | None = None
     ) -> Array:
-        """The vectors that the first block reads: tokens (B, T), positions (1 or B, T)  ->  (B, T, D)"""
+        """The vectors (B, T, D) that the first block reads, from tokens (B, T) and positions (1 or B, T)."""
         c, x = self.config, embedding(params["embedding"], tokens)
         if c.positions == "learned":
             if positions.max(initial=0) >= c.context:
@@ -142,8 +143,8 @@ class Transformer:
         return self.norm(x, params["embedding_norm"]) if "embedding_norm" in params else x
 
     def block(
-        self, x: Array, block: dict, *, mask=None, bias=None, rotation=None, cache=None, encoded=None,
-        tap: Callable,
+        self, x: Array, block: dict, *, tap: Callable, mask: np.ndarray | None = None, bias: Array | None = None,
+        rotation: Callable | None = None, cache: Callable | None = None, encoded: tuple | None = None,
     ) -> Array:  # fmt: skip
         """One block: attention between the tokens, then a network for each token, each added to the residual stream.
 
@@ -185,7 +186,7 @@ class Transformer:
         return layer_norm(x, params["gain"], params["bias"], epsilon=self.config.norm_epsilon)
 
     def unembed(self, params: dict, x: Array) -> Array:
-        """Logits from the last vectors: x (..., D)  ->  (..., V)"""
+        """Logits (..., V) from the last vectors (..., D)."""
         if self.config.t5:
             x = x * self.config.t5.output_scale
         if "head" in params:
@@ -196,14 +197,16 @@ class Transformer:
         return logits + params["head"]["bias"] if "head" in params else logits
 
     def last_logits(
-        self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None, *, count: int = 1, **options
-    ) -> Array:
+        self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None,
+        *, count: int = 1, **options: Any,
+    ) -> Array:  # fmt: skip
         """Logits after the last `count` tokens, (B, count, V): only these are multiplied by the unembedding."""
         return self.unembed(params, self.hidden(params, tokens, attention_mask, **options)[:, -count:])
 
     def loss(
-        self, params: dict, tokens: ArrayLike, labels: ArrayLike, attention_mask: ArrayLike | None = None, **options
-    ) -> Array:
+        self, params: dict, tokens: ArrayLike, labels: ArrayLike, attention_mask: ArrayLike | None = None,
+        **options: Any,
+    ) -> Array:  # fmt: skip
         """Mean cross-entropy in nats, with labels as transformers takes them.
 
         A decoder is given labels = tokens and shifts them itself: position t predicts label t + 1. An encoder, and a
@@ -218,8 +221,9 @@ class Transformer:
         return self.next_token_loss(params, tokens, labels, attention_mask, **options)
 
     def next_token_loss(
-        self, params: dict, tokens: ArrayLike, targets: ArrayLike, attention_mask: ArrayLike | None = None, **options
-    ) -> Array:
+        self, params: dict, tokens: ArrayLike, targets: ArrayLike, attention_mask: ArrayLike | None = None,
+        **options: Any,
+    ) -> Array:  # fmt: skip
         """Mean cross-entropy in nats, where the targets stand in the places of the tokens they follow.
 
         tokens, targets: (B, T) int, as of a batch of next_token_pairs(); targets of −100 do not count   ->   one number

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 import mathllm as ml
+from mathllm.exhibits.transformer import layer_norm_gradient_as_printed
 
 from ..cases import each, normals, refusing
 from ..item import Item, Mistake, gradient, keeps_dtype, leaves_inputs, quick, refuses, values
@@ -301,7 +302,7 @@ def _norm_slopes(x, gain, dy):
 
 
 def _as_printed(x, gain, dy):
-    return ml.layer_norm_gradient_as_printed(x, gain, dy, 1e-5)
+    return layer_norm_gradient_as_printed(x, gain, dy, 1e-5)
 
 
 @each
