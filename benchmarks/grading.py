@@ -3,11 +3,12 @@
     python benchmarks/grading.py
     python benchmarks/grading.py --learners 24 --assignment 06_softmax --rounds 1
 
-Everybody hands in the model solution. "nbgrader" is `nbgrader autograde` without this course's settings: nbgrader's own
-Execute, no sandbox, scores computed in the learner's process. "with our settings" is the same command in this course:
-kernels in the sandbox, answers judged outside. "1 job" and "2 jobs" are `python -m mathllm_exercises grade`, which does
-the same. A side is a program started anew in a fresh copy of the course, and its start (imports, settings, backup)
-counts: seconds of a run, divided by the learners. The sides take turns; the median counts.
+Every learner hands in the model solution. "nbgrader" is `nbgrader autograde` without this course's settings: nbgrader's
+own Execute, no sandbox, scores computed in the learner's process. "with our settings" is the same command in this
+course: kernels in the sandbox (if bubblewrap is installed), answers judged outside. "1 job" and "2 jobs" are
+`python -m mathllm_exercises grade`, which does the same. A side is a program started anew in a fresh copy of the
+course, and its start (imports, settings, backup) counts: seconds of a run, divided by the learners. The sides take
+turns; the median counts.
 """
 
 import argparse
@@ -28,12 +29,13 @@ BIN = ENVIRONMENT if ENVIRONMENT.is_dir() else Path(sys.executable).parent
 AS_IT_COMES = 'c = get_config()\nc.CourseDirectory.course_id = "mathllm"\n'
 NBGRADER = [BIN / "nbgrader", "autograde", "--log-level=ERROR"]
 OURS = [BIN / "python", "-m", "mathllm_exercises", "grade", "--jobs"]
+UNSANDBOXED = {} if shutil.which("bwrap") else {"MATHLLM_UNSANDBOXED": "yes"}  # model solutions do no harm
 SIDES = {"nbgrader": NBGRADER, "with our settings": NBGRADER, "1 job": [*OURS, "1"], "2 jobs": [*OURS, "2"]}
 
 
 def run(command, folder):
     """Run a command there; its seconds."""
-    environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"} | UNSANDBOXED
     start = time.perf_counter()
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
@@ -42,7 +44,7 @@ def run(command, folder):
 
 
 def make_course(folder, assignment, learners):
-    """A course in which every learner has handed in the model solution and nobody is graded."""
+    """A course in which every learner has handed in the model solution and none is graded."""
     folder.mkdir()
     shutil.copy(EXERCISES / "nbgrader_config.py", folder)
     source = shutil.copytree(EXERCISES / "source" / assignment, folder / "source" / assignment)
@@ -79,6 +81,8 @@ def main():
         ]
     medians = dict(zip(SIDES, map(statistics.median, zip(*rounds, strict=True)), strict=True))
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    if UNSANDBOXED:
+        print("bubblewrap is not installed: graded without the sandbox")
     print(f"{options.learners} submissions of {options.assignment}; median of {options.rounds}")
     print(f"{'':<17}  seconds per submission  beside nbgrader")
     for side, seconds in medians.items():

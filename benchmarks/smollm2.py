@@ -255,7 +255,8 @@ def lookup(options):
 def answers(options):
     model, params, _ = smollm2.load()
     model = fast.Transformer(model.config)
-    question = f"Here is a text:\n\n{TEXTS['lighthouse']}\n\nWhat could happen next? Answer in two sentences."
+    texts = "\n\n".join(TEXTS.values())
+    question = f"Here are four texts:\n\n{texts}\n\nWho could have written them? Answer in two sentences."
     tokens = encoded(smollm2.chat_prompt([{"role": "user", "content": question}]))
 
     def side(copies, count):

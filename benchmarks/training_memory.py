@@ -1,12 +1,12 @@
-"""The most memory that a training run ever held, ours and PyTorch's, beyond what each holds before the first step.
+"""The most memory that a training run holds, ours and PyTorch's, beyond what each holds before the first step.
 
     python benchmarks/training_memory.py                        (where torch is installed: .venv-parity/bin/python)
     python benchmarks/training_memory.py --size 128,4,64,32     (width, layers, tokens, batch; may be repeated)
 
-The same models and batches as in training_step.py, each side in a process of its own that takes a few steps. Printed
-are the peak of the whole process, and what training added to a process that has imported everything and made its
-parameters. The system counts the peak (the largest resident set); what our second worker, a process, holds beyond what
-it was born with is added.
+The models, batches and sides are those of training_step.py, each in a process of its own that takes a few steps.
+Printed are the peak of the whole process, and what training added to a process that has imported everything and made
+its parameters. The system counts the peak (the largest resident set). For the worker process of "fast", what it holds
+beyond what it inherited is added.
 """
 
 import argparse
@@ -14,9 +14,10 @@ import resource
 import subprocess
 import sys
 
-from training_step import SIZES, WORKERS, Size, available, eager, environment, machine, ours
+from training_step import SIZES, WORKERS, Size, available, eager, environment, fast, machine, readable
 
 STEPS = 4
+SIDES = {"fast": fast, "readable": readable, "eager": eager}
 
 
 def peak_megabytes(of=resource.RUSAGE_SELF):
@@ -25,7 +26,7 @@ def peak_megabytes(of=resource.RUSAGE_SELF):
 
 def measure(side, size):
     """In a process of its own: the peak before the first step, and after the last."""
-    steps = {"ours": ours, "eager": eager}[side](size)
+    steps = SIDES[side](size)
     next(steps)
     before = peak_megabytes()
     steps.send(STEPS)
@@ -34,7 +35,7 @@ def measure(side, size):
 
 
 def peaks(side, size):
-    command = [sys.executable, __file__, "--side", side, "--size", ",".join(map(str, size))]
+    command = [sys.executable, __file__, "--side", side, "--size", ",".join(map(str, size[:-1]))]
     done = subprocess.run(command, env=environment(side), stdout=subprocess.PIPE, text=True, check=True)
     return map(float, done.stdout.split())
 
@@ -42,12 +43,12 @@ def peaks(side, size):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--size", action="append", type=lambda text: Size(*map(int, text.split(","))))
-    parser.add_argument("--side", choices=("ours", "eager"), help=argparse.SUPPRESS)
+    parser.add_argument("--side", choices=tuple(SIDES), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.side:
         return measure(options.side, options.size[0])
     print(machine())
-    sides = [side for side in available() if side in ("ours", "eager")]
+    sides = [side for side in available() if side in SIDES]
     for size in options.size or SIZES:
         print(f"\nd {size.width}, L {size.layers}, T {size.length}, B {size.batch}")
         found = {}
@@ -55,9 +56,9 @@ def main():
             before, peak = peaks(side, size)
             found[side] = peak, peak - before
             print(f"  {side:9} peak {peak:7.0f} MB   of training {peak - before:7.0f} MB")
-        if len(found) == 2:
-            whole, training = (a / b for a, b in zip(found["ours"], found["eager"], strict=True))
-            print(f"  ours / eager   {whole:.2f}               {training:.2f}")
+        for side in ("fast", "readable") if "eager" in found else ():
+            whole, training = (a / b for a, b in zip(found[side], found["eager"], strict=True))
+            print(f"  {side + ' / eager':16} {whole:5.2f}               {training:8.2f}")
 
 
 if __name__ == "__main__":
