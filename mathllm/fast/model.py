@@ -65,6 +65,12 @@ class Transformer(ReadableTransformer):
         x = self.embed(params, np.asarray(tokens), cache.counts[:, None] + np.arange(shape[1]))
         return self.unembed(params, step(x)[:, -options.get("count", 1) :])
 
+    def _free_memory(self):
+        try:
+            return self._memories.pop()  # in one operation: another thread may take the last one
+        except IndexError:
+            return Memory()
+
     def _step(self, kind, params, cache):
         """The step that was made for these parameters and this cache before, or a new one."""
         last = self._steps.get(kind)
@@ -89,7 +95,7 @@ def fits(config: Config) -> bool:
 def _loss(*leaves: Array, model: Transformer, structure: dict, tokens: np.ndarray, targets: np.ndarray) -> WithPullback:
     """The mean loss of a model whose parameters, in order, are `leaves`; its pullback can be called once."""
     c, params, (B, T) = model.config, rebuild(structure, iter(leaves)), _checked(model.config, tokens, targets)
-    memory = model._memories.pop() if model._memories else Memory()
+    memory = model._free_memory()
     x, pullbacks, rotation = embedding(params["embedding"], tokens), [], _rotation(c, T, params["embedding"].dtype)
     if c.positions == "learned":
         x += params["positions"][:T]
