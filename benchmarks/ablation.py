@@ -253,12 +253,12 @@ def with_rotate():
     from mathllm.fast import decoding
 
     class Step(decoding.DecodingStep):
-        def _rotate_to(self, position):
+        def _rotate_to(self, start, count):
             c = self.config
-            self.angles = ml.rotary_angles(np.array([position]), c.head_width, c.rope_base, c.rope_scaling)
+            self.angles = ml.rotary_angles(np.array([start]), c.head_width, c.rope_base, c.rope_scaling)
 
-        def _attention(self, x, params, keys, values, mask):
-            width = self.config.head_width
+        def _attention(self, x, params, layer, mask):
+            (keys, values), width = layer, self.config.head_width
             query, key, value = (
                 decoding._linear(x, params, name).reshape(-1, 1, width) for name in ("query", "key", "value")
             )

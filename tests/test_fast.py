@@ -136,9 +136,10 @@ def test_the_loss_in_place_is_cross_entropy_and_leaves_its_gradient():
 @pytest.mark.parametrize(
     ("tokens", "targets", "words"),
     [
-        ([[1, 2]], [[-100, -100]], "a target from 0 to 12"),
-        ([[1, 2]], [[0, 13]], "a target from 0 to 12"),
-        ([[1, 2]], [[0]], "one shape"),
+        ([[1, 2]], [[-100, -100]], "a target that counts, got none but -100"),
+        ([[1, 2]], [[0, 13]], "ids from 0 to 12, got 13"),
+        ([[1, 2]], [[0]], "T is 2 in tokens, 1 in targets"),
+        (np.ones((2, 0), int), np.ones((2, 0), int), "T is 0 in tokens"),
         ([[1, 13]], [[0, 1]], "got 13"),
         ([[0] * 161], [[0] * 161], "context is 160"),
     ],
@@ -191,6 +192,24 @@ def test_a_decoding_step_attends_to_no_padding_and_nothing_before_the_window(nam
         step = DecodingStep(model.config, params, own)
         for token in range(4):
             np.testing.assert_allclose(step(token), model(params, [[token]], cache=cache)[0, 0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "scaling",
+    [
+        ml.RotaryScaling("dynamic", 4.0, trained=20),
+        ml.RotaryScaling("longrope", 4.0, trained=20, short=(1.0, 1.5), long=(2.0, 3.0)),
+    ],
+    ids=lambda scaling: scaling.kind,
+)
+def test_rotations_computed_ahead_stay_below_the_length_that_changes_all_frequencies(scaling):
+    model, _, params = models(ml.llama_config(**SIZES, rope_scaling=scaling))
+    tokens = np.random.default_rng(2).integers(13, size=20)
+    step = DecodingStep(model.config, params, KVCache(model.config, capacity=21))
+    logits = [step(int(token)) for token in tokens]
+    np.testing.assert_allclose(logits, model(params, tokens[None])[0], rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="longer than 20 tokens"):
+        step(0)
 
 
 def test_a_decoding_step_after_a_cropped_cache_continues_from_there():

@@ -188,9 +188,7 @@ def test_every_public_name_is_documented(name):
 def test_every_public_function_shows_an_example(name):
     parser = doctest.DocTestParser()
     functions = {public: value for public, value in public_objects(name) if inspect.isroutine(value)}
-    if name != "mathllm.fast.block":  # its functions are parts of one, which tests hold to the readable form
-        silent = [public for public, value in functions.items() if not parser.get_examples(inspect.getdoc(value) or "")]
-        assert not silent
+    assert not [public for public, value in functions.items() if not parser.get_examples(inspect.getdoc(value) or "")]
 
 
 def unannotated(public, function):
@@ -230,7 +228,7 @@ def test_the_package_does_not_grow():
 
 
 def test_the_fast_part_does_not_grow():
-    assert sum(each.lines for path, each in SIZES.items() if path.parent.name == "fast") <= 580
+    assert sum(each.lines for path, each in SIZES.items() if path.parent.name == "fast") <= 550
 
 
 def test_shapes_and_intervals_are_declared_and_not_checked_by_hand():

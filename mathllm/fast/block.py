@@ -19,6 +19,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..transformer import Config
+
 _BLOCK = 64  # queries whose scores are computed at a time
 _CACHE = 1 << 18  # numbers of an array that are worked on at a time
 
@@ -52,6 +54,9 @@ def normalise(x: np.ndarray, epsilon: float, centred: bool, memory: Memory, name
         u = x̂ / √(mean(x̂²) + ε),   x̂ = x or x − mean(x);      dx = (du − u mean(du ∘ u) [− mean(du)]) / √(mean(x̂²) + ε)
 
     x: (N, D)   ->   u: (N, D)
+
+    >>> normalise(np.array([[3.0, 3.0, -3.0]]), 0.0, False, Memory(), "unit")[0]
+    array([[ 1.,  1., -1.]])
     """
     unit, width = memory(name, x.shape, x.dtype), x.shape[1]
     if centred:
@@ -101,110 +106,121 @@ def normed_linear(
         dweight = unit.T @ dy
         dweight *= columns
         dnorm = {"gain": np.vecdot(dweight, matrix)}
+        dbias = columns * dy.sum(axis=0) if biased else None
         dweight *= gain
-        gradient = {}
-        if biased:
-            dbias = columns * dy.sum(axis=0)
-            gradient = parts(dbias, "_bias")
         if "bias" in norm:
             dnorm["bias"] = matrix @ dbias
             dweight += np.outer(norm["bias"], dbias)
-        return memory.product(("du", names[0]), dy, weight.T), dnorm, gradient | parts(dweight)
+        gradient = parts(dweight) | (parts(dbias, "_bias") if biased else {})
+        return memory.product(("du", names[0]), dy, weight.T), dnorm, gradient
 
     return y, pullback
 
 
-def output_linear(x: np.ndarray, residual: np.ndarray, params: dict, name: str, memory: Memory, place: object) -> tuple:
-    """`linear` and the residual sum, residual + x W + b; its pullback(dy) gives dx and the gradient of W and b.
-
-    x: (N, n)   residual: (N, D)   ->   (N, D)
-    """
-    y = memory.product(place, x, params[name])
-    y += residual
-    if (bias := f"{name}_bias") in params:
-        y += params[bias]
-
-    def pullback(dy):
-        gradient = {name: x.T @ dy} | ({bias: dy.sum(axis=0)} if bias in params else {})
-        return memory.product(("dx", name), dy, params[name].T), gradient
-
-    return y, pullback
-
-
-def attention_sublayer(
-    x: np.ndarray, block: dict, config: object, rotation: np.ndarray | None, sizes: tuple, memory: Memory, layer: int
+def block(
+    x: np.ndarray, params: dict, config: Config, rotation: np.ndarray | None, sizes: tuple, memory: Memory, layer: int
 ) -> tuple:
-    """x + multi_head_attention(norm(x)), causal; its pullback(dy) gives dx and the gradient of its part of the block.
+    """`Transformer.block` with a causal mask; pullback(dy) -> dx, the gradient of the parameters of the block.
 
     x: (B·T, D)   sizes: (B, T)   rotation: e^(iθ) of each pair of all queries and keys (T, (H + G) K/2), or None
-    ->   (B·T, D)
+    layer: the number of the block, for the names of its arrays   ->   (B·T, D)
+
+    >>> from mathllm.attention import causal_mask
+    >>> from mathllm.transformer import Transformer, gpt2_config
+    >>> model = Transformer(gpt2_config(vocabulary=10, width=8, layers=1, heads=2))
+    >>> params, x = model.init(np.random.default_rng(0))["blocks"][0], np.random.default_rng(1).normal(size=(3, 8))
+    >>> y, pullback = block(x, params, model.config, None, (1, 3), Memory(), 0)
+    >>> np.allclose(y, model.block(x, params, mask=causal_mask(3), tap=lambda name, value: value))
+    True
     """
-    c, (B, T), width = config, sizes, config.head_width
-    split = functools.partial(_heads, sizes=sizes, kv_heads=c.kv_heads)
+    c, attend = config, functools.partial(_attention, rotation=rotation, sizes=sizes)
     order = slice(None) if rotation is None or c.pairing == "adjacent" else _adjacent(c)
-    ends, kinds = np.cumsum([c.heads, c.kv_heads]) * width, ["query", "key", "value"]
-    unit, norm_pullback = normalise(x, c.norm_epsilon, c.norm == "layer", memory, ("unit", layer))
-    projected, projected_pullback = normed_linear(
-        unit, block["attention_norm"], block["attention"], kinds, memory, ("projected", layer), c.score_scale, order
-    )
+    sublayer = functools.partial(_sublayer, params=params, config=c, memory=memory, layer=layer)
+    kinds, network = ["query", "key", "value"], ["gate", "up"] if c.gated else ["up"]
+    x, attention_pullback = sublayer(x, attend, "attention", kinds, "output", scale=c.score_scale, order=order)
+    y, network_pullback = sublayer(x, _activated, "feed_forward", network, "down")
+
+    def pullback(dy):
+        dx, dnetwork = network_pullback(dy)
+        dx, dattention = attention_pullback(dx)
+        return dx, dattention | dnetwork
+
+    return y, pullback
+
+
+def _sublayer(x, function, name, kinds, output, params, config, memory, layer, **columns):
+    """x + f(norm(x) W) W_out + b_out with f = `function`; pullback(dy) -> dx, the gradient of this part."""
+    own, norm, place, bias = params[name], params[f"{name}_norm"], (name, layer), f"{output}_bias"
+    unit, norm_pullback = normalise(x, config.norm_epsilon, config.norm == "layer", memory, ("unit", *place))
+    wide, wide_pullback = normed_linear(unit, norm, own, kinds, memory, ("wide", *place), **columns)
+    hidden, hidden_pullback = function(wide, config, memory, layer)
+    y = memory.product(("sum", *place), hidden, own[output])
+    y += x
+    if bias in own:
+        y += own[bias]
+
+    def pullback(dy):
+        gradient = {output: hidden.T @ dy} | ({bias: dy.sum(axis=0)} if bias in own else {})
+        dhidden = memory.product(("dx", output), dy, own[output].T)
+        du, dnorm, more = wide_pullback(hidden_pullback(dhidden))
+        dx = norm_pullback(du)
+        dx += dy
+        return dx, {f"{name}_norm": dnorm, name: gradient | more}
+
+    return y, pullback
+
+
+def _attention(projected, config, memory, layer, rotation, sizes):
+    """The mixed values of all heads, (B·T, H·K), from queries, keys and values side by side, (B·T, (H + 2G) K)."""
+    c, (B, T), width, dtype = config, sizes, config.head_width, projected.dtype
+    split = functools.partial(_heads, sizes=sizes, kv_heads=c.kv_heads)
+    ends = np.cumsum([c.heads, c.kv_heads]) * width
     _rotate(projected, rotation)
-    mixed = memory(("mixed", layer), (B * T, c.heads * width), x.dtype)
-    total = memory(("total", layer), (B * T, c.heads), x.dtype)
+    mixed = memory(("mixed", layer), (B * T, c.heads * width), dtype)
+    total = memory(("total", layer), (B * T, c.heads), dtype)
     views = [split(part, width=width) for part in (*np.split(projected, ends, axis=1), mixed)] + [split(total, width=1)]
     size = max(1, _CACHE // (c.heads * T * T))
     shards = [slice(start, start + size) for start in range(0, B, size)]
     pullbacks = [
         _causal_sums(*(view[shard] for view in views), memory, (layer, number)) for number, shard in enumerate(shards)
     ]
-    by_head = (B * T, c.heads, width)
-    divided = mixed.reshape(by_head)
+    divided = mixed.reshape(B * T, c.heads, width)
     divided /= total[..., None]
-    y, output_pullback = output_linear(mixed, x, block["attention"], "output", memory, ("attended", layer))
 
-    def pullback(dy):
-        dmixed, gradient = output_pullback(dy)
-        dsums = dmixed.reshape(by_head)
+    def pullback(dmixed):
+        dsums = dmixed.reshape(divided.shape)
         dsums /= total[..., None]
         # The quotient rule: mixed = sums / total, so dtotal = −Σ dmixed ∘ sums / total² = −Σ dsums ∘ mixed.
-        dtotal = memory("dtotal", total.shape, x.dtype)
-        np.negative(np.vecdot(dsums, divided), out=dtotal)
-        dprojected = memory("dprojected", projected.shape, x.dtype)
+        dtotal = np.negative(np.vecdot(dsums, divided), out=memory("dtotal", total.shape, dtype))
+        dprojected = memory("dprojected", projected.shape, dtype)
         dviews = [split(part, width=width) for part in (*np.split(dprojected, ends, axis=1), dmixed)]
         for shard, sums_pullback in zip(shards, pullbacks, strict=True):
             sums_pullback(*(view[shard] for view in dviews), split(dtotal, width=1)[shard])
         _rotate(dprojected, None if rotation is None else rotation.conj())
-        du, dnorm, more = projected_pullback(dprojected)
-        dx = norm_pullback(du)
-        dx += dy
-        return dx, {"attention_norm": dnorm, "attention": gradient | more}
+        return dprojected
 
-    return y, pullback
+    return mixed, pullback
 
 
-def feed_forward_sublayer(x: np.ndarray, block: dict, config: object, memory: Memory, layer: int) -> tuple:
-    """x + feed_forward(norm(x)), x: (N, D); its pullback(dy) gives dx and the gradient of its part of the block."""
-    c = config
-    names = ["gate", "up"] if c.gated else ["up"]
-    unit, norm_pullback = normalise(x, c.norm_epsilon, c.norm == "layer", memory, ("unit 2", layer))
-    wide, wide_pullback = normed_linear(
-        unit, block["feed_forward_norm"], block["feed_forward"], names, memory, ("wide", layer)
-    )
-    hidden = memory(("hidden", layer), (len(x), c.hidden), x.dtype)
-    rows = max(1, _CACHE // (4 * c.hidden))
-    for start in range(0, len(x), rows):
-        _activate(wide[start : start + rows], hidden[start : start + rows], ACTIVATIONS[c.activation])
-    y, down_pullback = output_linear(hidden, x, block["feed_forward"], "down", memory, ("fed", layer))
+def _activated(wide, config, memory, layer):
+    """φ(gate) ∘ up, or φ(up), (N, F); its derivatives by gate and up take their places in `wide`."""
+    hidden = memory(("hidden", layer), (len(wide), config.hidden), wide.dtype)
+    parts, rows = wide.shape[1] // config.hidden, max(1, _CACHE // (4 * config.hidden))
+    for start in range(0, len(wide), rows):
+        z, *up = np.split(wide[start : start + rows], parts, axis=1)
+        value, slope = ACTIVATIONS[config.activation](z)
+        factor = up[0] if up else 1
+        np.multiply(value, factor, out=hidden[start : start + rows])
+        np.multiply(slope, factor, out=z)
+        if up:
+            factor[...] = value
 
-    def pullback(dy):
-        dhidden, gradient = down_pullback(dy)
-        for part in np.split(wide, len(names), axis=1):
-            part *= dhidden  # where the derivatives are
-        du, dnorm, more = wide_pullback(wide)
-        dx = norm_pullback(du)
-        dx += dy
-        return dx, {"feed_forward_norm": dnorm, "feed_forward": gradient | more}
+    def pullback(dhidden):
+        for part in np.split(wide, parts, axis=1):
+            part *= dhidden
+        return wide
 
-    return y, pullback
+    return hidden, pullback
 
 
 def _silu(z):
@@ -236,18 +252,6 @@ def _relu(z):
 
 
 ACTIVATIONS: dict[str, Callable] = {"silu": _silu, "gelu_tanh": _gelu_tanh, "relu": _relu}
-
-
-def _activate(wide, hidden, function):
-    """hidden = φ(gate) ∘ up, or φ(up): what stood in `wide` becomes the derivatives of hidden along it."""
-    if wide.shape[1] == hidden.shape[1]:
-        hidden[...], wide[...] = function(wide)
-        return
-    gate, up = np.split(wide, 2, axis=1)
-    value, slope = function(gate)
-    np.multiply(value, up, out=hidden)
-    np.multiply(slope, up, out=gate)
-    up[...] = value
 
 
 def _rotate(projected, rotation):

@@ -33,8 +33,8 @@ class DecodingStep:
     def __init__(self, config: Config, params: dict, cache: KVCache):
         self.config, self.params, self.cache = config, params, cache
         self.dtype = np.result_type(cache.keys, *{leaf.dtype for leaf in tree_leaves(params)})
-        self.unembedding = params["embedding"].T if config.tied else params["unembedding"]
-        self.first = None
+        self.scale = self.dtype.type(config.score_scale)
+        self.first, self.rotations = 0, ()  # of the positions from the first on
 
     def __call__(self, token: int) -> np.ndarray:
         """The logits after one more token."""
@@ -44,22 +44,28 @@ class DecodingStep:
         x = params["embedding"][token].astype(self.dtype, copy=False)  # (D,)
         if c.positions == "learned":
             x = x + params["positions"][cache.counts[0]]
-        self._rotate_to(cache.length)
+        self._rotate_to(cache.length, 1)
         mask = cache.advance((1, 1))  # None where all that is stored is visible, else (1, 1, 1, S)
-        for block, keys, values in zip(params["blocks"], *cache.new_token(), strict=True):
-            x = x + self._attention(self._norm(x, block["attention_norm"]), block["attention"], keys, values, mask)
-            x = x + self._network(self._norm(x, block["feed_forward_norm"]), block["feed_forward"])
-        return self._norm(x, params["final_norm"]).dot(self.unembedding)  # (V,)
+        x = self._layers(x, zip(*cache.new_token(), strict=True), mask)
+        return x.dot(params["embedding"].T if c.tied else params["unembedding"])  # (V,)
 
-    def _attention(self, x, params, keys, values, mask):
-        """keys, values: (G, S, K), of which the last are to be written."""
-        width = self.config.head_width
+    def _layers(self, x, stored, mask):
+        """The vectors after the last norm; stored: of the cache, for each layer."""
+        for block, layer in zip(self.params["blocks"], stored, strict=True):
+            x = x + self._attention(self._norm(x, block["attention_norm"]), block["attention"], layer, mask)
+            x = x + self._network(self._norm(x, block["feed_forward_norm"]), block["feed_forward"])
+        return self._norm(x, self.params["final_norm"])
+
+    def _attention(self, x, params, layer, mask):
+        """layer: keys and values (G, S, K), of which the last are to be written."""
+        (keys, values), width = layer, self.config.head_width
         query = _linear(x, params, "query").reshape(-1, width)
         key = _linear(x, params, "key").reshape(-1, width)
         values[:, -1] = _linear(x, params, "value").reshape(-1, width)
-        keys[:, -1] = key if self.rotation is None else key.dot(self.rotation)
-        query = query * self.scale if self.rotation is None else query.dot(self.scaled_rotation)
-        scores = query.reshape(len(keys), -1, width) @ keys.swapaxes(1, 2)  # (G, H/G, S)
+        if self.rotation is not None:
+            query, key = query.dot(self.rotation[0]), key.dot(self.rotation[0])
+        keys[:, -1] = key
+        scores = (query * self.scale).reshape(len(keys), -1, width) @ keys.swapaxes(1, 2)  # (G, H/G, S)
         if mask is not None:
             scores = np.where(mask[0], scores, -np.inf).astype(scores.dtype)
         scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
@@ -80,17 +86,17 @@ class DecodingStep:
         y = x * scale * params["gain"]
         return y + params["bias"] if "bias" in params else y
 
-    def _rotate_to(self, position):
-        """The rotation of this position as a matrix R (K, K): the rotated x is x R, by (10.14)."""
+    def _rotate_to(self, start, count):
+        """The rotations of the next `count` positions as matrices R (count, K, K): the rotated x is x R, by (10.14)."""
         c = self.config
-        self.scale, self.rotation = self.dtype.type(c.score_scale), None
-        if c.positions != "rotary":
-            return
-        first, place = position - position % _POSITIONS, position % _POSITIONS
-        if first != self.first:
-            self.first, self.rotations = first, _rotations(c, first + np.arange(_POSITIONS), self.dtype)
-            self.scaled_rotations = self.scale * self.rotations
-        self.rotation, self.scaled_rotation = self.rotations[place], self.scaled_rotations[place]
+        if c.positions == "rotary" and not self.first <= start <= self.first + len(self.rotations) - count:
+            # Some positions more than needed, but none beyond which all frequencies change.
+            ahead = count if c.outgrown_by(start + _POSITIONS) else max(count, _POSITIONS)
+            angles = rotary_angles(start + np.arange(ahead), c.head_width, c.rope_base, c.rope_scaling)
+            units = np.repeat(np.eye(c.head_width, dtype=self.dtype)[:, None], ahead, axis=1)  # (K, positions, K)
+            rotated = rotate(units, angles=angles, pairing=c.pairing).swapaxes(0, 1)
+            self.first, self.rotations = start, np.ascontiguousarray(rotated)
+        self.rotation = self.rotations[start - self.first :][:count] if c.positions == "rotary" else None
 
 
 class ReadingStep(DecodingStep):
@@ -109,27 +115,22 @@ class ReadingStep(DecodingStep):
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """The last vectors of these tokens, whose keys and values are stored."""
-        c, cache, (B, T, D), start = self.config, self.cache, x.shape, self.cache.length
-        self.scale, self.rotation = self.dtype.type(c.score_scale), None
-        if c.positions == "rotary":
-            self.rotation = _rotations(c, start + np.arange(T), self.dtype)  # (T, K, K)
+        cache, (B, T, D) = self.cache, x.shape
+        self.rows = B, T
+        self._rotate_to(cache.length, T)
         mask = cache.advance((B, T))  # None where all that is stored is visible, else (T, S) or (B, 1, T, S)
         if mask is not None:
             mask = mask.reshape(-1, 1, 1, *mask.shape[-2:])
-        self.rows, x = (B, T), x.astype(self.dtype, copy=False).reshape(B * T, D)
-        for number, block in enumerate(self.params["blocks"]):
-            h = self._norm(x, block["attention_norm"])
-            x = x + self._attention(h, block["attention"], cache.layer(number), mask)
-            x = x + self._network(self._norm(x, block["feed_forward_norm"]), block["feed_forward"])
-        return self._norm(x, self.params["final_norm"]).reshape(B, T, D)
+        x = x.astype(self.dtype, copy=False).reshape(B * T, D)
+        return self._layers(x, map(cache.layer, range(self.config.layers)), mask).reshape(B, T, D)
 
-    def _attention(self, x, params, extend, mask):
-        """extend: of the cache, stores the new keys and values and returns all (B, G, S, K)."""
+    def _attention(self, x, params, layer, mask):
+        """layer: stores the new keys and values and returns all (B, G, S, K)."""
         (B, T), G, width = self.rows, self.config.kv_heads, self.config.head_width
         query, key, value = (_linear(x, params, name).reshape(B, T, -1, width) for name in ("query", "key", "value"))
         if self.rotation is not None:
             query, key = query @ self.rotation, key @ self.rotation
-        keys, values = extend(key.swapaxes(1, 2), value.swapaxes(1, 2))
+        keys, values = layer(key.swapaxes(1, 2), value.swapaxes(1, 2))
         query = (query * self.scale).reshape(B, T, G, -1, width).transpose(0, 2, 3, 1, 4).reshape(B, G, -1, width)
         scores = (query @ keys.swapaxes(2, 3)).reshape(B, G, -1, T, keys.shape[2])  # (B, G, H/G, T, S)
         if mask is not None:
@@ -148,14 +149,6 @@ class ReadingStep(DecodingStep):
         scale = (np.vecdot(x, x) / x.shape[1] + self.config.norm_epsilon) ** -0.5
         y = x * scale[:, None].astype(x.dtype, copy=False) * params["gain"]
         return y + params["bias"] if "bias" in params else y
-
-
-def _rotations(config, positions, dtype):
-    """The rotations of these positions as matrices (T, K, K)."""
-    c = config
-    angles = rotary_angles(positions, c.head_width, c.rope_base, c.rope_scaling)
-    units = np.repeat(np.eye(c.head_width, dtype=dtype)[:, None], len(positions), axis=1)  # (K, T, K)
-    return np.ascontiguousarray(rotate(units, angles=angles, pairing=c.pairing).swapaxes(0, 1))
 
 
 def _linear(x, params, name):

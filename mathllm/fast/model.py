@@ -10,11 +10,12 @@ from ..autodiff import Array, ArrayLike, WithPullback, primitive
 from ..cross_entropy import IGNORED
 from ..errors import ShapeError
 from ..inference import KVCache
+from ..shapes import contract
 from ..transformer import Config
 from ..transformer import Transformer as ReadableTransformer
-from ..trees import rebuild, tree_leaves
-from ..vectors import embedding
-from .block import _CACHE, ACTIVATIONS, Memory, attention_sublayer, feed_forward_sublayer, normalise, normed_linear
+from ..trees import rebuild, tree_leaves, walk
+from ..vectors import embedding, token_ids
+from .block import _CACHE, ACTIVATIONS, Memory, block, normalise, normed_linear
 from .decoding import DecodingStep, ReadingStep
 
 _FEW = 64  # tokens that are read by a ReadingStep; for more, the products alone take most of the time
@@ -39,6 +40,7 @@ class Transformer(ReadableTransformer):
         self._memories = []  # those that no pullback needs at the moment
         self._steps = {}  # the last step of each kind
 
+    @contract("_, _, B T+, B T, _")
     def next_token_loss(
         self, params: dict, tokens: ArrayLike, targets: ArrayLike, attention_mask: ArrayLike | None = None,
         **options: Any,
@@ -48,7 +50,7 @@ class Transformer(ReadableTransformer):
         precise = {leaf.dtype for leaf in leaves} in ({np.dtype(np.float32)}, {np.dtype(np.float64)})
         if not (self.fits and precise) or attention_mask is not None or options:
             return super().next_token_loss(params, tokens, targets, attention_mask, **options)
-        return _loss(*leaves, model=self, structure=params, tokens=np.asarray(tokens), targets=np.asarray(targets))
+        return _loss(*leaves, model=self, structure=params, tokens=tokens, targets=targets)
 
     def last_logits(
         self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None, *,
@@ -94,43 +96,40 @@ def fits(config: Config) -> bool:
 @primitive
 def _loss(*leaves: Array, model: Transformer, structure: dict, tokens: np.ndarray, targets: np.ndarray) -> WithPullback:
     """The mean loss of a model whose parameters, in order, are `leaves`; its pullback can be called once."""
-    c, params, (B, T) = model.config, rebuild(structure, iter(leaves)), _checked(model.config, tokens, targets)
+    c, params, (B, T) = model.config, rebuild(structure, iter(leaves)), tokens.shape
+    _require_targets(c, tokens, targets)
     memory = model._free_memory()
     x, pullbacks, rotation = embedding(params["embedding"], tokens), [], _rotation(c, T, params["embedding"].dtype)
     if c.positions == "learned":
         x += params["positions"][:T]
     x = x.reshape(B * T, -1)
-    for number, block in enumerate(params["blocks"]):
-        x, attention_pullback = attention_sublayer(x, block, c, rotation, (B, T), memory, number)
-        x, network_pullback = feed_forward_sublayer(x, block, c, memory, number)
-        pullbacks.append((attention_pullback, network_pullback))
+    for number, part in enumerate(params["blocks"]):
+        x, block_pullback = block(x, part, c, rotation, (B, T), memory, number)
+        pullbacks.append(block_pullback)
     unit, norm_pullback = normalise(x, c.norm_epsilon, c.norm == "layer", memory, "last unit")
     head = {"logits": params["embedding"].T if c.tied else params["unembedding"]}
     logits, logits_pullback = normed_linear(unit, params["final_norm"], head, ["logits"], memory, "logits")
     loss = cross_entropy_in_place(logits, targets.reshape(-1))
 
     def pullback(dloss):
-        nonlocal pullbacks
-        if pullbacks is None:
+        if not pullbacks:
             raise RuntimeError("the gradient of this loss was computed already, and its memory is in use again")
-        du, dnorm, dmatrix = logits_pullback(logits)
-        dx, blocks = norm_pullback(du), []
-        for attention_pullback, network_pullback in reversed(pullbacks):
-            dx, network = network_pullback(dx)
-            dx, attention = attention_pullback(dx)
-            blocks.insert(0, attention | network)
-        dtable = _embedding_gradient(params["embedding"], tokens, dx)
-        gradient = {"embedding": dtable, "blocks": blocks, "final_norm": dnorm}
+        du, dnorm, dhead = logits_pullback(logits)
+        dx, gradient = norm_pullback(du), {"final_norm": dnorm, "blocks": []}
+        while pullbacks:
+            dx, dblock = pullbacks.pop()(dx)
+            gradient["blocks"].insert(0, dblock)
+        gradient["embedding"] = _embedding_gradient(params["embedding"], tokens, dx)
         if c.positions == "learned":
             gradient["positions"] = np.zeros_like(params["positions"])
             gradient["positions"][:T] = dx.reshape(B, T, -1).sum(axis=0)
         if c.tied:
-            gradient["embedding"] += dmatrix["logits"].T
+            gradient["embedding"] += dhead["logits"].T
         else:
-            gradient["unembedding"] = dmatrix["logits"]
-        pullbacks = None
+            gradient["unembedding"] = dhead["logits"]
         model._memories.append(memory)
-        return tuple(leaf * dloss for leaf in _in_order(structure, gradient))
+        found = dict(walk(gradient))
+        return tuple(found[path] * dloss for path, _ in walk(structure))
 
     return loss, pullback
 
@@ -170,15 +169,12 @@ def cross_entropy_in_place(logits: np.ndarray, targets: np.ndarray) -> np.floati
     return logits.dtype.type(loss)
 
 
-def _checked(config, tokens, targets):
-    if tokens.ndim != 2 or tokens.shape != targets.shape or tokens.size == 0:
-        raise ShapeError(f"the model needs tokens and targets of one shape (B, T), got {tokens.shape}, {targets.shape}")
+def _require_targets(config, tokens, targets):
     if config.positions == "learned" and tokens.shape[1] > config.context:
         raise ShapeError(f"the model's context is {config.context} tokens, got {tokens.shape[1]}")
-    wrong = (targets != IGNORED) & ((targets < 0) | (targets >= config.vocabulary))
-    if targets.dtype.kind not in "iu" or np.any(wrong) or np.all(targets == IGNORED):
-        raise ValueError(f"the loss needs a target from 0 to {config.vocabulary - 1} (or {IGNORED} to ignore it)")
-    return tokens.shape
+    counted = token_ids("next_token_loss", targets[targets != IGNORED], config.vocabulary)
+    if not counted.size:
+        raise ValueError(f"next_token_loss() needs a target that counts, got none but {IGNORED}")
 
 
 def _embedding_gradient(table, ids, dx):
@@ -187,12 +183,3 @@ def _embedding_gradient(table, ids, dx):
     found, starts = np.unique(ids.reshape(-1)[order], return_index=True)
     gradient[found] = np.add.reduceat(dx[order], starts, axis=0)
     return gradient
-
-
-def _in_order(structure, gradient):
-    """The arrays of a gradient in the order of the parameters."""
-    if isinstance(structure, dict):
-        return [leaf for name, branch in structure.items() for leaf in _in_order(branch, gradient[name])]
-    if isinstance(structure, list):
-        return [leaf for branch, part in zip(structure, gradient, strict=True) for leaf in _in_order(branch, part)]
-    return [gradient]

@@ -5,13 +5,14 @@ each. A forked process begins with everything its parent had, also the loss. Onl
 parameters are one vector in memory that all processes share, and so is the gradient of each.
 """
 
+import functools
 import mmap
 import multiprocessing
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,9 @@ def train(
         if step is adamw_step:
             state, step = _in_place(state, vector, gradient)
         return training_loop(
-            state, loss, value_and_gradient, batches, steps, step=step, count=count, clip=_clip(gradient), **options
-        )
+            state, loss, value_and_gradient, batches, steps,
+            step=step, count=count, clip=functools.partial(_clip, gradient), **options,
+        )  # fmt: skip
 
 
 def _in_place(state, vector, gradient):
@@ -67,27 +69,23 @@ def _in_place(state, vector, gradient):
         if isinstance(weight_decay, dict | list):
             repeated = tree_map(lambda p, number: np.full(p.shape, number, p.dtype), params, weight_decay)
             weight_decay, _ = flatten(repeated)
+        decay = np.broadcast_to(np.asarray(weight_decay, vector.dtype), vector.shape)
         number = optimizer["step"] + 1
         for start in range(0, len(vector), _PART):
             part = slice(start, start + _PART)
-            decay = weight_decay if np.ndim(weight_decay) == 0 else weight_decay[part]
-            adamw(vector[part], gradient[part], m[part], v[part], number, weight_decay=decay, **options)
+            adamw(vector[part], gradient[part], m[part], v[part], number, weight_decay=decay[part], **options)
         return params, shared | {"step": number}
 
     return state._replace(optimizer=shared | {"step": state.optimizer["step"]}), step
 
 
-def _clip(vector):
-    """`clip_gradient` of the gradient that lies in this vector, in place."""
-
-    def clip(gradient, max_norm):
-        within("clip_gradient", "(0, ∞]", max_norm=max_norm)
-        length = float(norm(vector))
-        if length > max_norm:
-            np.multiply(vector, max_norm / length, out=vector)
-        return gradient, length
-
-    return clip
+def _clip(vector, gradient, max_norm):
+    """`clip_gradient` of the gradient whose numbers are in this vector, in place."""
+    within("clip_gradient", "(0, ∞]", max_norm=max_norm)
+    length = float(norm(vector))
+    if length > max_norm:
+        vector *= max_norm / length
+    return gradient, length
 
 
 @contextmanager
@@ -127,9 +125,8 @@ def _team(params, loss, workers, count) -> Iterator[tuple]:
         team.extend(_Worker(work, number) for number in range(1, workers))
         yield params, vector, gradients[0], value_and_gradient
     finally:
-        for worker in team:
+        for worker in reversed(team):  # a process has the connections of those that were started before it
             worker.connection.close()
-        for worker in team:
             worker.process.join()
 
 
@@ -140,24 +137,21 @@ class _Worker:
         context = multiprocessing.get_context("fork")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=self._serve, args=(work, number, theirs), daemon=True)
-        with warnings.catch_warnings():  # newer versions of Python warn of locks that another thread may hold
-            warnings.simplefilter("ignore", DeprecationWarning)
+        # Newer versions of Python warn of locks that another thread may hold.
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
             self.process.start()
         theirs.close()
 
     def _serve(self, work, number, connection):
         self.connection.close()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C interrupts the parent
-        while True:
-            try:
-                task = connection.recv()
-            except EOFError:  # the parent has finished
-                return
-            try:
-                answer = work(number, *task)
-            except Exception as error:  # the parent raises it
-                answer = error
-            connection.send(answer)
+        with suppress(EOFError):  # the parent has finished
+            while task := connection.recv():
+                try:
+                    answer = work(number, *task)
+                except Exception as error:  # the parent raises it
+                    answer = error
+                connection.send(answer)
 
     def answer(self):
         try:
