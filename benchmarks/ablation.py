@@ -154,7 +154,7 @@ def with_threads():
         vector = vector.copy()
         gradient = np.empty_like(vector)
         own = views(gradient)
-        with ml.parallel_value_and_grad(loss, number, count) as compute:
+        with ml.training.parallel_value_and_grad(loss, number, count) as compute:
 
             def value_and_gradient(params, batch):
                 value, found = compute(params, batch)

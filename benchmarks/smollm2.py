@@ -223,7 +223,11 @@ def prompts():
 
 def lookup(options):
     model, params, _ = smollm2.load()
-    model, draft, ratios = fast.Transformer(model.config), ml.PromptLookup(options.match), {"copy": [], "prose": []}
+    model, draft, ratios = (
+        fast.Transformer(model.config),
+        ml.inference.PromptLookup(options.match),
+        {"copy": [], "prose": []},
+    )
     fast.generate(model, params, encoded(PROMPT), max_new_tokens=2)  # warms up
     print(f"\nlookup: PromptLookup({options.match}), up to {options.drafts} drafts; the prompt is read on both sides")
     print(f"  {'':25}{'read':>6}{'written':>9}{'tokens/s':>10}{'with it':>9}{'ratio':>7}{'accepted':>14}{'same':>6}")
@@ -232,7 +236,7 @@ def lookup(options):
         limits = {"max_new_tokens": options.lookup_tokens, "eos_token_id": END}
         sides = {
             "plain": lambda tokens=tokens, limits=limits: fast.generate(model, params, tokens, **limits),
-            "lookup": lambda tokens=tokens, limits=limits: ml.speculative_generate(
+            "lookup": lambda tokens=tokens, limits=limits: ml.inference.speculative_generate(
                 model, params, tokens, draft, num_drafts=options.drafts, **limits
             ),
         }

@@ -19,7 +19,7 @@ RUNS = 5
 
 def ours(text):
     start = time.perf_counter()
-    tokenizer = ml.train_tokenizer(text, 256 + MERGES, special_tokens=(), ties="lowest ids")
+    tokenizer = ml.training.train_tokenizer(text, 256 + MERGES, special_tokens=(), ties="lowest ids")
     learned = time.perf_counter()
     ids = tokenizer.encode(text)
     return learned - start, time.perf_counter() - learned, [*map(b"".join, tokenizer.merges)], ids
@@ -51,7 +51,7 @@ def main():
         sides[f"tokenizers {tokenizers.__version__}"] = theirs
     except ImportError:
         print("the library tokenizers is not installed: ours alone")
-    ml.pre_tokenize("")  # the pattern is compiled once
+    ml.training.pre_tokenize("")  # the pattern is compiled once
     results = {name: [] for name in sides}
     for _ in range(RUNS):
         for name, side in sides.items():

@@ -3,12 +3,19 @@
 >>> import mathllm as ml
 >>> float(ml.norm([3, 4]))
 5.0
+
+These are the names that more than one chapter or an exercise uses. Every other name is found under its chapter, as
+`ml.interpretability.welch_bound`. Three functions have the name of their chapter: `ml.softmax`, `ml.cross_entropy` and
+`ml.attention` are the functions, because they are called far more often than the modules are named. The public names of
+these three chapters are all here; what only other modules need is imported with `from mathllm.attention import …`.
 """
 
 from . import (
     alignment,
     autodiff,
     backpropagation,
+    errors,
+    exponentials,
     gradient_descent,
     gradients,
     inference,
@@ -18,70 +25,219 @@ from . import (
     similarity,
     training,
     transformer,
-)
-from . import attention as _attention  # the name without _ is the function
-from . import cross_entropy as _cross_entropy
-from .alignment import *  # noqa: F403
-from .attention import *  # noqa: F403
-from .autodiff import *  # noqa: F403
-from .backpropagation import *  # noqa: F403
-from .cross_entropy import *  # noqa: F403
-from .errors import MissingDataError, ShapeError, UnknownReferenceError, UnknownWordError, suggest
-from .exponentials import (
-    ExponentRange,
-    exp,
-    exponent_range,
-    log,
-    log1m_exp,
-    log_add_exp,
-    log_product,
-    log_sigmoid,
-    log_sum_exp,
-    sigmoid,
-    softplus,
-    subtract_maximum,
+    trees,
+    vectors,
 )  # fmt: skip
-from .gradient_descent import *  # noqa: F403
-from .gradients import *  # noqa: F403
-from .inference import *  # noqa: F403
-from .interpretability import *  # noqa: F403
-from .matrices import *  # noqa: F403
-from .probability import *  # noqa: F403
-from .similarity import *  # noqa: F403
-from .softmax import (
-    log_softmax,
-    shifted_logits,
-    softmax,
-    softmax_gradient,
-    softmax_in_place,
-    softmax_jacobian,
-    tanh,
+from .attention import (
+    RotaryScaling,
+    additive_mask,
+    alibi_bias,
+    attention,
+    attention_weights,
+    causal_mask,
+    flash_attention,
+    linear_attention,
+    linear_attention_recurrent,
+    merge_heads,
+    multi_head_attention,
+    padding_mask,
+    positive_features,
+    relative_buckets,
+    rotary_angles,
+    rotate,
+    sinusoidal_positions,
+    sliding_window_mask,
+    split_heads,
 )  # fmt: skip
-from .training import *  # noqa: F403
-from .transformer import *  # noqa: F403
-from .trees import flatten, tree_leaves, tree_map, walk
-from .vectors import distance, embedding, frobenius_norm, norm, normalize, one_hot, token_ids, vector
+from .autodiff import Tensor, check_gradient, grad, primitive, value_and_grad, vjp
+from .backpropagation import xavier_scale
+from .cross_entropy import (
+    IGNORED,
+    arithmetic_decode,
+    arithmetic_encode,
+    code_length,
+    convert_information,
+    cross_entropy,
+    cross_entropy_between,
+    entropy,
+    info_nce,
+    kl_divergence,
+    mutual_information,
+    perplexity,
+    surprise,
+)  # fmt: skip
+from .errors import MissingDataError, ShapeError, UnknownReferenceError, UnknownWordError
+from .exponentials import exp, log_sigmoid, log_sum_exp, sigmoid
+from .gradient_descent import (
+    adam_init,
+    adam_step,
+    adamw,
+    adamw_init,
+    adamw_step,
+    clip_gradient,
+    global_norm,
+    warmup_cosine,
+)  # fmt: skip
+from .gradients import erf, gelu, jacobian, numerical_derivative, numerical_gradient, numerical_jacobian, relu, silu
+from .inference import KVCache, continuation, generate, sampler
+from .matrices import linear, lora_merge, multiply_adds, singular_values, stationary_distribution
+from .probability import Vocabulary, distribution_from_counts, sample, sample_markov_chain, train_ngram
+from .similarity import cosine_similarity, cosine_similarity_matrix, dot
+from .softmax import log_softmax, softmax, softmax_jacobian, tanh
+from .training import (
+    Tokenizer,
+    TrainingState,
+    learn_merges,
+    load_checkpoint,
+    next_token_pairs,
+    random_batch,
+    save_checkpoint,
+    train,
+    training_state,
+)  # fmt: skip
+from .transformer import (
+    Config,
+    Transformer,
+    count_parameters,
+    feed_forward,
+    gpt2_config,
+    layer_norm,
+    llama_config,
+    parameter_count,
+    record_to,
+    rms_norm,
+)  # fmt: skip
+from .trees import flatten, tree_leaves, tree_map
+from .vectors import distance, embedding, frobenius_norm, norm, normalize, one_hot
 
 __version__ = "0.1.0"
 __all__ = [  # in reading order
-    "MissingDataError", "ShapeError", "UnknownReferenceError", "UnknownWordError", "suggest",
-    "flatten", "tree_leaves", "tree_map", "walk",
-    *autodiff.__all__,
-    "distance", "embedding", "frobenius_norm", "norm", "normalize", "one_hot", "token_ids", "vector",
-    *similarity.__all__,
-    *matrices.__all__,
-    "ExponentRange", "exp", "exponent_range", "log", "log1m_exp", "log_add_exp", "log_product", "log_sigmoid",
-    "log_sum_exp", "sigmoid", "softplus", "subtract_maximum",
-    *probability.__all__,
-    "log_softmax", "shifted_logits", "softmax", "softmax_gradient", "softmax_in_place", "softmax_jacobian", "tanh",
-    *_cross_entropy.__all__,
-    *gradients.__all__,
-    *gradient_descent.__all__,
-    *_attention.__all__,
-    *backpropagation.__all__,
-    *transformer.__all__,
-    *training.__all__,
-    *inference.__all__,
-    *alignment.__all__,
-    *interpretability.__all__,
-]
+    "IGNORED",
+    "Config",
+    "KVCache",
+    "MissingDataError",
+    "RotaryScaling",
+    "ShapeError",
+    "Tensor",
+    "Tokenizer",
+    "TrainingState",
+    "Transformer",
+    "UnknownReferenceError",
+    "UnknownWordError",
+    "Vocabulary",
+    "adam_init",
+    "adam_step",
+    "adamw",
+    "adamw_init",
+    "adamw_step",
+    "additive_mask",
+    "alibi_bias",
+    "alignment",
+    "arithmetic_decode",
+    "arithmetic_encode",
+    "attention",
+    "attention_weights",
+    "autodiff",
+    "backpropagation",
+    "causal_mask",
+    "check_gradient",
+    "clip_gradient",
+    "code_length",
+    "continuation",
+    "convert_information",
+    "cosine_similarity",
+    "cosine_similarity_matrix",
+    "count_parameters",
+    "cross_entropy",
+    "cross_entropy_between",
+    "distance",
+    "distribution_from_counts",
+    "dot",
+    "embedding",
+    "entropy",
+    "erf",
+    "errors",
+    "exp",
+    "exponentials",
+    "feed_forward",
+    "flash_attention",
+    "flatten",
+    "frobenius_norm",
+    "gelu",
+    "generate",
+    "global_norm",
+    "gpt2_config",
+    "grad",
+    "gradient_descent",
+    "gradients",
+    "inference",
+    "info_nce",
+    "interpretability",
+    "jacobian",
+    "kl_divergence",
+    "layer_norm",
+    "learn_merges",
+    "linear",
+    "linear_attention",
+    "linear_attention_recurrent",
+    "llama_config",
+    "load_checkpoint",
+    "log_sigmoid",
+    "log_softmax",
+    "log_sum_exp",
+    "lora_merge",
+    "matrices",
+    "merge_heads",
+    "multi_head_attention",
+    "multiply_adds",
+    "mutual_information",
+    "next_token_pairs",
+    "norm",
+    "normalize",
+    "numerical_derivative",
+    "numerical_gradient",
+    "numerical_jacobian",
+    "one_hot",
+    "padding_mask",
+    "parameter_count",
+    "perplexity",
+    "positive_features",
+    "primitive",
+    "probability",
+    "random_batch",
+    "record_to",
+    "relative_buckets",
+    "relu",
+    "rms_norm",
+    "rotary_angles",
+    "rotate",
+    "sample",
+    "sample_markov_chain",
+    "sampler",
+    "save_checkpoint",
+    "sigmoid",
+    "silu",
+    "similarity",
+    "singular_values",
+    "sinusoidal_positions",
+    "sliding_window_mask",
+    "softmax",
+    "softmax_jacobian",
+    "split_heads",
+    "stationary_distribution",
+    "surprise",
+    "tanh",
+    "train",
+    "train_ngram",
+    "training",
+    "training_state",
+    "transformer",
+    "tree_leaves",
+    "tree_map",
+    "trees",
+    "value_and_grad",
+    "vectors",
+    "vjp",
+    "warmup_cosine",
+    "xavier_scale",
+]  # fmt: skip

@@ -13,7 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 import mathllm as ml
+from mathllm import alignment, exponentials, gradient_descent, similarity
+from mathllm.alignment import kl_estimate
 from mathllm.autodiff import arithmetic
+from mathllm.backpropagation import binary_cross_entropy
+from mathllm.exponentials import log1m_exp, log_add_exp, log_product
+from mathllm.gradient_descent import negative_sampling_loss
 from mathllm.transformer.feed_forward import scatter
 
 
@@ -126,16 +131,16 @@ CASES = {
         Case("dot", ml.dot, PAIR, wild=True, half=100),
         Case("cosine_similarity", ml.cosine_similarity, PAIR, wild=True),
         Case(
-            "mean_pool", lambda x: ml.mean_pool(x, np.tile([1, 0, 1], (x.shape[0], 1))), normal(("n", 3, "d")),
+            "mean_pool", lambda x: similarity.mean_pool(x, np.tile([1, 0, 1], (x.shape[0], 1))), normal(("n", 3, "d")),
             wild=True,
         ),
     ],
     3: [
-        Case("matrix_vector_product", ml.matrix_vector_product, normal(("n", 4, "d"), ("n", "d")), wild=True),
+        Case("matrix_vector_product", ml.matrices.matrix_vector_product, normal(("n", 4, "d"), ("n", "d")), wild=True),
         Case("linear", ml.linear, normal(("n", "d"), ("d", 4), (4,)), wild=True),
         Case("singular_values", ml.singular_values, normal(("n", 3, "d")), wild=True),
         Case(
-            "lora_linear", lambda x, A, B: ml.lora_linear(x, fixed(x.shape[-1], 4), A, B, scale=2.0),
+            "lora_linear", lambda x, A, B: ml.matrices.lora_linear(x, fixed(x.shape[-1], 4), A, B, scale=2.0),
             normal(("n", "d"), ("d", 2), (2, 4)), wild=True, half=10,
         ),
         Case(
@@ -145,27 +150,27 @@ CASES = {
     ],
     4: [
         Case("exp", ml.exp, WIDE, extreme=uniform(-1e4, 9, ("n", "d"))),  # e¹⁰ is within float16, e¹² is not
-        Case("log", ml.log, uniform(0.1, 4, ("n", "d")), extreme=far_apart(1e-4, 1e4, ("n", "d"))),
-        Case("log_product", ml.log_product, uniform(0.1, 1, ("n", "d")), extreme=far_apart(1e-4, 1, ("n", "d"))),
+        Case("log", exponentials.log, uniform(0.1, 4, ("n", "d")), extreme=far_apart(1e-4, 1e4, ("n", "d"))),
+        Case("log_product", log_product, uniform(0.1, 1, ("n", "d")), extreme=far_apart(1e-4, 1, ("n", "d"))),
         Case("log_sum_exp", ml.log_sum_exp, WIDE, wild=True),
-        Case("log_add_exp", ml.log_add_exp, PAIR, wild=True),
-        Case("log1m_exp", ml.log1m_exp, uniform(-3, -0.1, ("n", "d")), extreme=uniform(-1e4, -1e-3, ("n", "d"))),
-        Case("softplus", ml.softplus, WIDE, wild=True),
+        Case("log_add_exp", log_add_exp, PAIR, wild=True),
+        Case("log1m_exp", log1m_exp, uniform(-3, -0.1, ("n", "d")), extreme=uniform(-1e4, -1e-3, ("n", "d"))),
+        Case("softplus", exponentials.softplus, WIDE, wild=True),
         Case("log_sigmoid", ml.log_sigmoid, WIDE, wild=True),
         Case("sigmoid", ml.sigmoid, WIDE, wild=True),
     ],
     5: [
         Case(
-            "bernoulli_log_likelihood", lambda p: ml.bernoulli_log_likelihood(p, successes=3, trials=10),
+            "bernoulli_log_likelihood", lambda p: ml.probability.bernoulli_log_likelihood(p, successes=3, trials=10),
             uniform(0.1, 0.9, ("n", "d")), extreme=far_apart(1e-3, 0.999, ("n", "d")),
         ),
-        Case("expectation", lambda x, z: ml.expectation(x, ml.softmax(z)), PAIR, wild=True),
+        Case("expectation", lambda x, z: ml.probability.expectation(x, ml.softmax(z)), PAIR, wild=True),
         Case(
-            "variance", lambda x, z: ml.variance(x, ml.softmax(z)), PAIR,
+            "variance", lambda x, z: ml.probability.variance(x, ml.softmax(z)), PAIR,
             extreme=both(uniform(-50, 50, ("n", "d")), LARGE),  # squares of more have no place in float16
         ),
         Case(
-            "normal_log_density", ml.normal_log_density,
+            "normal_log_density", ml.probability.normal_log_density,
             lambda rng, n, d: [*PAIR(rng, n, d), rng.uniform(0.5, 2, size=(n, d))],
             extreme=both(uniform(-50, 50, ("n", "d"), ("n", "d")), far_apart(0.5, 1e4, ("n", "d"))),
         ),
@@ -194,17 +199,17 @@ CASES = {
     ],
     8: [
         Case("relu", ml.relu, WIDE, wild=True),
-        Case("leaky_relu", ml.leaky_relu, WIDE, wild=True),
+        Case("leaky_relu", ml.gradients.leaky_relu, WIDE, wild=True),
         Case("erf", ml.erf, WIDE, wild=True),
         Case("gelu", ml.gelu, WIDE, wild=True),
-        Case("gelu_tanh", ml.gelu_tanh, WIDE, wild=True),
+        Case("gelu_tanh", ml.gradients.gelu_tanh, WIDE, wild=True),
         Case("silu", ml.silu, WIDE, wild=True),
-        Case("swiglu", ml.swiglu, PAIR, wild=True),
+        Case("swiglu", ml.gradients.swiglu, PAIR, wild=True),
     ],
     9: [
-        Case("dropout", lambda x: ml.dropout(x, rate=0.3, rng=np.random.default_rng(0)), WIDE, wild=True),
+        Case("dropout", lambda x: gradient_descent.dropout(x, rate=0.3, rng=np.random.default_rng(0)), WIDE, wild=True),
         Case(
-            "negative_sampling_loss", ml.negative_sampling_loss, normal(("n", "d"), ("n", "d"), ("n", 4, "d")),
+            "negative_sampling_loss", negative_sampling_loss, normal(("n", "d"), ("n", "d"), ("n", 4, "d")),
             wild=True, refuses=("empty",),
         ),
     ],
@@ -220,20 +225,20 @@ CASES = {
         Case("positive_features", ml.positive_features, WIDE, wild=True),
         Case("rotate", lambda x: ml.rotate(x, angles=angles(x)), normal(("n", 3, "2d")), wild=True),
     ],
-    11: [Case("binary_cross_entropy", ml.binary_cross_entropy, with_integers(WIDE, 0, 2, "n", "d"), True, ("empty",))],
+    11: [Case("binary_cross_entropy", binary_cross_entropy, with_integers(WIDE, 0, 2, "n", "d"), True, ("empty",))],
     12: [
         Case("layer_norm", ml.layer_norm, NORMED, wild=True),
         Case("rms_norm", ml.rms_norm, normal(("n", "d"), ("d",)), wild=True),
-        Case("batch_norm", ml.batch_norm, NORMED, True, ("empty",)),
+        Case("batch_norm", ml.transformer.batch_norm, NORMED, True, ("empty",)),
         Case("scatter", lambda x: scatter(x, rows=np.arange(len(x))[::-1] * 2, size=2 * len(x)), WIDE, wild=True),
     ],
-    13: [Case("round_to", ml.round_to, WIDE, wild=True, straight_through=True)],
+    13: [Case("round_to", ml.training.round_to, WIDE, wild=True, straight_through=True)],
     15: [
         Case(
-            "clipped_surrogate", lambda r: ml.clipped_surrogate(r, signs(r.shape)), with_reach,
+            "clipped_surrogate", lambda r: alignment.clipped_surrogate(r, signs(r.shape)), with_reach,
             extreme=far_apart(1e-4, 1e4, ("n", "d")),
         ),
-        Case("kl_estimate", ml.kl_estimate, PAIR, extreme=uniform(-4, 4, ("n", "d"), ("n", "d"))),  # e⁸ is in float16
+        Case("kl_estimate", kl_estimate, PAIR, extreme=uniform(-4, 4, ("n", "d"), ("n", "d"))),  # e⁸ is in float16
     ],
 }  # fmt: skip
 ALL = [case for cases in CASES.values() for case in cases]

@@ -266,7 +266,7 @@ def test_the_optimal_policy_takes_distributions_of_any_dtype(dtype):
     reference = ml.softmax(rng.normal(size=(5, 50)).astype(dtype))
     policy = kl_optimal_policy(reference, rng.normal(size=(5, 50)).astype(dtype), beta=0.5)
     assert policy.dtype == dtype
-    assert ml.is_distribution(policy)
+    assert ml.probability.is_distribution(policy)
 
 
 def test_an_outcome_that_the_reference_rules_out_stays_ruled_out():

@@ -237,7 +237,9 @@ def test_lora_learns_a_new_task_with_a_frozen_model_and_merges_into_plain_weight
     logits = MODEL(merged, unseen, tap=record_to(record := {}))
     norm = ml.rms_norm(record["embeddings"], old["attention_norm"]["gain"], epsilon=MODEL.config.norm_epsilon)
     pair = adapters["blocks"][0]["attention"]["value"]
-    beside = ml.lora_linear(norm, old["attention"]["value"], pair["A"], pair["B"], scale=scale)  # x W + s (x A) B
+    beside = ml.matrices.lora_linear(
+        norm, old["attention"]["value"], pair["A"], pair["B"], scale=scale
+    )  # x W + s (x A) B
     np.testing.assert_allclose(ml.split_heads(beside, 2), record["blocks.0.attention.value"], atol=1e-12)
     whole = ml.split_heads(beside, 2)
     weights = record["blocks.0.attention.weights"]

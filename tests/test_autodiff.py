@@ -75,12 +75,12 @@ def test_gradient_of_a_broadcast_argument_has_its_shape(shapes, seed):
 def test_sum_to_is_the_transpose_of_broadcasting(shapes):
     small, large = shapes.input_shapes[0], shapes.result_shape
     x, w = np.ones(small), np.arange(np.prod(large, dtype=int), dtype=float).reshape(large)
-    assert np.sum(np.broadcast_to(x, large) * w) == np.sum(x * ml.sum_to(w, small))
+    assert np.sum(np.broadcast_to(x, large) * w) == np.sum(x * ml.autodiff.sum_to(w, small))
 
 
 def test_sum_to_refuses_a_gradient_of_a_shape_that_never_was():
     with pytest.raises(ml.ShapeError, match=r"\(2, 3\).*\(4,\)"):
-        ml.sum_to(np.ones((2, 3)), (4,))
+        ml.autodiff.sum_to(np.ones((2, 3)), (4,))
 
 
 def test_a_primitive_on_arrays_is_an_ordinary_function():
@@ -243,7 +243,7 @@ def test_options_cannot_be_differentiated():
         (lambda: ml.vjp(lambda x: x @ np.ones((3, 4, 5)), np.ones((2, 3, 4))), ml.ShapeError, r"a @ b .* axis -3"),
         (lambda: ml.vjp(lambda x: x * 2, np.ones(3))[1](np.ones(2)), ml.ShapeError, r"\(3,\), got \(2,\)"),
         (lambda: ml.check_gradient(lambda x: x / 0, np.ones(1)), ValueError, "finite"),
-        (lambda: ml.hessian_vector_product(ml.norm, np.ones(2), np.ones(3)), ml.ShapeError, "direction"),
+        (lambda: ml.autodiff.hessian_vector_product(ml.norm, np.ones(2), np.ones(3)), ml.ShapeError, "direction"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero")
@@ -292,5 +292,5 @@ def test_the_checker_leaves_its_arguments_alone():
 
 def test_hessian_of_a_quadratic_form_is_its_matrix():
     A = np.array([[2.0, 1.0], [1.0, 3.0]])
-    product = ml.hessian_vector_product(lambda x: x @ (A @ x) * 0.5, array(2), np.array([1.0, -2.0]))
+    product = ml.autodiff.hessian_vector_product(lambda x: x @ (A @ x) * 0.5, array(2), np.array([1.0, -2.0]))
     np.testing.assert_allclose(product, A @ [1, -2], atol=1e-8)  # the gradient is linear, so only rounding is left

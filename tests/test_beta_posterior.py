@@ -17,7 +17,7 @@ def settings():
 
 
 def posteriors(settings):
-    return [ml.Beta(int(a), int(b)).update(int(heads), int(tails)) for a, b, heads, tails in settings]
+    return [ml.probability.Beta(int(a), int(b)).update(int(heads), int(tails)) for a, b, heads, tails in settings]
 
 
 def test_throws_change_the_prior_as_in_mathllm(settings):

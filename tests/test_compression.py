@@ -65,10 +65,15 @@ def test_a_network_that_sees_three_tokens_compresses_to_its_cross_entropy_and_gi
     rng = np.random.default_rng(1)
     text = text_of_a_source(rng)
     windows = np.lib.stride_tricks.sliding_window_view(text[:3000], 4)
-    params = {"table": rng.normal(size=(VOCABULARY, 4)), "layers": ml.mlp_init(rng, [12, 24, VOCABULARY])}
+    params = {
+        "table": rng.normal(size=(VOCABULARY, 4)),
+        "layers": ml.backpropagation.mlp_init(rng, [12, 24, VOCABULARY]),
+    }
 
     def logits(params, tokens):
-        return ml.mlp_forward(ml.embedding(params["table"], tokens).reshape(len(tokens), 12), params["layers"])
+        return ml.backpropagation.mlp_forward(
+            ml.embedding(params["table"], tokens).reshape(len(tokens), 12), params["layers"]
+        )
 
     state = ml.adam_init(params)
     for _ in range(200):

@@ -15,7 +15,11 @@ HEIGHTS = {
 }
 METHODS = {
     "gradient descent": lambda beta: {},
-    "momentum": lambda beta: {"init": ml.momentum_init, "step": ml.momentum_step, "beta": beta},
+    "momentum": lambda beta: {
+        "init": ml.gradient_descent.momentum_init,
+        "step": ml.gradient_descent.momentum_step,
+        "beta": beta,
+    },
     "Adam": lambda beta: {"init": ml.adam_init, "step": ml.adam_step, "beta1": beta},
 }
 # The same arithmetic in another order: rounding grows along the path, most where it is steep, but stays far below this.
@@ -41,7 +45,9 @@ def test_the_gradient_is_that_of_the_height(surface, places):
 @pytest.mark.parametrize("surface", HEIGHTS)
 def test_the_path_is_that_of_the_optimiser(surface, method, beta):
     (visited,) = run_js("descent_surface.js", "path", [[surface, method, 0.03, beta, 40]])
-    path = ml.descent_path(HEIGHTS[surface], visited[0], 40, learning_rate=0.03, **METHODS[method](beta))
+    path = ml.gradient_descent.descent_path(
+        HEIGHTS[surface], visited[0], 40, learning_rate=0.03, **METHODS[method](beta)
+    )
     np.testing.assert_allclose(visited, path, rtol=NEAR, atol=NEAR)
 
 

@@ -28,8 +28,8 @@ CONFIGS = {
     "gated, with biases": ml.Config(**SIZES, gated=True),
 }
 OTHERS = {
-    "bert": ml.bert_config(**SIZES),
-    "mixtral": ml.mixtral_config(**SIZES | {"kv_heads": 2, "experts": 3}),
+    "bert": ml.transformer.bert_config(**SIZES),
+    "mixtral": ml.transformer.mixtral_config(**SIZES | {"kv_heads": 2, "experts": 3}),
     "alibi": ml.Config(**SIZES, positions="alibi"),
     "exact gelu": ml.gpt2_config(**SIZES, activation="gelu"),
     "post-norm": ml.gpt2_config(**SIZES, norm_order="post"),
@@ -306,7 +306,9 @@ def test_batches_and_checked_drafts_are_read_by_the_reading_step(monkeypatch):
     assert text.shape == (8, 7)
     assert shapes == [(1, 3), *[(8, 1)] * 3]
     shapes.clear()
-    result = ml.speculative_generate(model, params, text[:1], ml.ModelDraft(model, params), max_new_tokens=5)
+    result = ml.inference.speculative_generate(
+        model, params, text[:1], ml.inference.ModelDraft(model, params), max_new_tokens=5
+    )
     np.testing.assert_array_equal(result.tokens, ml.generate(model, params, text[:1], max_new_tokens=5))
     assert (1, 11) in shapes  # the prompt and four drafts
 
@@ -361,8 +363,8 @@ def test_a_run_continues_from_a_checkpoint_to_the_last_bit(tmp_path):
 
 def test_other_optimisers_and_parameters_of_several_dtypes_are_trained_too():
     readable, model, params = models(CONFIGS["llama"])
-    options = {"step": ml.sgd_step, "weight_decay": 0.0}
-    start = ml.training_state(params, np.random.default_rng(3), ml.sgd_init)
+    options = {"step": ml.gradient_descent.sgd_step, "weight_decay": 0.0}
+    start = ml.training_state(params, np.random.default_rng(3), ml.gradient_descent.sgd_init)
     expected, _ = run(ml.train, readable, params, state=start, **options)
     assert_close(run(fast.train, model, params, state=start, **options)[0].params, expected.params, np.float64)
     params["final_norm"]["gain"] = params["final_norm"]["gain"].astype(np.float32)

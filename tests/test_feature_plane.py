@@ -37,7 +37,9 @@ def test_the_outputs_and_their_error_are_those_of_the_toy_model():
     for (n, active, bias), error, output in zip(SETTINGS, errors, outputs, strict=True):
         W, x = np.array(directions[n]), np.zeros(n)
         x[np.array(active, int) - 1] = 1
-        assert error == pytest.approx(ml.superposition_loss({"weight": W, "bias": np.full(n, bias)}, x[None]), abs=SAME)
+        assert error == pytest.approx(
+            ml.interpretability.superposition_loss({"weight": W, "bias": np.full(n, bias)}, x[None]), abs=SAME
+        )
         np.testing.assert_allclose(output, ml.relu(x @ W @ W.T + bias), atol=SAME)
 
 

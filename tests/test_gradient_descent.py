@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
-from mathllm import reference
+from mathllm import gradient_descent, reference
 
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 numbers = st.floats(-10, 10, allow_subnormal=False)
@@ -18,11 +18,19 @@ vectors = hnp.arrays(np.float64, 4, elements=numbers)
 rng = np.random.default_rng(9)
 
 OPTIMIZERS = {
-    "sgd": (ml.sgd_init, ml.sgd_step, {"learning_rate": 0.1}),
-    "sgd with decay": (ml.sgd_init, ml.sgd_step, {"learning_rate": 0.1, "weight_decay": 0.01}),
-    "heavy ball": (ml.momentum_init, ml.momentum_step, {"learning_rate": 0.02}),
-    "average": (ml.momentum_init, ml.momentum_step, {"learning_rate": 0.1, "form": "average"}),
-    "rmsprop": (ml.rmsprop_init, ml.rmsprop_step, {"learning_rate": 0.02}),
+    "sgd": (gradient_descent.sgd_init, gradient_descent.sgd_step, {"learning_rate": 0.1}),
+    "sgd with decay": (
+        gradient_descent.sgd_init,
+        gradient_descent.sgd_step,
+        {"learning_rate": 0.1, "weight_decay": 0.01},
+    ),
+    "heavy ball": (gradient_descent.momentum_init, gradient_descent.momentum_step, {"learning_rate": 0.02}),
+    "average": (
+        gradient_descent.momentum_init,
+        gradient_descent.momentum_step,
+        {"learning_rate": 0.1, "form": "average"},
+    ),
+    "rmsprop": (gradient_descent.rmsprop_init, gradient_descent.rmsprop_step, {"learning_rate": 0.02}),
     "adam": (ml.adam_init, ml.adam_step, {"learning_rate": 0.05}),
     "adam with l2": (ml.adam_init, ml.adam_step, {"learning_rate": 0.05, "l2": 0.01}),
     "adamw": (ml.adamw_init, ml.adamw_step, {"learning_rate": 0.05}),
@@ -49,20 +57,29 @@ def nested(dtype=np.float64):
 
 
 def sgd(w, alpha, grad):
-    return ml.sgd_step(w, grad, ml.sgd_init(w), learning_rate=alpha)[0]
+    return gradient_descent.sgd_step(w, grad, gradient_descent.sgd_init(w), learning_rate=alpha)[0]
 
 
 def decayed(w, eta, g, **strength):
-    return ml.sgd_step(w, g, {}, learning_rate=eta, weight_decay=strength["lambda"])[0]
+    return gradient_descent.sgd_step(w, g, {}, learning_rate=eta, weight_decay=strength["lambda"])[0]
 
 
 def decay_against_penalty(w, eta, g, **strength):
-    slope = g + ml.grad(lambda w: ml.l2_penalty(w, strength["lambda"]))(w)
+    slope = g + ml.grad(lambda w: gradient_descent.l2_penalty(w, strength["lambda"]))(w)
     return decayed(w, eta, g, **strength) - (w - eta * slope)
 
 
 def velocity(steps, beta, form, g=1.0):
-    _, state = after(steps, ml.momentum_init, ml.momentum_step, 0.0, g, learning_rate=0.1, beta=beta, form=form)
+    _, state = after(
+        steps,
+        gradient_descent.momentum_init,
+        gradient_descent.momentum_step,
+        0.0,
+        g,
+        learning_rate=0.1,
+        beta=beta,
+        form=form,
+    )
     return state["velocity"] / g
 
 
@@ -73,8 +90,8 @@ def window(beta):
 def corrected_moments(g, steps):
     _, state = after(steps, ml.adam_init, ml.adam_step, 0.0, g)
     return [
-        state["mean"] * ml.bias_correction(0.9, steps),
-        state["square"] * ml.bias_correction(0.999, steps),
+        state["mean"] * gradient_descent.bias_correction(0.9, steps),
+        state["square"] * gradient_descent.bias_correction(0.999, steps),
     ]
 
 
@@ -114,7 +131,7 @@ ROWS = {
     "primer.ch09.q19.step": lambda alpha, grad: sgd(0.0, alpha, grad),
     "primer.ch09.q19.w_new": sgd,
     "primer.ch09.q20.len": lambda params: sum(g.size for g in ml.tree_leaves([np.broadcast_to(np.float32(0), params)])),
-    "pillars.sgd.var_batch": lambda g, B: all_minibatch_means(g, B).var() / ml.minibatch_variance(g, 1),
+    "pillars.sgd.var_batch": lambda g, B: all_minibatch_means(g, B).var() / gradient_descent.minibatch_variance(g, 1),
     "pillars.sgd.unbiased": lambda g, B: all_minibatch_means(g, B).mean() - np.mean(g),
     "pillars.rm.one_over_t_sq": lambda terms: np.sum(1 / np.arange(1, terms + 1.0) ** 2),
     "pillars.rm.sqrt_ok": meets_the_condition,
@@ -126,7 +143,8 @@ ROWS = {
     "part2.l2.identity": decay_against_penalty,
     "part2.l2.sample": decayed,
     "part2.l2.convention": lambda: (
-        ml.grad(lambda w: ml.l2_penalty(w, 0.3))(2.0) / ml.grad(lambda w: ml.l2_penalty(w, 0.3, half=False))(2.0)
+        ml.grad(lambda w: gradient_descent.l2_penalty(w, 0.3))(2.0)
+        / ml.grad(lambda w: gradient_descent.l2_penalty(w, 0.3, half=False))(2.0)
     ),
     "part2.dropout.expect": lambda p: [(1 - q) * dropout_scale(q) for q in p],
     "part2.dropout.scale": lambda p: [dropout_scale(q) for q in p],
@@ -134,8 +152,8 @@ ROWS = {
     "part2.momentum.constant": lambda beta, steps: velocity(steps, beta, "average"),
     "part2.momentum.heavyball": lambda beta, steps: velocity(steps, beta, "heavy-ball"),
     "part2.adam.defaults": adam_defaults,
-    "part2.adam.bias1": lambda beta, t: ml.bias_correction(beta, t),
-    "part2.adam.bias2": lambda beta, t: ml.bias_correction(beta, t),
+    "part2.adam.bias1": lambda beta, t: gradient_descent.bias_correction(beta, t),
+    "part2.adam.bias2": lambda beta, t: gradient_descent.bias_correction(beta, t),
     "part2.adam.variance_zero": lambda g, steps: [corrected_moments(g, steps)[1], np.var([g] * steps)],
     "part2.adamw.sample": adamw_from_moments,
     "part2.sched.points": lambda t: [ml.warmup_cosine(step, **SCHEDULE) for step in t],
@@ -148,7 +166,7 @@ SETTINGS = {"primer.ch09.text.lr_range", "part2.bugs.adam_lr", "part2.dropout.ra
 
 
 def dropout_scale(p):
-    return float(ml.dropout(np.ones(100), rate=p, rng=np.random.default_rng(0)).max())
+    return float(gradient_descent.dropout(np.ones(100), rate=p, rng=np.random.default_rng(0)).max())
 
 
 def test_every_value_of_the_chapter_is_recomputed():
@@ -168,7 +186,7 @@ def test_every_optimiser_finds_the_bottom_of_a_bowl(name):
     init, step, options = OPTIMIZERS[name]
     centre = np.array([1.0, -2.0])
     loss = lambda w: (((w - centre) * np.array([1.0, 3.0])) ** 2).sum()  # noqa: E731
-    path = ml.descent_path(loss, [0.0, 0.0], 400, init=init, step=step, **options)
+    path = gradient_descent.descent_path(loss, [0.0, 0.0], 400, init=init, step=step, **options)
     assert np.abs(path[-1] - centre).max() < 0.05  # decay keeps a little away from the centre
 
 
@@ -210,36 +228,74 @@ def test_adam_takes_a_step_in_float16():
 
 @given(vectors, vectors)
 def test_momentum_without_memory_is_plain_descent(w, g):
-    plain = ml.sgd_step(w, g, {}, learning_rate=0.1)[0]
+    plain = gradient_descent.sgd_step(w, g, {}, learning_rate=0.1)[0]
     for form in ("heavy-ball", "average"):
-        moved, _ = after(1, ml.momentum_init, ml.momentum_step, w, g, learning_rate=0.1, beta=0.0, form=form)
+        moved, _ = after(
+            1,
+            gradient_descent.momentum_init,
+            gradient_descent.momentum_step,
+            w,
+            g,
+            learning_rate=0.1,
+            beta=0.0,
+            form=form,
+        )
         np.testing.assert_allclose(moved, plain)
 
 
 @given(vectors, st.floats(0, 0.99), st.integers(1, 20))
 def test_the_heavy_ball_is_the_average_with_a_larger_learning_rate(g, beta, steps):
     """Erratum B12: the two forms differ by the factor 1/(1−β) in speed, and in nothing else."""
-    ball, _ = after(steps, ml.momentum_init, ml.momentum_step, np.zeros(4), g, learning_rate=0.1, beta=beta)
+    ball, _ = after(
+        steps,
+        gradient_descent.momentum_init,
+        gradient_descent.momentum_step,
+        np.zeros(4),
+        g,
+        learning_rate=0.1,
+        beta=beta,
+    )
     rate = 0.1 / (1 - beta)
     average, _ = after(
-        steps, ml.momentum_init, ml.momentum_step, np.zeros(4), g, learning_rate=rate, beta=beta, form="average"
+        steps,
+        gradient_descent.momentum_init,
+        gradient_descent.momentum_step,
+        np.zeros(4),
+        g,
+        learning_rate=rate,
+        beta=beta,
+        form="average",
     )
     np.testing.assert_allclose(ball, average, rtol=1e-9, atol=1e-9)
 
 
 def test_averaged_momentum_is_never_faster_than_plain_descent_and_the_heavy_ball_is():
     plain = -0.1 * 50
-    average, _ = after(50, ml.momentum_init, ml.momentum_step, 0.0, 1.0, learning_rate=0.1, form="average")
-    ball, _ = after(50, ml.momentum_init, ml.momentum_step, 0.0, 1.0, learning_rate=0.1)
+    average, _ = after(
+        50,
+        gradient_descent.momentum_init,
+        gradient_descent.momentum_step,
+        0.0,
+        1.0,
+        learning_rate=0.1,
+        form="average",
+    )
+    ball, _ = after(50, gradient_descent.momentum_init, gradient_descent.momentum_step, 0.0, 1.0, learning_rate=0.1)
     assert plain < average < 0
     assert ball < 5 * plain
 
 
 def test_the_heavy_ball_crosses_a_narrow_valley_faster_than_plain_descent():
     loss = lambda w: (np.array([0.5, 50.0]) * w * w).sum()  # noqa: E731
-    plain = ml.descent_path(loss, [10.0, 1.0], 100, learning_rate=0.018)
-    ball = ml.descent_path(
-        loss, [10.0, 1.0], 100, init=ml.momentum_init, step=ml.momentum_step, learning_rate=0.018, beta=0.8
+    plain = gradient_descent.descent_path(loss, [10.0, 1.0], 100, learning_rate=0.018)
+    ball = gradient_descent.descent_path(
+        loss,
+        [10.0, 1.0],
+        100,
+        init=gradient_descent.momentum_init,
+        step=gradient_descent.momentum_step,
+        learning_rate=0.018,
+        beta=0.8,
     )
     assert loss(ball[-1]) < 1e-3 * loss(plain[-1])
 
@@ -271,24 +327,24 @@ def test_adam_agrees_with_its_definition_step_by_step():
 
 def test_momentum_and_rmsprop_agree_with_their_definitions_step_by_step():
     theta, v, rms_theta, s = np.ones(3), np.zeros(3), np.ones(3), np.zeros(3)
-    params, state = np.ones(3), ml.momentum_init(np.ones(3))
-    rms_params, rms_state = np.ones(3), ml.rmsprop_init(np.ones(3))
+    params, state = np.ones(3), gradient_descent.momentum_init(np.ones(3))
+    rms_params, rms_state = np.ones(3), gradient_descent.rmsprop_init(np.ones(3))
     for g in rng.normal(size=(20, 3)):
         v = 0.9 * v + (g + 0.1 * theta)  # the decay as PyTorch has it: in the gradient
         theta = theta - 0.01 * v
-        params, state = ml.momentum_step(params, g, state, learning_rate=0.01, weight_decay=0.1)
+        params, state = gradient_descent.momentum_step(params, g, state, learning_rate=0.01, weight_decay=0.1)
         np.testing.assert_allclose(params, theta, rtol=1e-12)
         s = 0.99 * s + 0.01 * g**2
         rms_theta = rms_theta - 0.01 * g / (np.sqrt(s) + 0.1)
-        rms_params, rms_state = ml.rmsprop_step(rms_params, g, rms_state, epsilon=0.1)
+        rms_params, rms_state = gradient_descent.rmsprop_step(rms_params, g, rms_state, epsilon=0.1)
         np.testing.assert_allclose(rms_params, rms_theta, rtol=1e-12)
 
 
 @given(vectors, vectors, st.floats(0, 0.5))
 def test_under_plain_descent_decay_and_penalty_are_the_same(w, g, strength):
-    slope = g + ml.grad(lambda w: ml.l2_penalty(w, strength))(w)
-    decayed = ml.sgd_step(w, g, {}, learning_rate=0.1, weight_decay=strength)[0]
-    np.testing.assert_allclose(decayed, ml.sgd_step(w, slope, {}, learning_rate=0.1)[0], atol=1e-12)
+    slope = g + ml.grad(lambda w: gradient_descent.l2_penalty(w, strength))(w)
+    decayed = gradient_descent.sgd_step(w, g, {}, learning_rate=0.1, weight_decay=strength)[0]
+    np.testing.assert_allclose(decayed, gradient_descent.sgd_step(w, slope, {}, learning_rate=0.1)[0], atol=1e-12)
 
 
 def test_a_penalty_of_adam_is_a_gradient_like_any_other():
@@ -324,7 +380,7 @@ def test_each_parameter_may_have_its_own_decay():
 
 def test_a_step_too_long_diverges_and_says_so():
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(ValueError, match="finite gradient"):
-        ml.descent_path(lambda w: (w**4).sum(), [10.0], 50, learning_rate=1.0)
+        gradient_descent.descent_path(lambda w: (w**4).sum(), [10.0], 50, learning_rate=1.0)
 
 
 def test_the_training_loop_gives_each_batch_to_the_loss_and_the_loss_before_each_step_back():
@@ -332,21 +388,24 @@ def test_the_training_loop_gives_each_batch_to_the_loss_and_the_loss_before_each
         return ((x * params["weight"] - y) ** 2).sum()
 
     batches = [(np.array([1.0]), np.array([2.0])), (np.array([3.0]), np.array([0.0]))]
-    steps = list(ml.descend(loss, {"weight": np.array([0.0])}, iter(batches), learning_rate=0.25))
+    steps = list(gradient_descent.descend(loss, {"weight": np.array([0.0])}, iter(batches), learning_rate=0.25))
     assert [(number, float(value)) for number, _, value in steps] == [(1, 4.0), (2, 9.0)]
     assert [params["weight"].tolist() for _, params, _ in steps] == [[1.0], [-3.5]]  # 0 + 4/4, 1 − 18/4
 
 
 def test_no_steps_leave_the_parameters_as_they_were():
     start = {"weight": np.ones(2)}
-    assert ml.minimize(lambda p: p["weight"].sum(), start, 0, learning_rate=1.0) is start
-    assert ml.minimize(lambda p: p["weight"].sum(), start, 2, learning_rate=1.0)["weight"].tolist() == [-1, -1]
+    assert gradient_descent.minimize(lambda p: p["weight"].sum(), start, 0, learning_rate=1.0) is start
+    assert gradient_descent.minimize(lambda p: p["weight"].sum(), start, 2, learning_rate=1.0)["weight"].tolist() == [
+        -1,
+        -1,
+    ]
 
 
 def test_descents_follow_a_schedule():
-    path = ml.descent_path(lambda w: w.sum(), [0.0], 3, learning_rate=lambda t: 1 / t)
+    path = gradient_descent.descent_path(lambda w: w.sum(), [0.0], 3, learning_rate=lambda t: 1 / t)
     np.testing.assert_allclose(path.ravel(), [0, -1, -1.5, -1.5 - 1 / 3])
-    assert ml.descent_path(lambda w: w.sum(), [1.0], 0, learning_rate=1).tolist() == [[1]]
+    assert gradient_descent.descent_path(lambda w: w.sum(), [1.0], 0, learning_rate=1).tolist() == [[1]]
 
 
 # ---------------------------------------------------------------------------------------------------------- schedules
@@ -365,28 +424,28 @@ def test_warmup_cosine_rises_to_the_peak_then_falls_to_the_floor_and_stays():
 
 @given(st.integers(1, 50), st.integers(0, 400))
 def test_restarts_repeat_themselves(period, step):
-    rate = lambda t: ml.cosine_restarts(t, peak=1.0, period=period)  # noqa: E731
+    rate = lambda t: gradient_descent.cosine_restarts(t, peak=1.0, period=period)  # noqa: E731
     assert rate(step) == rate(step % period)
     assert rate(period * step) == 1
 
 
 def test_restarts_with_growth_begin_where_the_last_cosine_ended():
-    rates = [ml.cosine_restarts(t, peak=1.0, period=10, growth=2) for t in range(150)]
+    rates = [gradient_descent.cosine_restarts(t, peak=1.0, period=10, growth=2) for t in range(150)]
     assert [t for t, rate in enumerate(rates) if rate == 1] == [0, 10, 30, 70]
 
 
 def test_polynomial_decay_falls_with_a_power_of_the_time_that_is_left():
-    rates = [ml.polynomial_decay(t, peak=1.0, floor=0.2, total=4, power=2.0) for t in range(6)]
+    rates = [gradient_descent.polynomial_decay(t, peak=1.0, floor=0.2, total=4, power=2.0) for t in range(6)]
     np.testing.assert_allclose(rates, [1.0, 0.65, 0.4, 0.25, 0.2, 0.2])
 
 
 def test_polynomial_decay_of_power_one_is_a_straight_line():
-    rates = [ml.polynomial_decay(t, peak=1.0, floor=0.2, total=8) for t in range(12)]
+    rates = [gradient_descent.polynomial_decay(t, peak=1.0, floor=0.2, total=8) for t in range(12)]
     np.testing.assert_allclose(rates, [*np.linspace(1, 0.2, 9), 0.2, 0.2, 0.2])
 
 
 def test_inverse_square_root_is_continuous_and_halves_in_four_times_the_time():
-    rates = [ml.inverse_square_root(t, peak=1.0, warmup=10) for t in range(200)]
+    rates = [gradient_descent.inverse_square_root(t, peak=1.0, warmup=10) for t in range(200)]
     assert rates[0] == 0
     assert rates[10] == max(rates) == 1
     np.testing.assert_allclose(rates[160], 0.25)
@@ -420,19 +479,22 @@ def test_clipping_survives_gradients_whose_squares_overflow_and_gradients_of_zer
 
 def test_gradient_of_the_penalty_with_and_without_the_half():
     params = {"weight": rng.normal(size=(2, 3)), "bias": None}
-    half = ml.grad(lambda p: ml.l2_penalty(p, 0.3))(params)
-    whole = ml.grad(lambda p: ml.l2_penalty(p, 0.3, half=False))(params)
+    half = ml.grad(lambda p: gradient_descent.l2_penalty(p, 0.3))(params)
+    whole = ml.grad(lambda p: gradient_descent.l2_penalty(p, 0.3, half=False))(params)
     np.testing.assert_allclose(half["weight"], 0.3 * params["weight"])
     np.testing.assert_allclose(whole["weight"], 2 * half["weight"])
-    assert ml.l2_penalty({"a": 2.0, "b": [1, 2]}, 2.0) == 9
-    assert ml.l2_penalty({}, 2.0) == 0
-    assert ml.check_gradient(lambda w: ml.l2_penalty({"w": w}, 0.3), rng.normal(size=(2, 3))).error < TOLERANCE
+    assert gradient_descent.l2_penalty({"a": 2.0, "b": [1, 2]}, 2.0) == 9
+    assert gradient_descent.l2_penalty({}, 2.0) == 0
+    assert (
+        ml.check_gradient(lambda w: gradient_descent.l2_penalty({"w": w}, 0.3), rng.normal(size=(2, 3))).error
+        < TOLERANCE
+    )
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.5])
 def test_dropout_keeps_the_mean_and_enlarges_what_is_left(rate):
     x = np.full(200_000, 3.0)
-    y = ml.dropout(x, rate=rate, rng=np.random.default_rng(1))
+    y = gradient_descent.dropout(x, rate=rate, rng=np.random.default_rng(1))
     np.testing.assert_allclose(np.unique(y[y != 0]), 3 / (1 - rate))
     deviation = 3 * np.sqrt(rate / (1 - rate) / len(x))
     assert abs(y.mean() - 3) <= 5 * deviation
@@ -441,9 +503,9 @@ def test_dropout_keeps_the_mean_and_enlarges_what_is_left(rate):
 
 def test_dropout_passes_the_gradient_where_it_passed_the_value():
     x = rng.normal(size=(3, 4))
-    y, pullback = ml.vjp(lambda x: ml.dropout(x, rate=0.4, rng=np.random.default_rng(2)), x)
+    y, pullback = ml.vjp(lambda x: gradient_descent.dropout(x, rate=0.4, rng=np.random.default_rng(2)), x)
     assert np.array_equal(pullback(np.ones_like(x))[0] == 0, y == 0)
-    fixed = lambda x: ml.dropout(x, rate=0.4, rng=np.random.default_rng(2))  # noqa: E731
+    fixed = lambda x: gradient_descent.dropout(x, rate=0.4, rng=np.random.default_rng(2))  # noqa: E731
     assert ml.check_gradient(fixed, x).error < TOLERANCE
 
 
@@ -451,8 +513,8 @@ def test_dropout_passes_the_gradient_where_it_passed_the_value():
 def test_dropout_keeps_the_dtype_and_leaves_its_input_alone(dtype):
     x = np.array([[1e4, -1e4], [0, 1]], dtype)
     x.flags.writeable = False  # a write would raise
-    assert ml.dropout(x, rate=0.5, rng=np.random.default_rng(0)).dtype == dtype
-    assert ml.dropout(np.zeros((0, 3), dtype), rate=0.5, rng=np.random.default_rng(0)).shape == (0, 3)
+    assert gradient_descent.dropout(x, rate=0.5, rng=np.random.default_rng(0)).dtype == dtype
+    assert gradient_descent.dropout(np.zeros((0, 3), dtype), rate=0.5, rng=np.random.default_rng(0)).shape == (0, 3)
 
 
 # --------------------------------------------------------------------------------------------------------- minibatches
@@ -460,7 +522,7 @@ def test_dropout_keeps_the_dtype_and_leaves_its_input_alone(dtype):
 
 @given(st.integers(0, 20), st.integers(1, 7))
 def test_an_epoch_visits_every_example_once(examples, size):
-    batches = list(ml.minibatches(examples, size, np.random.default_rng(0)))
+    batches = list(gradient_descent.minibatches(examples, size, np.random.default_rng(0)))
     assert sorted(np.concatenate([np.empty(0, int), *batches]).tolist()) == list(range(examples))
     assert all(len(batch) == size for batch in batches[:-1])
 
@@ -472,7 +534,7 @@ def test_the_noise_of_a_minibatch_found_by_enumerating_all_of_them(size, replace
     draws = itertools.product(range(5), repeat=size) if replacement else itertools.combinations(range(5), size)
     means = np.array([gradients[list(draw)].mean(axis=0) for draw in draws])
     np.testing.assert_allclose(means.mean(axis=0), gradients.mean(axis=0), atol=1e-12)
-    predicted = ml.minibatch_variance(gradients, size, replacement=replacement)
+    predicted = gradient_descent.minibatch_variance(gradients, size, replacement=replacement)
     np.testing.assert_allclose(means.var(axis=0), predicted, atol=1e-12)
 
 
@@ -495,7 +557,7 @@ def test_a_gradient_that_would_stretch_its_parameter_is_refused_and_the_place_na
     """Erratum C2: (m,) and (m, 1) silently make (m, m)."""
     params = {"blocks": [{"bias": np.zeros((3, 1))}]}
     with pytest.raises(ml.ShapeError, match=r"params\['blocks'\]\[0\]\['bias'\].*\(3, 1\), got \(3,\)"):
-        ml.sgd_step(params, {"blocks": [{"bias": np.zeros(3)}]}, {}, learning_rate=0.1)
+        gradient_descent.sgd_step(params, {"blocks": [{"bias": np.zeros(3)}]}, {}, learning_rate=0.1)
 
 
 # ----------------------------------------------------------------------------------------------------------- refusals
@@ -504,34 +566,74 @@ def test_a_gradient_that_would_stretch_its_parameter_is_refused_and_the_place_na
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: ml.sgd_step(1.0, 1.0, {}, learning_rate=-0.1), ValueError, "learning_rate.*got -0.1"),
-        (lambda: ml.sgd_step(1.0, 1.0, {}, learning_rate=np.nan), ValueError, "got nan"),
-        (lambda: ml.sgd_step(1.0, np.nan, {}, learning_rate=0.1), ValueError, "finite gradient"),
-        (lambda: ml.sgd_step(1.0, 1.0, {}, learning_rate=0.1, weight_decay=-1), ValueError, "weight_decay.*got -1"),
-        (lambda: ml.sgd_step({"a": 1.0}, {"b": 1.0}, {}, learning_rate=0.1), ml.ShapeError, "no counterpart"),
-        (lambda: ml.sgd_step([np.ones(1)], [np.ones(1)] * 2, {}, learning_rate=0.1), ml.ShapeError, "no counterpart"),
-        (lambda: ml.sgd_step({"a": 1.0}, {"a": None}, {}, learning_rate=0.1), ml.ShapeError, r"params\['a'\]"),
-        (lambda: after(1, ml.momentum_init, ml.momentum_step, 1.0, 1.0, learning_rate=1, beta=1), ValueError, "beta"),
-        (lambda: ml.momentum_step(1.0, 1.0, {}, learning_rate=1, form="nesterov"), ValueError, "'nesterov'"),
+        (lambda: gradient_descent.sgd_step(1.0, 1.0, {}, learning_rate=-0.1), ValueError, "learning_rate.*got -0.1"),
+        (lambda: gradient_descent.sgd_step(1.0, 1.0, {}, learning_rate=np.nan), ValueError, "got nan"),
+        (lambda: gradient_descent.sgd_step(1.0, np.nan, {}, learning_rate=0.1), ValueError, "finite gradient"),
+        (
+            lambda: gradient_descent.sgd_step(1.0, 1.0, {}, learning_rate=0.1, weight_decay=-1),
+            ValueError,
+            "weight_decay.*got -1",
+        ),
+        (
+            lambda: gradient_descent.sgd_step({"a": 1.0}, {"b": 1.0}, {}, learning_rate=0.1),
+            ml.ShapeError,
+            "no counterpart",
+        ),
+        (
+            lambda: gradient_descent.sgd_step([np.ones(1)], [np.ones(1)] * 2, {}, learning_rate=0.1),
+            ml.ShapeError,
+            "no counterpart",
+        ),
+        (
+            lambda: gradient_descent.sgd_step({"a": 1.0}, {"a": None}, {}, learning_rate=0.1),
+            ml.ShapeError,
+            r"params\['a'\]",
+        ),
+        (
+            lambda: after(
+                1,
+                gradient_descent.momentum_init,
+                gradient_descent.momentum_step,
+                1.0,
+                1.0,
+                learning_rate=1,
+                beta=1,
+            ),
+            ValueError,
+            "beta",
+        ),
+        (
+            lambda: gradient_descent.momentum_step(1.0, 1.0, {}, learning_rate=1, form="nesterov"),
+            ValueError,
+            "'nesterov'",
+        ),
         (lambda: after(1, ml.adam_init, ml.adam_step, 1.0, 1.0, beta2=1.0), ValueError, "beta.*got 1.0"),
-        (lambda: after(1, ml.rmsprop_init, ml.rmsprop_step, 1.0, 1.0, beta=-1), ValueError, "beta.*got -1"),
-        (lambda: ml.bias_correction(0.9, 0), ValueError, "step in .*got 0"),
+        (
+            lambda: after(1, gradient_descent.rmsprop_init, gradient_descent.rmsprop_step, 1.0, 1.0, beta=-1),
+            ValueError,
+            "beta.*got -1",
+        ),
+        (lambda: gradient_descent.bias_correction(0.9, 0), ValueError, "step in .*got 0"),
         (lambda: ml.clip_gradient([1.0], 0), ValueError, "max_norm in .*got 0"),
         (lambda: ml.clip_gradient([np.inf], 1), ValueError, "finite gradient"),
-        (lambda: ml.l2_penalty([1.0], -1), ValueError, "strength in .*got -1"),
-        (lambda: ml.dropout([1.0], rate=1.0, rng=rng), ValueError, r"rate in \[0, 1\), got 1.0"),
-        (lambda: ml.dropout([1.0], rate=-0.1, rng=rng), ValueError, "got -0.1"),
+        (lambda: gradient_descent.l2_penalty([1.0], -1), ValueError, "strength in .*got -1"),
+        (lambda: gradient_descent.dropout([1.0], rate=1.0, rng=rng), ValueError, r"rate in \[0, 1\), got 1.0"),
+        (lambda: gradient_descent.dropout([1.0], rate=-0.1, rng=rng), ValueError, "got -0.1"),
         (lambda: ml.warmup_cosine(-1, peak=1.0, total=10), ValueError, "step in .*got -1"),
         (lambda: ml.warmup_cosine(1, peak=1.0, total=10, warmup=11), ValueError, "got 11"),
         (lambda: ml.warmup_cosine(1, peak=1.0, total=10, floor=2.0), ValueError, r"floor in \[0, 1.0\], got 2.0"),
-        (lambda: ml.cosine_restarts(1, peak=1.0, period=0), ValueError, "period in .*got 0"),
-        (lambda: ml.cosine_restarts(1, peak=1.0, period=5, growth=0.5), ValueError, "growth.*got 0.5"),
-        (lambda: ml.polynomial_decay(1, peak=1.0, total=5, power=0), ValueError, "power in .*got 0"),
-        (lambda: ml.inverse_square_root(1, peak=1.0, warmup=0), ValueError, "got 0"),
-        (lambda: ml.minibatches(5, 0, rng), ValueError, "got 0"),
-        (lambda: ml.minibatch_variance([1.0, 2.0], 3, replacement=False), ValueError, r"size in \[1, 2\], got 3"),
-        (lambda: ml.minibatch_variance([], 1), ml.ShapeError, r"\(0,\)"),
-        (lambda: ml.descent_path(lambda w: w.sum(), [1.0], -1, learning_rate=1), ValueError, "got -1"),
+        (lambda: gradient_descent.cosine_restarts(1, peak=1.0, period=0), ValueError, "period in .*got 0"),
+        (lambda: gradient_descent.cosine_restarts(1, peak=1.0, period=5, growth=0.5), ValueError, "growth.*got 0.5"),
+        (lambda: gradient_descent.polynomial_decay(1, peak=1.0, total=5, power=0), ValueError, "power in .*got 0"),
+        (lambda: gradient_descent.inverse_square_root(1, peak=1.0, warmup=0), ValueError, "got 0"),
+        (lambda: gradient_descent.minibatches(5, 0, rng), ValueError, "got 0"),
+        (
+            lambda: gradient_descent.minibatch_variance([1.0, 2.0], 3, replacement=False),
+            ValueError,
+            r"size in \[1, 2\], got 3",
+        ),
+        (lambda: gradient_descent.minibatch_variance([], 1), ml.ShapeError, r"\(0,\)"),
+        (lambda: gradient_descent.descent_path(lambda w: w.sum(), [1.0], -1, learning_rate=1), ValueError, "got -1"),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

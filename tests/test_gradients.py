@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
-from mathllm import reference
+from mathllm import gradients, reference
 
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 numbers = st.floats(-50, 50, allow_subnormal=False)
 vectors = hnp.arrays(np.float64, st.integers(1, 4), elements=st.floats(-2, 2))
 rng = np.random.default_rng(8)
-ACTIVATIONS = [ml.relu, ml.leaky_relu, ml.erf, ml.gelu, ml.gelu_tanh, ml.silu]
+ACTIVATIONS = [ml.relu, gradients.leaky_relu, ml.erf, ml.gelu, gradients.gelu_tanh, ml.silu]
 
 
 # ------------------------------------------------------------------------------------------- values of the documents
@@ -34,20 +34,20 @@ def gradient(f, at):
 
 
 ROWS = {
-    "primer.ch08.ex8.dfdx": lambda f: ml.partial_derivative(f, "x"),
-    "primer.ch08.ex8.dfdy": lambda f: ml.partial_derivative(f, "y"),
+    "primer.ch08.ex8.dfdx": lambda f: gradients.partial_derivative(f, "x"),
+    "primer.ch08.ex8.dfdy": lambda f: gradients.partial_derivative(f, "y"),
     "primer.ch08.ex8.grad": gradient,
-    "primer.ch08.q17.deriv": lambda f: ml.partial_derivative(f, "x"),
+    "primer.ch08.q17.deriv": lambda f: gradients.partial_derivative(f, "x"),
     "primer.ch08.q17.at2": gradient,
-    "primer.ch08.q18.dfdx": lambda f: ml.partial_derivative(f, "x"),
-    "primer.ch08.q18.dfdy": lambda f: ml.partial_derivative(f, "y"),
+    "primer.ch08.q18.dfdx": lambda f: gradients.partial_derivative(f, "x"),
+    "primer.ch08.q18.dfdy": lambda f: gradients.partial_derivative(f, "y"),
     "primer.ch08.q18.grad": gradient,
     "primer.ch08.q18.descent": lambda f, at: -gradient(f, at),
     "pillars.relu.grad": lambda x: ml.grad(lambda x: ml.relu(x).sum())(np.array(x, float)),
     "pillars.sigmoid.maxgrad": lambda: max(ml.grad(lambda x: ml.sigmoid(x).sum())(np.linspace(-6, 6, 1201))),
     "foundations.act.relu_grad": lambda x: ml.grad(lambda x: ml.relu(x).sum())(np.array(x, float)),
     "foundations.act.gelu": lambda x: ml.gelu(x),
-    "foundations.act.swiglu": lambda xW, xV: ml.swiglu(xW, xV),
+    "foundations.act.swiglu": lambda xW, xV: gradients.swiglu(xW, xV),
     "foundations.act.sigmoid_range": lambda x: [ml.sigmoid(x), ml.tanh(x)],
     "foundations.act.tanh_maxgrad": lambda: max(ml.grad(lambda x: ml.tanh(x).sum())(np.linspace(-6, 6, 1201))),
 }
@@ -66,14 +66,14 @@ def test_document_values(id):
 
 
 def test_secants_approach_the_tangent():
-    slopes = ml.secant_slope(np.exp, 1.0, 10.0 ** -np.arange(1, 7))
+    slopes = gradients.secant_slope(np.exp, 1.0, 10.0 ** -np.arange(1, 7))
     gaps = np.abs(slopes - np.e)
     np.testing.assert_allclose(gaps[1:] / gaps[:-1], 0.1, rtol=0.1)  # the error is proportional to h
 
 
 def test_two_sided_steps_are_more_exact_than_one_sided_ones():
     h = 1e-3
-    one, two = ml.secant_slope(np.exp, 1.0, h), ml.numerical_derivative(np.exp, 1.0, h=h)
+    one, two = gradients.secant_slope(np.exp, 1.0, h), ml.numerical_derivative(np.exp, 1.0, h=h)
     assert abs(two - np.e) < 1e-3 * abs(one - np.e)
     errors = [abs(ml.numerical_derivative(np.exp, 1.0, h=h) - np.e) for h in (1e-2, 1e-3)]
     np.testing.assert_allclose(errors[0] / errors[1], 100, rtol=1e-3)  # the error is proportional to h²
@@ -92,8 +92,8 @@ def test_measured_gradient_agrees_with_the_pullback(x):
 
 def test_the_central_difference_of_a_quadratic_is_exact_in_every_direction():
     x, v = np.array([1.0, -2.0]), np.array([0.5, 2.0])
-    assert ml.central_difference(lambda x: x @ x, x, v, 0.25) == 2 * x @ v
-    assert ml.central_difference(np.square, np.array([1.0, 4.0]), 1.0, np.array([0.5, 2.0])).tolist() == [2, 8]
+    assert ml.autodiff.central_difference(lambda x: x @ x, x, v, 0.25) == 2 * x @ v
+    assert ml.autodiff.central_difference(np.square, np.array([1.0, 4.0]), 1.0, np.array([0.5, 2.0])).tolist() == [2, 8]
 
 
 def test_gradient_of_an_array_of_any_shape():
@@ -135,13 +135,13 @@ def test_jacobians_of_arrays_have_the_axes_of_the_value_and_then_of_the_argument
 @given(hnp.arrays(np.float64, (3, 3), elements=st.floats(-3, 3)))
 def test_the_hessian_of_a_quadratic_is_its_matrix(A):
     S = A + A.T
-    H = ml.numerical_hessian(lambda x: 0.5 * x @ S @ x, [0.3, -0.2, 0.5])
+    H = gradients.numerical_hessian(lambda x: 0.5 * x @ S @ x, [0.3, -0.2, 0.5])
     assert np.array_equal(H, H.T)
     np.testing.assert_allclose(H, S, atol=1e-5)
 
 
 def test_the_hessian_is_symmetric_to_the_last_bit_where_its_steps_differ():
-    H = ml.numerical_hessian(lambda v: np.sin(v[0] * v[1]) + np.exp(v[0] - v[2] / 50), [1.3, -7.0, 100.0])
+    H = gradients.numerical_hessian(lambda v: np.sin(v[0] * v[1]) + np.exp(v[0] - v[2] / 50), [1.3, -7.0, 100.0])
     assert np.array_equal(H, H.T)
     x, y = 1.3, -7.0
     exact = np.cos(x * y) - x * y * np.sin(x * y)
@@ -151,8 +151,8 @@ def test_the_hessian_is_symmetric_to_the_last_bit_where_its_steps_differ():
 def test_the_hessian_agrees_with_the_derivative_of_the_gradient_by_pullback():
     function = lambda x: (ml.softmax(x) * np.arange(3.0)).sum()  # noqa: E731
     x = rng.normal(size=3)
-    columns = [ml.hessian_vector_product(function, x, e) for e in np.eye(3)]
-    np.testing.assert_allclose(ml.numerical_hessian(function, x), np.stack(columns, axis=1), atol=1e-6)
+    columns = [ml.autodiff.hessian_vector_product(function, x, e) for e in np.eye(3)]
+    np.testing.assert_allclose(gradients.numerical_hessian(function, x), np.stack(columns, axis=1), atol=1e-6)
 
 
 # ---------------------------------------------------------------------------------------------------- worked out slopes
@@ -173,14 +173,14 @@ def test_the_hessian_agrees_with_the_derivative_of_the_gradient_by_pullback():
     ],
 )
 def test_the_power_rule(polynomial, variable, slope):
-    assert ml.partial_derivative(polynomial, variable) == slope
+    assert gradients.partial_derivative(polynomial, variable) == slope
 
 
 @given(st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=4))
 def test_rule_and_measurement_agree(terms):
     polynomial = " + ".join(f"({c})*x**{a}*y**{b}" for c, a, b in terms)
     measured = ml.numerical_derivative(lambda x: eval(polynomial, {"x": x, "y": 0.7}), 1.3)
-    rule = eval(ml.partial_derivative(polynomial, "x"), {"x": 1.3, "y": 0.7})
+    rule = eval(gradients.partial_derivative(polynomial, "x"), {"x": 1.3, "y": 0.7})
     np.testing.assert_allclose(measured, rule, rtol=1e-6, atol=1e-6)
 
 
@@ -199,22 +199,25 @@ def test_rule_and_measurement_agree(terms):
 )
 def test_kinds_of_places(function, at, kind):
     at = np.array(at, float)
-    H = ml.numerical_hessian(function, at)
-    assert ml.classify_critical_point(ml.numerical_gradient(function, at), H) == kind
+    H = gradients.numerical_hessian(function, at)
+    assert gradients.classify_critical_point(ml.numerical_gradient(function, at), H) == kind
 
 
 def test_curvature_alone_makes_no_minimum():
     """Erratum B8: eˣ is curved upwards everywhere and has no minimum."""
     for x in (-3.0, 0.0, 3.0):
-        slope, curvature = ml.numerical_derivative(np.exp, x), ml.numerical_hessian(lambda v: np.exp(v[0]), [x])
+        slope, curvature = (
+            ml.numerical_derivative(np.exp, x),
+            gradients.numerical_hessian(lambda v: np.exp(v[0]), [x]),
+        )
         assert curvature > 0
-        assert ml.classify_critical_point([slope], curvature) == "not a critical point"
+        assert gradients.classify_critical_point([slope], curvature) == "not a critical point"
 
 
 def test_a_zero_eigenvalue_decides_nothing_unless_both_signs_are_there():
-    assert ml.classify_critical_point([0, 0], [[1, 0], [0, 0]]) == "undecided"
-    assert ml.classify_critical_point([0], [[0]]) == "undecided"
-    assert ml.classify_critical_point([0, 0, 0], np.diag([1.0, 0.0, -1.0])) == "saddle point"
+    assert gradients.classify_critical_point([0, 0], [[1, 0], [0, 0]]) == "undecided"
+    assert gradients.classify_critical_point([0], [[0]]) == "undecided"
+    assert gradients.classify_critical_point([0, 0, 0], np.diag([1.0, 0.0, -1.0])) == "saddle point"
 
 
 # --------------------------------------------------------------------------------------------------------- activations
@@ -241,7 +244,7 @@ def test_gelu_is_the_number_times_the_share_of_the_bell_below_it(x):
 
 def test_the_tanh_form_of_gelu_stays_within_half_a_thousandth():
     x = np.linspace(-10, 10, 20_001)
-    gap = np.abs(ml.gelu(x) - ml.gelu_tanh(x)).max()
+    gap = np.abs(ml.gelu(x) - gradients.gelu_tanh(x)).max()
     assert 4e-4 < gap < 5e-4
 
 
@@ -254,7 +257,7 @@ def test_silu_lies_between_half_and_a_relu(x):
 
 def test_swiglu_is_silu_of_one_projection_times_another():
     x, W, V = rng.normal(size=(2, 3)), rng.normal(size=(3, 5)), rng.normal(size=(3, 5))
-    np.testing.assert_allclose(ml.swiglu(x @ W, x @ V), ml.silu(x @ W) * (x @ V))
+    np.testing.assert_allclose(gradients.swiglu(x @ W, x @ V), ml.silu(x @ W) * (x @ V))
 
 
 def test_without_silu_a_gated_layer_is_still_not_linear():
@@ -265,7 +268,7 @@ def test_without_silu_a_gated_layer_is_still_not_linear():
 
 
 def test_a_layer_without_units_has_no_dead_ones():
-    assert ml.dead_units(np.zeros((2, 0))).shape == (0,)
+    assert gradients.dead_units(np.zeros((2, 0))).shape == (0,)
 
 
 def test_two_layers_collapse_into_one_matrix_unless_something_bends_between():
@@ -276,10 +279,10 @@ def test_two_layers_collapse_into_one_matrix_unless_something_bends_between():
 
 def test_a_unit_that_is_off_for_every_example_gets_no_gradient():
     x, W = np.abs(rng.normal(size=(6, 3))), np.array([[1.0, -1.0], [1.0, -1.0], [0.5, -2.0]])
-    assert ml.dead_units(x @ W).tolist() == [False, True]
+    assert gradients.dead_units(x @ W).tolist() == [False, True]
     dW = ml.grad(lambda W: ml.relu(x @ W).sum())(W)
     assert not dW[:, 1].any()
-    leaky = ml.grad(lambda W: ml.leaky_relu(x @ W).sum())(W)
+    leaky = ml.grad(lambda W: gradients.leaky_relu(x @ W).sum())(W)
     assert leaky[:, 1].all()
 
 
@@ -287,7 +290,7 @@ AWAY_FROM_THE_BEND = np.array([-3.0, -1.2, -0.1, 0.1, 0.7, 2.5]).reshape(2, 3)
 
 
 @pytest.mark.parametrize(
-    "function", [*ACTIVATIONS, lambda x: ml.silu(x, beta=1.7), lambda x: ml.leaky_relu(x, slope=0.2)]
+    "function", [*ACTIVATIONS, lambda x: ml.silu(x, beta=1.7), lambda x: gradients.leaky_relu(x, slope=0.2)]
 )
 @pytest.mark.parametrize("x", [AWAY_FROM_THE_BEND, np.array([[[4.0]]])])
 def test_pullback_agrees_with_central_differences(function, x):
@@ -295,10 +298,10 @@ def test_pullback_agrees_with_central_differences(function, x):
 
 
 def test_pullback_of_swiglu_agrees_with_central_differences():
-    assert ml.check_gradient(ml.swiglu, rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 3, 4))).error < TOLERANCE
+    assert ml.check_gradient(gradients.swiglu, rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 3, 4))).error < TOLERANCE
 
 
-@pytest.mark.parametrize("function", [*ACTIVATIONS, lambda x: ml.swiglu(x, x)])
+@pytest.mark.parametrize("function", [*ACTIVATIONS, lambda x: gradients.swiglu(x, x)])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_dtype_is_kept_and_input_left_alone(function, dtype):
     x = np.array([[1, 2], [-3, 0]], dtype)
@@ -318,7 +321,7 @@ def test_far_out_activations_are_straight_lines(function, dtype):
         assert y.tolist() == [1, -1]
         assert slope.tolist() == [0, 0]
     else:
-        leak = 0.01 if function is ml.leaky_relu else 0
+        leak = 0.01 if function is gradients.leaky_relu else 0
         np.testing.assert_allclose(y, [1e4, -1e4 * leak], rtol=1e-3, atol=1e-9)
         np.testing.assert_allclose(slope, [1, leak], rtol=1e-3, atol=1e-9)
 
@@ -329,21 +332,21 @@ def test_far_out_activations_are_straight_lines(function, dtype):
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: ml.secant_slope(np.exp, 1.0, 0.0), ValueError, "h = 0"),
+        (lambda: gradients.secant_slope(np.exp, 1.0, 0.0), ValueError, "h = 0"),
         (lambda: ml.numerical_derivative(np.exp, 1.0, h=-1), ValueError, "positive step .*got -1"),
         (lambda: ml.numerical_derivative(np.exp, 1.0, h=1e-20), ValueError, "large enough to change x, got 1e-20"),
         (lambda: ml.numerical_derivative(lambda x: np.where(x > 1, np.inf, x), 1.0), ValueError, "finite around x"),
         (lambda: ml.numerical_gradient(lambda x: x * x, [1.0, 2.0]), ml.ShapeError, "one number as its value"),
-        (lambda: ml.numerical_hessian(lambda x: x**2, 1.0), ml.ShapeError, r"x \(n\), got shape \(\)"),
-        (lambda: ml.numerical_hessian(lambda x: x**2, [1.0, 2.0]), ml.ShapeError, "one number as its value"),
-        (lambda: ml.partial_derivative("sin(x)", "x"), ValueError, r"polynomial, got 'sin\(x\)'"),
-        (lambda: ml.partial_derivative("x**y", "x"), ValueError, "polynomial"),
-        (lambda: ml.partial_derivative("2x", "x"), ValueError, "cannot read '2x'"),
-        (lambda: ml.classify_critical_point([0, 0], [[1]]), ml.ShapeError, r"\(2,\) and \(1, 1\)"),
-        (lambda: ml.classify_critical_point([0, 0], [[1, 2], [0, 1]]), ValueError, "symmetric"),
-        (lambda: ml.classify_critical_point([np.nan], [[1]]), ValueError, "finite"),
-        (lambda: ml.dead_units(np.zeros((0, 3))), ml.ShapeError, r"\(0, 3\)"),
-        (lambda: ml.swiglu([1.0, 2.0], [1.0]), ml.ShapeError, r"\(2,\) and \(1,\)"),
+        (lambda: gradients.numerical_hessian(lambda x: x**2, 1.0), ml.ShapeError, r"x \(n\), got shape \(\)"),
+        (lambda: gradients.numerical_hessian(lambda x: x**2, [1.0, 2.0]), ml.ShapeError, "one number as its value"),
+        (lambda: gradients.partial_derivative("sin(x)", "x"), ValueError, r"polynomial, got 'sin\(x\)'"),
+        (lambda: gradients.partial_derivative("x**y", "x"), ValueError, "polynomial"),
+        (lambda: gradients.partial_derivative("2x", "x"), ValueError, "cannot read '2x'"),
+        (lambda: gradients.classify_critical_point([0, 0], [[1]]), ml.ShapeError, r"\(2,\) and \(1, 1\)"),
+        (lambda: gradients.classify_critical_point([0, 0], [[1, 2], [0, 1]]), ValueError, "symmetric"),
+        (lambda: gradients.classify_critical_point([np.nan], [[1]]), ValueError, "finite"),
+        (lambda: gradients.dead_units(np.zeros((0, 3))), ml.ShapeError, r"\(0, 3\)"),
+        (lambda: gradients.swiglu([1.0, 2.0], [1.0]), ml.ShapeError, r"\(2,\) and \(1,\)"),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

@@ -20,7 +20,7 @@ def js(name, *arguments):
 def test_a_point_goes_where_the_matrix_sends_it():
     points = rng.normal(size=(len(MATRICES), 2))
     moved = js("apply", MATRICES.tolist(), points.tolist())
-    np.testing.assert_allclose(moved, ml.matrix_vector_product(MATRICES, points), atol=SAME * 10)
+    np.testing.assert_allclose(moved, ml.matrices.matrix_vector_product(MATRICES, points), atol=SAME * 10)
 
 
 def test_the_radii_of_the_ellipse_are_the_singular_values():
@@ -30,7 +30,7 @@ def test_the_radii_of_the_ellipse_are_the_singular_values():
 def test_the_eigenvalues_are_the_real_ones_and_none_for_a_rotation():
     found = js("eigenvalues", MATRICES.tolist())
     for W, ours in zip(MATRICES, found, strict=True):
-        values = ml.eigenvalues(W)
+        values = ml.matrices.eigenvalues(W)
         wanted = [] if np.iscomplexobj(values) else values
         np.testing.assert_allclose(sorted(ours), sorted(wanted), atol=1e-6)  # roots of nearly equal values: √1e-16
     assert 10 < sum(not ours for ours in found) < 90  # both kinds were tried

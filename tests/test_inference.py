@@ -53,15 +53,13 @@ CONFIGS = {
     "llama, grouped and tied": llama_config(**SIZES, kv_heads=2, tied=True, pairing="adjacent"),
     "llama, multi-query": llama_config(**SIZES, kv_heads=1),
     "llama, stretched": llama_config(**SIZES, rope_scaling=ml.RotaryScaling("yarn", 4.0)),
-    "llama 3": llama_config(
-        **SIZES, rope_scaling=RotaryScaling("llama3", 4.0, trained=4, turns=(0.1, 1))
-    ),
+    "llama 3": llama_config(**SIZES, rope_scaling=RotaryScaling("llama3", 4.0, trained=4, turns=(0.1, 1))),
     "mixtral": mixtral_config(**SIZES | {"kv_heads": 2, "experts": 4}),
     "alibi, post-norm": Config(**SIZES, positions="alibi", norm_order="post", activation="relu"),
     "alibi, grouped": Config(**SIZES, positions="alibi", kv_heads=2),
     "sinusoidal": Config(**SIZES, positions="sinusoidal"),
     "no positions": Config(**SIZES, positions="none"),
-    "t5": t5_config(**SIZES, t5=ml.T5Parts(6, 4, 8**-0.5)),
+    "t5": t5_config(**SIZES, t5=ml.transformer.T5Parts(6, 4, 8**-0.5)),
     "translator": Config(**SIZES, encoder_layers=2, norm="rms", bias=False),
 }
 TOKENS = np.random.default_rng(14).integers(0, 11, size=(2, 6))

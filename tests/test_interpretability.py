@@ -56,9 +56,9 @@ SIZES = {"vocabulary": 11, "width": 8, "layers": 2, "heads": 4, "hidden": 12, "c
 MODELS = {
     "gpt2": ml.gpt2_config(**SIZES),
     "llama, grouped": ml.llama_config(**SIZES, kv_heads=2),
-    "mixtral": ml.mixtral_config(**SIZES | {"kv_heads": 2, "experts": 4}),
+    "mixtral": ml.transformer.mixtral_config(**SIZES | {"kv_heads": 2, "experts": 4}),
     "translator": ml.Config(**SIZES, encoder_layers=1),
-    "t5": ml.t5_config(**SIZES),
+    "t5": ml.transformer.t5_config(**SIZES),
 }
 DECODERS = ["gpt2", "llama, grouped", "mixtral"]
 TOKENS = np.array([[1, 2, 3, 4, 1], [7, 0, 7, 0, 10]])
@@ -152,7 +152,7 @@ def test_lens_and_attributions_keep_the_dtype():
 
 
 def test_the_lens_reads_a_post_norm_model_too_but_its_stream_is_no_sum():
-    model = ml.Transformer(ml.bert_config(**SIZES))
+    model = ml.Transformer(ml.transformer.bert_config(**SIZES))
     params, record = model.init(np.random.default_rng(0)), {}
     logits = model(params, TOKENS, tap=record_to(record))
     np.testing.assert_allclose(logit_lens(model, params, record)[-1], logits, atol=1e-12)

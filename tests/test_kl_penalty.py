@@ -19,14 +19,14 @@ SETTINGS = [
 def test_the_bars_are_the_best_policy():
     shown = run_js("kl_penalty.js", "optimum", [[p.tolist(), reward.tolist(), beta] for p, reward, _, beta in SETTINGS])
     for (p, reward, _, beta), bars in zip(SETTINGS, shown, strict=True):
-        np.testing.assert_allclose(bars, ml.kl_optimal_policy(p, reward, beta=beta), atol=SAME)
+        np.testing.assert_allclose(bars, ml.alignment.kl_optimal_policy(p, reward, beta=beta), atol=SAME)
 
 
 def test_the_curves_are_divergence_reward_and_true_reward():
     arguments = [[p.tolist(), reward.tolist(), truth.tolist(), [beta, 1.0]] for p, reward, truth, beta in SETTINGS]
     for (p, reward, truth, beta), points in zip(SETTINGS, run_js("kl_penalty.js", "path", arguments), strict=True):
         for coefficient, point in zip([beta, 1.0], points, strict=True):
-            best = ml.kl_optimal_policy(p, reward, beta=coefficient)
+            best = ml.alignment.kl_optimal_policy(p, reward, beta=coefficient)
             expected = [ml.kl_divergence(best, p), best @ reward, best @ truth]
             np.testing.assert_allclose(point, expected, atol=1e-11)  # sums of up to seven terms of size 20
 
@@ -39,7 +39,7 @@ def test_a_reward_a_thousand_times_beta_overflows_nothing():
 def test_with_the_numbers_of_the_figure_the_reward_rises_as_beta_falls_and_the_true_reward_turns():
     figure = KLPenalty()
     reference, reward, truth = (np.array(values) for values in (figure.reference, figure.reward, figure.true_reward))
-    policies = [ml.kl_optimal_policy(reference, reward, beta=beta) for beta in np.geomspace(10, 0.1, 50)]
+    policies = [ml.alignment.kl_optimal_policy(reference, reward, beta=beta) for beta in np.geomspace(10, 0.1, 50)]
     assert np.all(np.diff([p @ reward for p in policies]) > 0)
     worth = np.array([p @ truth for p in policies])
     assert 5 < worth.argmax() < 45

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
-from mathllm import reference
+from mathllm import matrices, reference
 
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 ROUNDING = 1e-9  # float64 rounding of a few sums of products below 1e4, with much room
@@ -45,53 +45,55 @@ def nearly_itself(n, leak=0.001):
 
 # --------------------------------------------------------------------------------------- the numbers of the documents
 
-Wv = ml.matrix_vector_product
-moduli = lambda A: np.abs(ml.eigenvalues(A))  # noqa: E731
+Wv = matrices.matrix_vector_product
+moduli = lambda A: np.abs(matrices.eigenvalues(A))  # noqa: E731
 gap = lambda a, b: float(np.abs(np.asarray(a) - b).max())  # noqa: E731
 
 REFERENCE = {
     "primer.ch03.text.weights": lambda shape: np.prod(shape),
     "primer.ch03.text.weights_exact": lambda shape: np.prod(shape),
-    "primer.ch03.text.compose_shape": lambda W2, W1: ml.product_shape(W2, W1),
-    "primer.ch03.fig4.shape": lambda W, v: ml.product_shape(W, v),
+    "primer.ch03.text.compose_shape": lambda W2, W1: matrices.product_shape(W2, W1),
+    "primer.ch03.fig4.shape": lambda W, v: matrices.product_shape(W, v),
     "primer.ch03.fig4.Wv": lambda W, v: Wv(W, v),
     "primer.ch03.ex3.row1": lambda W, v: Wv(W, v)[0],
     "primer.ch03.ex3.row2": lambda W, v: Wv(W, v)[1],
     "primer.ch03.ex3.Wv": lambda W, v: Wv(W, v),
     "primer.ch03.ex3.shape": lambda W, v: Wv(W, v).shape,
     "primer.ch03.q5.Wv": lambda W, v: Wv(W, v),
-    "primer.ch03.q6.input_dim": lambda shape: ml.transpose(np.zeros(shape)).shape[0],
+    "primer.ch03.q6.input_dim": lambda shape: matrices.transpose(np.zeros(shape)).shape[0],
     "primer.ch03.q6.output_dim": lambda shape: Wv(np.zeros(shape), np.zeros(768)).size,
-    "primer.ch03.q7.AB": lambda A, B: ml.product_shape(A, B),
-    "primer.ch03.q7.BA_defined": lambda A, B: ml.is_product_defined(B, A),
-    "pillars.eig.lambda1": lambda A: ml.power_iteration(A, np.random.default_rng(0))[0],
+    "primer.ch03.q7.AB": lambda A, B: matrices.product_shape(A, B),
+    "primer.ch03.q7.BA_defined": lambda A, B: matrices.is_product_defined(B, A),
+    "pillars.eig.lambda1": lambda A: matrices.power_iteration(A, np.random.default_rng(0))[0],
     "pillars.eig.lambda2_lt1": lambda A: bool(np.all(moduli(A)[1:] < 1)),
     "pillars.eig.spectrum": moduli,
-    "pillars.eig.gap": ml.spectral_gap,
+    "pillars.eig.gap": matrices.spectral_gap,
     "pillars.eig.stationary": ml.stationary_distribution,
-    "pillars.eig.stationary_residual": lambda A: gap(
-        ml.stationary_distribution(A) @ A, ml.stationary_distribution(A)
-    ),
-    "pillars.eig.gap_focus": lambda n, **_: ml.spectral_gap(uniform(n)) < ml.spectral_gap(nearly_itself(n)),
+    "pillars.eig.stationary_residual": lambda A: gap(ml.stationary_distribution(A) @ A, ml.stationary_distribution(A)),
+    "pillars.eig.gap_focus": lambda n, **_: matrices.spectral_gap(uniform(n)) < matrices.spectral_gap(nearly_itself(n)),
     "pillars.eig.primer_ex10": moduli,
-    "pillars.lora.params": lambda d, r: ml.low_rank_parameters(d, d, r),
+    "pillars.lora.params": lambda d, r: matrices.low_rank_parameters(d, d, r),
     "pillars.lora.full": lambda d, r: d * d,
-    "pillars.lora.ratio": lambda d, r: d * d / ml.low_rank_parameters(d, d, r),
+    "pillars.lora.ratio": lambda d, r: d * d / matrices.low_rank_parameters(d, d, r),
     "foundations.matmul.ops": lambda m, n, p: ml.multiply_adds((m, n), (n, p)),
     "foundations.matmul.assoc": lambda A, B, C: gap(
-        ml.matrix_product(A, ml.matrix_product(B, C)), ml.matrix_product(ml.matrix_product(A, B), C)
+        matrices.matrix_product(A, matrices.matrix_product(B, C)),
+        matrices.matrix_product(matrices.matrix_product(A, B), C),
     ),
-    "foundations.matmul.commute": lambda A, B: np.array_equal(ml.matrix_product(A, B), ml.matrix_product(B, A)),
+    "foundations.matmul.commute": lambda A, B: np.array_equal(
+        matrices.matrix_product(A, B), matrices.matrix_product(B, A)
+    ),
     "foundations.transpose.product": lambda A, B: gap(
-        ml.transpose(ml.matrix_product(A, B)), ml.matrix_product(ml.transpose(B), ml.transpose(A))
+        matrices.transpose(matrices.matrix_product(A, B)),
+        matrices.matrix_product(matrices.transpose(B), matrices.transpose(A)),
     ),
-    "foundations.svd.reconstruct": lambda W: gap(ml.low_rank_approximation(W, 3), W),
+    "foundations.svd.reconstruct": lambda W: gap(matrices.low_rank_approximation(W, 3), W),
     "foundations.svd.eckart_young": lambda W: gap(
-        ml.frobenius_norm(np.array(W) - ml.low_rank_approximation(W, 1)), ml.low_rank_error(W, 1)
+        ml.frobenius_norm(np.array(W) - matrices.low_rank_approximation(W, 1)), matrices.low_rank_error(W, 1)
     ),
     "foundations.svd.values": ml.singular_values,
     "foundations.norm.frobenius": lambda W: gap(
-        ml.frobenius_norm(W), np.sqrt(np.trace(ml.matrix_product(ml.transpose(W), W)))
+        ml.frobenius_norm(W), np.sqrt(np.trace(matrices.matrix_product(matrices.transpose(W), W)))
     ),
 }
 
@@ -109,9 +111,9 @@ def test_a_number_of_the_documents(id, capsys):
 
 def test_the_counter_example_to_focus_has_the_gaps_the_errata_give():
     inputs = reference.row("pillars.eig.gap_focus").inputs
-    assert ml.spectral_gap(uniform(4)) == pytest.approx(inputs["gap_uniform"])
-    assert ml.spectral_gap(nearly_itself(4)) == pytest.approx(inputs["gap_near_identity"])
-    assert ml.attention_focus(nearly_itself(4)) > ml.attention_focus(uniform(4))
+    assert matrices.spectral_gap(uniform(4)) == pytest.approx(inputs["gap_uniform"])
+    assert matrices.spectral_gap(nearly_itself(4)) == pytest.approx(inputs["gap_near_identity"])
+    assert matrices.attention_focus(nearly_itself(4)) > matrices.attention_focus(uniform(4))
 
 
 # ------------------------------------------------------------------------------------------------------------ products
@@ -120,24 +122,27 @@ def test_the_counter_example_to_focus_has_the_gaps_the_errata_give():
 @given(chains(2))
 def test_three_loops_and_the_operator_agree(chain):
     A, B = chain
-    by_hand = ml.matrix_product_by_hand(A, B)
-    np.testing.assert_allclose(by_hand, ml.matrix_product(A, B), atol=ROUNDING)
-    assert by_hand.shape == ml.product_shape(A.shape, B.shape)
+    by_hand = matrices.matrix_product_by_hand(A, B)
+    np.testing.assert_allclose(by_hand, matrices.matrix_product(A, B), atol=ROUNDING)
+    assert by_hand.shape == matrices.product_shape(A.shape, B.shape)
 
 
 @given(chains(3))
 def test_where_a_chain_is_cut_does_not_change_the_product(chain):
     A, B, C = chain
-    left, right = ml.matrix_product(ml.matrix_product(A, B), C), ml.matrix_product(A, ml.matrix_product(B, C))
+    left, right = (
+        matrices.matrix_product(matrices.matrix_product(A, B), C),
+        matrices.matrix_product(A, matrices.matrix_product(B, C)),
+    )
     np.testing.assert_allclose(left, right, rtol=ROUNDING, atol=1e-6)  # sums of 25 products up to 1e6
-    np.testing.assert_allclose(ml.compose(A, B, C), left)
+    np.testing.assert_allclose(matrices.compose(A, B, C), left)
 
 
 @given(chains(2))
 def test_transposing_a_product_turns_its_order_round(chain):
     A, B = chain
-    np.testing.assert_allclose(ml.transpose(A @ B), ml.transpose(B) @ ml.transpose(A), atol=ROUNDING)
-    assert np.array_equal(ml.transpose(ml.transpose(A)), A)
+    np.testing.assert_allclose(matrices.transpose(A @ B), matrices.transpose(B) @ matrices.transpose(A), atol=ROUNDING)
+    assert np.array_equal(matrices.transpose(matrices.transpose(A)), A)
 
 
 @given(chains(1), st.data())
@@ -151,12 +156,12 @@ def test_a_matrix_is_a_linear_map(chain, data):
 @given(chains(2))
 def test_both_conventions_are_one_map(chain):
     x, W = chain
-    np.testing.assert_allclose(ml.linear(x, W), Wv(ml.transpose(W), x), atol=ROUNDING)
+    np.testing.assert_allclose(ml.linear(x, W), Wv(matrices.transpose(W), x), atol=ROUNDING)
 
 
 def test_two_linear_layers_are_one_and_a_relu_between_them_is_not():
     x, W1, W2 = rng.normal(size=(5, 3)), rng.normal(size=(3, 8)), rng.normal(size=(8, 2))
-    one_layer = ml.linear(x, ml.compose(W1, W2))
+    one_layer = ml.linear(x, matrices.compose(W1, W2))
     np.testing.assert_allclose(ml.linear(ml.linear(x, W1), W2), one_layer)
     assert not np.allclose(ml.linear(np.maximum(ml.linear(x, W1), 0), W2), one_layer)
 
@@ -171,11 +176,11 @@ def test_the_cost_counts_what_the_loops_do():
 
 def test_symmetric_means_equal_to_the_transpose():
     W = rng.normal(size=(4, 4))
-    assert ml.is_symmetric(W + W.T)
-    assert ml.is_symmetric(W @ W.T)
-    assert not ml.is_symmetric(W)
-    assert not ml.is_symmetric(np.ones((2, 3)))
-    assert ml.is_symmetric([[True, False], [False, True]])
+    assert matrices.is_symmetric(W + W.T)
+    assert matrices.is_symmetric(W @ W.T)
+    assert not matrices.is_symmetric(W)
+    assert not matrices.is_symmetric(np.ones((2, 3)))
+    assert matrices.is_symmetric([[True, False], [False, True]])
 
 
 def test_linear_takes_any_batch_also_none_and_an_empty_one():
@@ -194,28 +199,28 @@ def test_linear_takes_any_batch_also_none_and_an_empty_one():
 def test_power_iteration_finds_the_eigenvalue_that_was_planted(n, seed, size):
     turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(n, n)))[0]
     A = size * turn @ np.diag(1.0 + np.arange(n)) @ turn.T
-    value, vector = ml.power_iteration(A, np.random.default_rng(0))
+    value, vector = matrices.power_iteration(A, np.random.default_rng(0))
     assert value == pytest.approx(n * size, rel=1e-9)
     assert abs(ml.dot(vector, turn[:, -1])) == pytest.approx(1, rel=1e-9)
-    assert ml.rayleigh_quotient(A, vector) == pytest.approx(value, rel=1e-12)
+    assert matrices.rayleigh_quotient(A, vector) == pytest.approx(value, rel=1e-12)
     assert vector[np.argmax(np.abs(vector))] > 0
 
 
 def test_power_iteration_finds_negative_eigenvalues_and_the_zero_of_a_zero_matrix():
-    assert ml.power_iteration([[-5, 1], [0, 2]], np.random.default_rng(0))[0] == pytest.approx(-5)
-    assert ml.power_iteration([[-4]], np.random.default_rng(0))[0] == -4
-    assert ml.power_iteration(np.zeros((3, 3)), np.random.default_rng(0))[0] == 0
+    assert matrices.power_iteration([[-5, 1], [0, 2]], np.random.default_rng(0))[0] == pytest.approx(-5)
+    assert matrices.power_iteration([[-4]], np.random.default_rng(0))[0] == -4
+    assert matrices.power_iteration(np.zeros((3, 3)), np.random.default_rng(0))[0] == 0
 
 
 @pytest.mark.parametrize("A", [[[0, -1], [1, 0]], [[1, 0], [0, -1]]], ids=["quarter turn", "mirror"])
 def test_power_iteration_says_when_no_direction_wins(A):
     with pytest.raises(ValueError, match="did not settle in 500 steps"):
-        ml.power_iteration(A, np.random.default_rng(0), max_steps=500)
+        matrices.power_iteration(A, np.random.default_rng(0), max_steps=500)
 
 
 def test_eigenvalues_come_largest_first_and_complex_only_if_they_must():
-    assert ml.eigenvalues([[1, 5, 7], [0, -4, 2], [0, 0, 3]]).tolist() == [-4, 3, 1]
-    turning = ml.eigenvalues([[0, -2, 0], [2, 0, 0], [0, 0, 1]])
+    assert matrices.eigenvalues([[1, 5, 7], [0, -4, 2], [0, 0, 3]]).tolist() == [-4, 3, 1]
+    turning = matrices.eigenvalues([[0, -2, 0], [2, 0, 0], [0, 0, 1]])
     np.testing.assert_allclose(turning, [2j, -2j, 1])
 
 
@@ -226,14 +231,14 @@ def test_eigenvalues_come_largest_first_and_complex_only_if_they_must():
 def test_one_more_step_leaves_the_stationary_distribution_as_it_is(A):
     pi = ml.stationary_distribution(A)
     np.testing.assert_allclose(pi @ A, pi, atol=1e-12)
-    assert ml.is_row_stochastic(pi[None])
+    assert matrices.is_row_stochastic(pi[None])
 
 
 @given(attention_matrices)
 def test_repeated_attention_forgets_where_it_started(A):
     pi = ml.stationary_distribution(A)
-    np.testing.assert_allclose(ml.repeated_attention(A, 400), np.tile(pi, (len(A), 1)), atol=1e-9)
-    assert np.array_equal(ml.repeated_attention(A, 0), np.eye(len(A)))
+    np.testing.assert_allclose(matrices.repeated_attention(A, 400), np.tile(pi, (len(A), 1)), atol=1e-9)
+    assert np.array_equal(matrices.repeated_attention(A, 0), np.eye(len(A)))
 
 
 @given(st.integers(0, 10_000))
@@ -241,27 +246,27 @@ def test_the_gap_is_the_speed_of_forgetting(seed):
     W = np.random.default_rng(seed).random((5, 5))
     A = W + W.T + 10 * np.diag(np.arange(5))
     shares = A / A.sum(axis=1, keepdims=True)  # a walk on a weighted graph: real eigenvalues, rate without detours
-    rate = 1 - ml.spectral_gap(shares)
+    rate = 1 - matrices.spectral_gap(shares)
     pi = ml.stationary_distribution(shares)
-    far = [np.abs(ml.repeated_attention(shares, k) - pi).max() for k in (20, 40)]
+    far = [np.abs(matrices.repeated_attention(shares, k) - pi).max() for k in (20, 40)]
     assert far[1] <= 5 * rate**20 * far[0] + 1e-13  # the constant is at most √(max π / min π)
 
 
 @pytest.mark.parametrize("n", [2, 5, 16])
 def test_the_gap_says_nothing_about_focus(n):
     everybody_on_one = np.eye(n)[np.zeros(n, int)]
-    assert ml.spectral_gap(uniform(n)) == pytest.approx(1)
-    assert ml.spectral_gap(everybody_on_one) == pytest.approx(1)
-    assert ml.spectral_gap(np.eye(n)) == pytest.approx(0)
-    assert ml.attention_focus(uniform(n)) == pytest.approx(1 / n)
-    assert ml.attention_focus(everybody_on_one) == ml.attention_focus(np.eye(n)) == 1
+    assert matrices.spectral_gap(uniform(n)) == pytest.approx(1)
+    assert matrices.spectral_gap(everybody_on_one) == pytest.approx(1)
+    assert matrices.spectral_gap(np.eye(n)) == pytest.approx(0)
+    assert matrices.attention_focus(uniform(n)) == pytest.approx(1 / n)
+    assert matrices.attention_focus(everybody_on_one) == matrices.attention_focus(np.eye(n)) == 1
 
 
 @pytest.mark.parametrize("n", [2, 6, 30])
 def test_under_a_causal_mask_the_first_token_gets_everything(n):
     A = attention_matrix(n, causal=True)
     np.testing.assert_allclose(ml.stationary_distribution(A), np.eye(n)[0], atol=1e-9)
-    np.testing.assert_allclose(np.sort(ml.eigenvalues(A)), np.sort(np.diag(A)))
+    np.testing.assert_allclose(np.sort(matrices.eigenvalues(A)), np.sort(np.diag(A)))
 
 
 def test_a_stationary_distribution_that_is_not_unique_is_refused_in_every_precision():
@@ -273,15 +278,15 @@ def test_a_stationary_distribution_that_is_not_unique_is_refused_in_every_precis
 
 def test_a_single_token_attends_to_itself():
     assert ml.stationary_distribution([[1.0]]).tolist() == [1]
-    assert ml.spectral_gap([[1.0]]) == 1
+    assert matrices.spectral_gap([[1.0]]) == 1
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_rows_that_were_rounded_to_their_dtype_still_sum_to_one(dtype):
     A = attention_matrix(300).astype(dtype)
-    assert ml.is_row_stochastic(A)
-    assert not ml.is_row_stochastic(A * dtype(1.1))
-    assert not ml.is_row_stochastic(np.where(np.eye(300, dtype=bool), dtype(-0.1), A))
+    assert matrices.is_row_stochastic(A)
+    assert not matrices.is_row_stochastic(A * dtype(1.1))
+    assert not matrices.is_row_stochastic(np.where(np.eye(300, dtype=bool), dtype(-0.1), A))
 
 
 # ----------------------------------------------------------------------------------------------------- singular values
@@ -292,7 +297,7 @@ matrices = hnp.arrays(np.float64, st.tuples(sizes, sizes), elements=numbers)
 
 @given(matrices)
 def test_the_three_factors_give_the_matrix_back(W):
-    U, s, Vt = ml.svd(W)
+    U, s, Vt = matrices.svd(W)
     np.testing.assert_allclose(U * s @ Vt, W, atol=1e-10)
     np.testing.assert_allclose(U.T @ U, np.eye(len(s)), atol=1e-10)
     np.testing.assert_allclose(Vt @ Vt.T, np.eye(len(s)), atol=1e-10)
@@ -303,11 +308,11 @@ def test_the_three_factors_give_the_matrix_back(W):
 @given(matrices, st.data())
 def test_no_matrix_of_this_rank_is_nearer_than_the_approximation(W, data):
     rank = data.draw(st.integers(0, min(W.shape)))
-    best = ml.low_rank_approximation(W, rank)
+    best = matrices.low_rank_approximation(W, rank)
     error = ml.frobenius_norm(W - best)
-    np.testing.assert_allclose(error, ml.low_rank_error(W, rank), atol=1e-9)
+    np.testing.assert_allclose(error, matrices.low_rank_error(W, rank), atol=1e-9)
     assert np.linalg.matrix_rank(best, tol=1e-6) <= rank
-    draw, (U, s, Vt) = np.random.default_rng(0), ml.svd(W)
+    draw, (U, s, Vt) = np.random.default_rng(0), matrices.svd(W)
     for size in (0.001, 0.1, 10):
         left = U[:, :rank] * s[:rank] + size * draw.normal(size=(W.shape[0], rank))
         right = Vt[:rank] + size * draw.normal(size=(rank, W.shape[1]))
@@ -322,9 +327,9 @@ def test_no_vector_is_stretched_more_than_by_the_largest_singular_value(W):
 
 def test_decompositions_take_batches():
     W = rng.normal(size=(2, 3, 4, 5))
-    one_by_one = [[ml.low_rank_approximation(matrix, 2) for matrix in row] for row in W]
-    np.testing.assert_allclose(ml.low_rank_approximation(W, 2), one_by_one, atol=1e-12)
-    assert ml.low_rank_error(W, 2).shape == ml.low_rank_error(W, 4).shape == (2, 3)
+    one_by_one = [[matrices.low_rank_approximation(matrix, 2) for matrix in row] for row in W]
+    np.testing.assert_allclose(matrices.low_rank_approximation(W, 2), one_by_one, atol=1e-12)
+    assert matrices.low_rank_error(W, 2).shape == matrices.low_rank_error(W, 4).shape == (2, 3)
 
 
 # ---------------------------------------------------------------------------------------------------------------- LoRA
@@ -332,9 +337,9 @@ def test_decompositions_take_batches():
 
 def test_lora_begins_as_the_model_it_adapts_and_can_leave_at_once():
     x, W = rng.normal(size=(5, 6)), rng.normal(size=(6, 4))
-    params = ml.lora_init(np.random.default_rng(0), 6, 4, rank=2)
-    assert np.array_equal(ml.lora_linear(x, W, params["A"], params["B"]), ml.linear(x, W))
-    gradient = ml.grad(lambda p: (ml.lora_linear(x, W, p["A"], p["B"]) ** 2).sum())(params)
+    params = matrices.lora_init(np.random.default_rng(0), 6, 4, rank=2)
+    assert np.array_equal(matrices.lora_linear(x, W, params["A"], params["B"]), ml.linear(x, W))
+    gradient = ml.grad(lambda p: (matrices.lora_linear(x, W, p["A"], p["B"]) ** 2).sum())(params)
     assert np.all(gradient["A"] == 0)  # because B = 0
     assert np.all(np.abs(gradient["B"]) > 0)
 
@@ -342,7 +347,7 @@ def test_lora_begins_as_the_model_it_adapts_and_can_leave_at_once():
 def test_with_both_factors_zero_nothing_would_ever_move():
     x, W = rng.normal(size=(5, 6)), rng.normal(size=(6, 4))
     zeros = {"A": np.zeros((6, 2)), "B": np.zeros((2, 4))}
-    gradient = ml.grad(lambda p: (ml.lora_linear(x, W, p["A"], p["B"]) ** 2).sum())(zeros)
+    gradient = ml.grad(lambda p: (matrices.lora_linear(x, W, p["A"], p["B"]) ** 2).sum())(zeros)
     assert not gradient["A"].any()
     assert not gradient["B"].any()
 
@@ -352,13 +357,13 @@ def test_a_merged_model_answers_as_the_adapted_one(rank, scale):
     x, W = rng.normal(size=(3, 5, 6)), rng.normal(size=(6, 4))
     A, B = rng.normal(size=(6, rank)), rng.normal(size=(rank, 4))
     merged = ml.lora_merge(W, A, B, scale=scale)
-    np.testing.assert_allclose(ml.lora_linear(x, W, A, B, scale=scale), ml.linear(x, merged), atol=1e-10)
+    np.testing.assert_allclose(matrices.lora_linear(x, W, A, B, scale=scale), ml.linear(x, merged), atol=1e-10)
     assert np.linalg.matrix_rank(merged - W, tol=1e-9) <= rank
 
 
 def test_lora_counts_what_it_stores():
-    params = ml.lora_init(np.random.default_rng(0), 30, 20, rank=3)
-    assert sum(p.size for p in params.values()) == ml.low_rank_parameters(30, 20, 3) == 150
+    params = matrices.lora_init(np.random.default_rng(0), 30, 20, rank=3)
+    assert sum(p.size for p in params.values()) == matrices.low_rank_parameters(30, 20, 3) == 150
 
 
 def test_a_merged_matrix_keeps_its_dtype_beside_wider_factors():
@@ -367,7 +372,7 @@ def test_a_merged_matrix_keeps_its_dtype_beside_wider_factors():
 
 def test_a_frozen_matrix_gets_no_gradient():
     x, W, A, B = rng.normal(size=(2, 3)), rng.normal(size=(3, 2)), rng.normal(size=(3, 1)), rng.normal(size=(1, 2))
-    gradient = ml.grad(lambda p: ml.lora_linear(x, p["W"], p["A"], p["B"]).sum())({"W": W, "A": A, "B": B})
+    gradient = ml.grad(lambda p: matrices.lora_linear(x, p["W"], p["A"], p["B"]).sum())({"W": W, "A": A, "B": B})
     assert not gradient["W"].any()
     assert gradient["A"].any()
 
@@ -376,8 +381,8 @@ def test_a_low_rank_change_is_learned_and_merged():
     draw = np.random.default_rng(0)
     x, W = draw.normal(size=(64, 8)), draw.normal(size=(8, 8))
     target = W + draw.normal(size=(8, 2)) @ draw.normal(size=(2, 8)) / 8
-    params = ml.lora_init(draw, 8, 8, rank=2)
-    step = ml.value_and_grad(lambda p: ((ml.lora_linear(x, W, p["A"], p["B"]) - x @ target) ** 2).mean())
+    params = matrices.lora_init(draw, 8, 8, rank=2)
+    step = ml.value_and_grad(lambda p: ((matrices.lora_linear(x, W, p["A"], p["B"]) - x @ target) ** 2).mean())
     for _ in range(3000):
         loss, gradient = step(params)
         params = {name: value - 0.5 * gradient[name] for name, value in params.items()}
@@ -391,15 +396,15 @@ def test_a_low_rank_change_is_learned_and_merged():
 @pytest.mark.parametrize(
     ("function", "args"),
     [
-        (ml.matrix_vector_product, (rng.normal(size=(3, 4)), rng.normal(size=4))),
-        (ml.matrix_vector_product, (rng.normal(size=(3, 4)), rng.normal(size=(2, 5, 4)))),
-        (ml.matrix_vector_product, (rng.normal(size=(2, 1, 1)), rng.normal(size=(2, 1)))),
+        (matrices.matrix_vector_product, (rng.normal(size=(3, 4)), rng.normal(size=4))),
+        (matrices.matrix_vector_product, (rng.normal(size=(3, 4)), rng.normal(size=(2, 5, 4)))),
+        (matrices.matrix_vector_product, (rng.normal(size=(2, 1, 1)), rng.normal(size=(2, 1)))),
         (ml.linear, (rng.normal(size=4), rng.normal(size=(4, 3)))),
         (ml.linear, (rng.normal(size=(2, 5, 4)), rng.normal(size=(4, 3)), rng.normal(size=3))),
-        (ml.matrix_product, (rng.normal(size=(3, 4)), rng.normal(size=(4, 2)))),
-        (ml.matrix_product, (rng.normal(size=(5, 3, 4)), rng.normal(size=(4, 2)))),
-        (ml.compose, (rng.normal(size=(3, 4)), rng.normal(size=(4, 2)), rng.normal(size=(2, 2)))),
-        (ml.transpose, (rng.normal(size=(3, 4)),)),
+        (matrices.matrix_product, (rng.normal(size=(3, 4)), rng.normal(size=(4, 2)))),
+        (matrices.matrix_product, (rng.normal(size=(5, 3, 4)), rng.normal(size=(4, 2)))),
+        (matrices.compose, (rng.normal(size=(3, 4)), rng.normal(size=(4, 2)), rng.normal(size=(2, 2)))),
+        (matrices.transpose, (rng.normal(size=(3, 4)),)),
         (ml.singular_values, (rng.normal(size=(3, 5)),)),
         (ml.singular_values, (rng.normal(size=(2, 4, 3)),)),
     ],
@@ -411,26 +416,26 @@ def test_pullback_agrees_with_central_differences(function, args):
 @pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 4)])
 def test_pullback_of_the_low_rank_layer_agrees_with_central_differences(shape):
     W, A, B = rng.normal(size=(4, 3)), rng.normal(size=(4, 2)), rng.normal(size=(2, 3))
-    layer = lambda x, A, B: ml.lora_linear(x, W, A, B, scale=0.7)  # noqa: E731
+    layer = lambda x, A, B: matrices.lora_linear(x, W, A, B, scale=0.7)  # noqa: E731
     assert ml.check_gradient(layer, rng.normal(size=shape), A, B).error < TOLERANCE
 
 
 @pytest.mark.parametrize(
     "function",
     [
-        lambda W: ml.matrix_vector_product(W, W[0]),
+        lambda W: matrices.matrix_vector_product(W, W[0]),
         lambda W: ml.linear(W, W, W[0]),
-        lambda W: ml.matrix_product(W, W),
-        lambda W: ml.matrix_product_by_hand(W, W),
-        lambda W: ml.compose(W, W, W),
-        ml.transpose,
+        lambda W: matrices.matrix_product(W, W),
+        lambda W: matrices.matrix_product_by_hand(W, W),
+        lambda W: matrices.compose(W, W, W),
+        matrices.transpose,
         ml.singular_values,
-        lambda W: ml.svd(W).U,
-        lambda W: ml.low_rank_approximation(W, 1),
-        lambda W: ml.low_rank_error(W, 1),
-        lambda W: ml.lora_linear(W, W, W[:, :1], W[:1]),
+        lambda W: matrices.svd(W).U,
+        lambda W: matrices.low_rank_approximation(W, 1),
+        lambda W: matrices.low_rank_error(W, 1),
+        lambda W: matrices.lora_linear(W, W, W[:, :1], W[:1]),
         lambda W: ml.lora_merge(W, W[:, :1], W[:1]),
-        lambda W: ml.repeated_attention(W, 3),
+        lambda W: matrices.repeated_attention(W, 3),
     ],
 )
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -440,12 +445,19 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
     assert function(W).dtype == dtype
 
 
-@pytest.mark.parametrize("function", [ml.eigenvalues, ml.stationary_distribution, ml.spectral_gap, ml.attention_focus])
+@pytest.mark.parametrize(
+    "function",
+    [matrices.eigenvalues, ml.stationary_distribution, matrices.spectral_gap, matrices.attention_focus],
+)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_half_precision_is_read_and_input_left_alone(function, dtype):
     A = np.array([[0.5, 0.5], [0.25, 0.75]], dtype)
     A.flags.writeable = False
-    expected = {ml.eigenvalues: [1, 0.25], ml.stationary_distribution: [1 / 3, 2 / 3], ml.spectral_gap: 0.75}
+    expected = {
+        matrices.eigenvalues: [1, 0.25],
+        ml.stationary_distribution: [1 / 3, 2 / 3],
+        matrices.spectral_gap: 0.75,
+    }
     np.testing.assert_allclose(function(A), expected.get(function, 0.625), atol=1e-6)
 
 
@@ -455,43 +467,51 @@ def test_half_precision_is_read_and_input_left_alone(function, dtype):
         (lambda: Wv(np.ones((2, 3)), [1, 2]), ml.ShapeError, r"n is 3 in W, 2 in x \(see chapter 03\)"),
         (lambda: ml.linear([1, 2], np.ones((3, 2))), ml.ShapeError, r"shapes \(2,\) and \(3, 2\): n is 2 in x, 3 in W"),
         (lambda: ml.linear([1, 2], np.ones((2, 3)), [1, 2]), ml.ShapeError, "m is 3 in W, 2 in b"),
-        (lambda: ml.matrix_product(np.ones((4, 2)), np.ones((3, 4))), ml.ShapeError, "n is 2 in A, 3 in B"),
-        (lambda: ml.matrix_product([1, 2], [[1], [2]]), ml.ShapeError, r"\(2,\).*A has 1 axes"),
-        (lambda: ml.matrix_product(np.ones((2, 3, 3)), np.ones((4, 3, 3))), ml.ShapeError, "axes in front do not fit"),
-        (lambda: ml.matrix_product([[1j]], [[1]]), TypeError, "real numbers, got complex128"),
-        (lambda: ml.is_symmetric([[1j]]), TypeError, "real numbers"),
-        (lambda: ml.eigenvalues([[1j]]), TypeError, "real numbers"),
-        (lambda: ml.svd([[1j]]), TypeError, "real numbers"),
+        (lambda: matrices.matrix_product(np.ones((4, 2)), np.ones((3, 4))), ml.ShapeError, "n is 2 in A, 3 in B"),
+        (lambda: matrices.matrix_product([1, 2], [[1], [2]]), ml.ShapeError, r"\(2,\).*A has 1 axes"),
+        (
+            lambda: matrices.matrix_product(np.ones((2, 3, 3)), np.ones((4, 3, 3))),
+            ml.ShapeError,
+            "axes in front do not fit",
+        ),
+        (lambda: matrices.matrix_product([[1j]], [[1]]), TypeError, "real numbers, got complex128"),
+        (lambda: matrices.is_symmetric([[1j]]), TypeError, "real numbers"),
+        (lambda: matrices.eigenvalues([[1j]]), TypeError, "real numbers"),
+        (lambda: matrices.svd([[1j]]), TypeError, "real numbers"),
         (lambda: ml.lora_merge([[1j]], [[1]], [[1]]), TypeError, "real numbers"),
-        (lambda: ml.matrix_product_by_hand(np.ones((2, 3)), np.ones((2, 3))), ml.ShapeError, "n is 3 in A, 2 in B"),
-        (lambda: ml.product_shape((2, 3, 4), (4, 5)), ml.ShapeError, "two sizes"),
-        (lambda: ml.product_shape(), ml.ShapeError, "two sizes"),
+        (
+            lambda: matrices.matrix_product_by_hand(np.ones((2, 3)), np.ones((2, 3))),
+            ml.ShapeError,
+            "n is 3 in A, 2 in B",
+        ),
+        (lambda: matrices.product_shape((2, 3, 4), (4, 5)), ml.ShapeError, "two sizes"),
+        (lambda: matrices.product_shape(), ml.ShapeError, "two sizes"),
         (lambda: ml.multiply_adds((2, 3), (2, 3)), ml.ShapeError, "3 columns meet 2 rows"),
-        (lambda: ml.compose(), ml.ShapeError, "at least one matrix"),
-        (lambda: ml.compose([1, 2]), ml.ShapeError, "W has 1 axes"),
-        (lambda: ml.compose(np.ones((2, 3)), np.ones((2, 3))), ml.ShapeError, "n is 3 in A, 2 in B"),
-        (lambda: ml.transpose([1, 2]), ml.ShapeError, r"\(2,\)"),
-        (lambda: ml.eigenvalues(np.ones((2, 3))), ml.ShapeError, r"A \(n, n\), got shape \(2, 3\)"),
-        (lambda: ml.eigenvalues([[1, np.nan], [0, 1]]), ValueError, "finite entries, got nan"),
-        (lambda: ml.eigenvalues(np.empty((0, 0))), ml.ShapeError, r"\(0, 0\)"),
-        (lambda: ml.power_iteration(np.ones((2, 3)), rng), ml.ShapeError, "n is 2 in A, 3 in A"),
-        (lambda: ml.rayleigh_quotient(np.eye(2), [1, 2, 3]), ml.ShapeError, "n is 2 in A, 3 in v"),
-        (lambda: ml.rayleigh_quotient(np.eye(2), [0, 0]), ValueError, "zero vector"),
+        (lambda: matrices.compose(), ml.ShapeError, "at least one matrix"),
+        (lambda: matrices.compose([1, 2]), ml.ShapeError, "W has 1 axes"),
+        (lambda: matrices.compose(np.ones((2, 3)), np.ones((2, 3))), ml.ShapeError, "n is 3 in A, 2 in B"),
+        (lambda: matrices.transpose([1, 2]), ml.ShapeError, r"\(2,\)"),
+        (lambda: matrices.eigenvalues(np.ones((2, 3))), ml.ShapeError, r"A \(n, n\), got shape \(2, 3\)"),
+        (lambda: matrices.eigenvalues([[1, np.nan], [0, 1]]), ValueError, "finite entries, got nan"),
+        (lambda: matrices.eigenvalues(np.empty((0, 0))), ml.ShapeError, r"\(0, 0\)"),
+        (lambda: matrices.power_iteration(np.ones((2, 3)), rng), ml.ShapeError, "n is 2 in A, 3 in A"),
+        (lambda: matrices.rayleigh_quotient(np.eye(2), [1, 2, 3]), ml.ShapeError, "n is 2 in A, 3 in v"),
+        (lambda: matrices.rayleigh_quotient(np.eye(2), [0, 0]), ValueError, "zero vector"),
         (lambda: ml.stationary_distribution(np.eye(3)), ValueError, "not unique"),
         (lambda: ml.stationary_distribution([[0.5, 0.6], [0.5, 0.5]]), ValueError, "sum to 1"),
-        (lambda: ml.spectral_gap([[1.5, -0.5], [0.5, 0.5]]), ValueError, "non-negative"),
-        (lambda: ml.spectral_gap([[0.5, 0.5]]), ml.ShapeError, r"A \(n, n\), got shape \(1, 2\)"),
-        (lambda: ml.attention_focus([[0.5, 0.6]]), ValueError, "sum to 1"),
-        (lambda: ml.repeated_attention(np.eye(2), -1), ValueError, "whole number steps in .*got -1"),
-        (lambda: ml.svd([1, 2]), ml.ShapeError, "W has 1 axes"),
-        (lambda: ml.svd(np.empty((0, 3))), ml.ShapeError, r"\(0, 3\)"),
-        (lambda: ml.svd([[np.inf]]), ValueError, "finite entries, got inf"),
-        (lambda: ml.low_rank_approximation(np.eye(3), 4), ValueError, r"rank in \[0, 3\], got 4"),
-        (lambda: ml.low_rank_error(np.eye(3), -1), ValueError, r"rank in \[0, 3\], got -1"),
-        (lambda: ml.low_rank_parameters(3, 0, 1), ValueError, r"columns in \[1, ∞\), got 0"),
-        (lambda: ml.lora_init(rng, 3, 3, 0), ValueError, r"rank in \[1, 3\], got 0"),
-        (lambda: ml.lora_init(rng, 3, 2, 3), ValueError, r"rank in \[1, 2\], got 3"),
-        (lambda: ml.lora_linear([1], np.eye(2), [[1], [1]], [[1, 1]]), ml.ShapeError, "n is 1 in x, 2 in W"),
+        (lambda: matrices.spectral_gap([[1.5, -0.5], [0.5, 0.5]]), ValueError, "non-negative"),
+        (lambda: matrices.spectral_gap([[0.5, 0.5]]), ml.ShapeError, r"A \(n, n\), got shape \(1, 2\)"),
+        (lambda: matrices.attention_focus([[0.5, 0.6]]), ValueError, "sum to 1"),
+        (lambda: matrices.repeated_attention(np.eye(2), -1), ValueError, "whole number steps in .*got -1"),
+        (lambda: matrices.svd([1, 2]), ml.ShapeError, "W has 1 axes"),
+        (lambda: matrices.svd(np.empty((0, 3))), ml.ShapeError, r"\(0, 3\)"),
+        (lambda: matrices.svd([[np.inf]]), ValueError, "finite entries, got inf"),
+        (lambda: matrices.low_rank_approximation(np.eye(3), 4), ValueError, r"rank in \[0, 3\], got 4"),
+        (lambda: matrices.low_rank_error(np.eye(3), -1), ValueError, r"rank in \[0, 3\], got -1"),
+        (lambda: matrices.low_rank_parameters(3, 0, 1), ValueError, r"columns in \[1, ∞\), got 0"),
+        (lambda: matrices.lora_init(rng, 3, 3, 0), ValueError, r"rank in \[1, 3\], got 0"),
+        (lambda: matrices.lora_init(rng, 3, 2, 3), ValueError, r"rank in \[1, 2\], got 3"),
+        (lambda: matrices.lora_linear([1], np.eye(2), [[1], [1]], [[1, 1]]), ml.ShapeError, "n is 1 in x, 2 in W"),
         (lambda: ml.lora_merge(np.eye(2), [[1], [1]], [[1, 1, 1]]), ml.ShapeError, "m is 2 in W, 3 in B"),
     ],
 )

@@ -29,7 +29,7 @@ def test_the_figure_learns_the_merges_of_mathllm(ties):
 def test_the_figure_joins_overlapping_pairs_from_the_left():
     cuts = [["a"] * n for n in range(1, 8)]
     joined = run_js("merge_stepper.js", "join", [[symbols, "a", "a"] for symbols in cuts])
-    assert joined == [ml.apply_merges("a" * n, {("a", "a"): 0}) for n in range(1, 8)]
+    assert joined == [ml.training.apply_merges("a" * n, {("a", "a"): 0}) for n in range(1, 8)]
 
 
 def test_the_figure_refuses_what_it_cannot_show():

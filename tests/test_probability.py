@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
-from mathllm import data, reference
+from mathllm import data, probability, reference
 
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 shares = hnp.arrays(np.float64, st.integers(1, 6), elements=st.floats(0.01, 1)).map(lambda w: w / w.sum())
@@ -23,7 +23,7 @@ rng = np.random.default_rng(5)
 
 def sentence(p):
     """Log-probabilities of a sentence whose tokens have these conditional probabilities."""
-    return ml.sequence_log_probabilities(list(range(len(p))), lambda token, before: p[token])
+    return probability.sequence_log_probabilities(list(range(len(p))), lambda token, before: p[token])
 
 
 REFERENCE = {
@@ -32,17 +32,18 @@ REFERENCE = {
     "primer.ch05.ex5.logsum": lambda p: sentence(p).sum(),
     "primer.ch05.ex5.logsum_of_rounded": lambda terms: np.sum(terms),
     "primer.ch05.q11.sum": lambda p: np.sum(p),
-    "primer.ch05.q11.valid": ml.is_distribution,
+    "primer.ch05.q11.valid": probability.is_distribution,
     "primer.ch05.q11.sum_alt": lambda p: np.sum(p),
-    "primer.ch05.q11.valid_alt": ml.is_distribution,
+    "primer.ch05.q11.valid_alt": probability.is_distribution,
     "primer.ch05.q12.product": lambda p: ml.exp(sentence(p).sum()),
     "primer.ch05.q12.logs": sentence,
     "primer.ch05.q12.logsum": lambda p: sentence(p).sum(),
-    "pillars.mle.bernoulli": lambda successes, trials: ml.maximum_likelihood(
-        lambda theta: ml.bernoulli_log_likelihood(theta, successes=successes, trials=trials), np.linspace(0, 1, 1001)
+    "pillars.mle.bernoulli": lambda successes, trials: probability.maximum_likelihood(
+        lambda theta: probability.bernoulli_log_likelihood(theta, successes=successes, trials=trials),
+        np.linspace(0, 1, 1001),
     ),
-    "pillars.markov.order": ml.markov_order,
-    "foundations.bayes.sample": ml.posterior,
+    "pillars.markov.order": probability.markov_order,
+    "foundations.bayes.sample": probability.posterior,
     "primer.ch05.text.vocab": lambda V: ml.train_ngram([0], 1, vocabulary_size=V).next_probabilities([]).size,
 }
 
@@ -63,33 +64,34 @@ def test_a_number_of_the_documents(id, capsys):
 
 @given(shares, st.floats(0.001, 1))
 def test_shares_of_a_whole_are_a_distribution_and_nothing_else_is(p, error):
-    assert ml.is_distribution(p)
-    assert ml.distribution(p) is p
-    assert not ml.is_distribution(p + error / len(p))
-    assert not ml.is_distribution(np.append(p, [error, -error]))
+    assert probability.is_distribution(p)
+    assert probability.distribution(p) is p
+    assert not probability.is_distribution(p + error / len(p))
+    assert not probability.is_distribution(np.append(p, [error, -error]))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_a_distribution_over_a_large_vocabulary_survives_its_dtype(dtype):
     p = rng.random((3, 1000)) + 0.1
     p = (p / p.sum(axis=1, keepdims=True)).astype(dtype)
-    assert ml.distribution(p).dtype == dtype
+    assert probability.distribution(p).dtype == dtype
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_a_distribution_in_any_dtype_is_one_for_every_function_of_the_package(dtype):
     p = ml.softmax(np.random.default_rng(3).normal(size=(50, 50)).astype(dtype))
     x, draw = np.arange(50.0), np.random.default_rng(0)
-    wide = ml.distribution(p, dtype=float)
+    wide = probability.distribution(p, dtype=float)
     assert wide.dtype == float
     np.testing.assert_allclose(wide.sum(axis=-1), 1, rtol=1e-15)
     np.testing.assert_allclose(wide, p, rtol=50 * np.finfo(dtype).eps)
     for values in [
-        ml.expectation(x, p), ml.variance(x, p), ml.sample(p, draw), ml.posterior(p, p), ml.entropy(p),
+        probability.expectation(x, p), probability.variance(x, p), probability.posterior(p, p),
+        ml.sample(p, draw), ml.entropy(p),
         ml.kl_divergence(p, p[::-1]), ml.cross_entropy_between(p, p[::-1]), ml.mutual_information(p / dtype(50)),
-        ml.sequential_posterior(p[0], p), ml.sample_markov_chain(p, 5, draw), ml.stationary_distribution(p),
-        ml.entropy_rate(p), ml.kl_optimal_policy(p, np.ones((50, 50)), beta=1.0),
-        ml.accept_drafts([1, 2], p[:2], p[:3], draw)[0], ml.accept_drafts([], [], p[:1], draw)[0],
+        probability.sequential_posterior(p[0], p), ml.sample_markov_chain(p, 5, draw), ml.stationary_distribution(p),
+        ml.training.entropy_rate(p), ml.alignment.kl_optimal_policy(p, np.ones((50, 50)), beta=1.0),
+        ml.inference.accept_drafts([1, 2], p[:2], p[:3], draw)[0], ml.inference.accept_drafts([], [], p[:1], draw)[0],
         ml.code_length([1, 2], lambda seen: p[len(seen)]),
     ]:  # fmt: skip
         assert np.all(np.isfinite(values))
@@ -97,17 +99,17 @@ def test_a_distribution_in_any_dtype_is_one_for_every_function_of_the_package(dt
 
 def test_what_is_no_distribution_stays_none_in_another_dtype():
     with pytest.raises(ValueError, match=r"this one to 1\.1"):
-        ml.distribution(np.float32([0.5, 0.6]), dtype=float)
+        probability.distribution(np.float32([0.5, 0.6]), dtype=float)
     p = np.array([0.25, 0.75])
-    assert ml.distribution(p, dtype=np.float64) is p
+    assert probability.distribution(p, dtype=np.float64) is p
 
 
 def test_rounded_sums_of_probabilities_do_not_make_both_more_frequent_than_one():
     both = 0.1 + 0.2  # 0.30000000000000004
-    assert ml.conditional_probability(both, 0.3) == 1
-    assert ml.conditional_probability([[1], [2]], [4, 8]).tolist() == [[0.25, 0.125], [0.5, 0.25]]
+    assert probability.conditional_probability(both, 0.3) == 1
+    assert probability.conditional_probability([[1], [2]], [4, 8]).tolist() == [[0.25, 0.125], [0.5, 0.25]]
     least = 5e-324
-    assert ml.conditional_probability(least, least) == 1
+    assert probability.conditional_probability(least, least) == 1
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -120,17 +122,17 @@ def test_shares_of_counts_sum_to_one_beyond_the_largest_float16(dtype):
 def test_bigrams_are_counted_as_by_hand():
     ids = rng.integers(0, 4, 50)
     expected = Counter(itertools.pairwise(ids.tolist()))
-    counts = ml.bigram_counts(ids, 4)
+    counts = probability.bigram_counts(ids, 4)
     assert {(a, b): int(counts[a, b]) for a in range(4) for b in range(4) if counts[a, b]} == expected
-    assert ml.bigram_counts([], 3).sum() == ml.bigram_counts([1], 3).sum() == 0
+    assert probability.bigram_counts([], 3).sum() == probability.bigram_counts([1], 3).sum() == 0
 
 
 def test_a_row_of_counts_becomes_a_conditional_distribution():
-    counts = ml.bigram_counts([0, 1, 0, 1, 0, 2, 2], 3)
+    counts = probability.bigram_counts([0, 1, 0, 1, 0, 2, 2], 3)
     table = ml.distribution_from_counts(counts, add=0.5)
-    assert ml.is_distribution(table)
+    assert probability.is_distribution(table)
     maximum_likelihood = ml.distribution_from_counts(counts[0])
-    expected = [ml.conditional_probability(c, counts[0].sum()) for c in counts[0]]
+    expected = [probability.conditional_probability(c, counts[0].sum()) for c in counts[0]]
     np.testing.assert_allclose(maximum_likelihood, expected)
     np.testing.assert_allclose(ml.distribution_from_counts([0, 0], add=0.1), [0.5, 0.5])
 
@@ -139,7 +141,7 @@ def test_a_row_of_counts_becomes_a_conditional_distribution():
 def test_no_distribution_makes_the_counts_more_probable_than_their_shares(counts, rival):
     counts[0] += 1
     rival = np.resize(rival, len(counts))
-    log_likelihood = lambda p: np.sum(counts[counts > 0] * ml.log(p[counts > 0]))  # noqa: E731
+    log_likelihood = lambda p: np.sum(counts[counts > 0] * ml.exponentials.log(p[counts > 0]))  # noqa: E731
     best = ml.distribution_from_counts(counts)
     assert log_likelihood(best) >= log_likelihood(rival / rival.sum()) - 1e-9
 
@@ -185,27 +187,33 @@ def test_every_row_of_a_batch_is_drawn_from_by_itself():
 def test_stretching_and_shifting_a_random_variable(p, stretch, shift):
     x = np.arange(len(p)) - 1.5
     changed = stretch * x + shift
-    np.testing.assert_allclose(ml.expectation(changed, p), stretch * ml.expectation(x, p) + shift, atol=1e-9)
-    np.testing.assert_allclose(ml.variance(changed, p), stretch**2 * ml.variance(x, p), atol=1e-8)
-    np.testing.assert_allclose(ml.variance(x, p), ml.expectation(x**2, p) - ml.expectation(x, p) ** 2, atol=1e-9)
+    np.testing.assert_allclose(
+        probability.expectation(changed, p), stretch * probability.expectation(x, p) + shift, atol=1e-9
+    )
+    np.testing.assert_allclose(probability.variance(changed, p), stretch**2 * probability.variance(x, p), atol=1e-8)
+    np.testing.assert_allclose(
+        probability.variance(x, p),
+        probability.expectation(x**2, p) - probability.expectation(x, p) ** 2,
+        atol=1e-9,
+    )
 
 
 def test_values_whose_squares_are_no_float16_have_a_variance():
     x, p = np.float16([1e4, 1e4 + 80, -1e4]), np.float16([0.5, 0.5, 0])
-    value, slope = ml.value_and_grad(lambda x: ml.variance(x, p))(x)
+    value, slope = ml.value_and_grad(lambda x: probability.variance(x, p))(x)
     assert value == 1600
     assert slope.tolist() == [-40, 40, 0]
 
 
 def test_variance_keeps_its_digits_far_from_zero():
-    assert ml.variance([1e9, 1e9 + 1], [0.5, 0.5]) == 0.25
-    assert ml.variance([1e4, -1e4], [0.0, 1.0]) == 0
+    assert probability.variance([1e9, 1e9 + 1], [0.5, 0.5]) == 0.25
+    assert probability.variance([1e4, -1e4], [0.0, 1.0]) == 0
 
 
 def test_the_mean_of_many_draws_approaches_the_expectation():
     errors = []
     for draws in (100, 10_000):
-        estimate = ml.monte_carlo(lambda rng: rng.integers(1, 7), np.random.default_rng(1), draws)
+        estimate = probability.monte_carlo(lambda rng: rng.integers(1, 7), np.random.default_rng(1), draws)
         errors.append(estimate.standard_error)
         assert abs(estimate.mean - 3.5) < 4 * estimate.standard_error
         assert estimate.standard_deviation == pytest.approx(math.sqrt(35 / 12), rel=0.1)
@@ -214,14 +222,14 @@ def test_the_mean_of_many_draws_approaches_the_expectation():
 
 def test_two_draws_are_enough_for_a_standard_deviation():
     draws = iter([0.0, 2.0])
-    estimate = ml.monte_carlo(lambda _: next(draws), np.random.default_rng(0), 2)
+    estimate = probability.monte_carlo(lambda _: next(draws), np.random.default_rng(0), 2)
     assert estimate == pytest.approx((1, math.sqrt(2), 1))
 
 
 def test_monte_carlo_dropout_finds_the_uncertainty_it_should():
     w, x, keep = np.array([1.0, -2.0, 3.0]), np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 0.1]]), 0.8
     dropout = lambda rng: x @ (w * (rng.random(3) < keep) / keep)  # noqa: E731
-    estimate = ml.monte_carlo(dropout, np.random.default_rng(0), 20_000)
+    estimate = probability.monte_carlo(dropout, np.random.default_rng(0), 20_000)
     np.testing.assert_allclose(estimate.mean, x @ w, atol=0.06)  # four standard errors
     expected = np.sqrt((x * w) ** 2 @ np.ones(3) * (1 - keep) / keep)
     np.testing.assert_allclose(estimate.standard_deviation, expected, rtol=0.03)
@@ -229,22 +237,22 @@ def test_monte_carlo_dropout_finds_the_uncertainty_it_should():
 
 @given(st.floats(-50, 50), st.floats(0.1, 20))
 def test_the_area_under_every_bell_curve_is_one(mean, deviation):
-    curve = lambda x: ml.normal_density(x, mean, deviation)  # noqa: E731
-    assert ml.integral(curve, mean - 10 * deviation, mean + 10 * deviation) == pytest.approx(1, abs=1e-9)
-    within_one = ml.integral(curve, mean - deviation, mean + deviation)
+    curve = lambda x: probability.normal_density(x, mean, deviation)  # noqa: E731
+    assert probability.integral(curve, mean - 10 * deviation, mean + 10 * deviation) == pytest.approx(1, abs=1e-9)
+    within_one = probability.integral(curve, mean - deviation, mean + deviation)
     assert within_one == pytest.approx(math.erf(1 / math.sqrt(2)), abs=1e-9)
-    moment = ml.integral(lambda x: x * curve(x), mean - 10 * deviation, mean + 10 * deviation)
+    moment = probability.integral(lambda x: x * curve(x), mean - 10 * deviation, mean + 10 * deviation)
     assert moment == pytest.approx(mean, abs=1e-8)
 
 
 def test_far_from_the_mean_the_density_vanishes_and_its_logarithm_does_not():
-    assert ml.normal_density(1e4) == 0
-    assert ml.normal_log_density(1e4, 0, 1) == pytest.approx(-5e7)
+    assert probability.normal_density(1e4) == 0
+    assert probability.normal_log_density(1e4, 0, 1) == pytest.approx(-5e7)
 
 
 def test_parabolas_make_the_integral_exact_for_cubics():
-    assert ml.integral(lambda x: 4 * x**3 - x, -1, 3, panels=2) == pytest.approx(76)
-    assert ml.integral(np.cos, 1, 1) == 0
+    assert probability.integral(lambda x: 4 * x**3 - x, -1, 3, panels=2) == pytest.approx(76)
+    assert probability.integral(np.cos, 1, 1) == 0
 
 
 # ------------------------------------------------------------------------------------------------------- from data to θ
@@ -254,20 +262,20 @@ def test_parabolas_make_the_integral_exact_for_cubics():
 def test_the_share_of_heads_is_the_most_likely_coin(heads, tails):
     if heads + tails == 0:
         return
-    log_likelihood = lambda theta: ml.bernoulli_log_likelihood(theta, successes=heads, trials=heads + tails)  # noqa: E731
+    log_likelihood = lambda theta: probability.bernoulli_log_likelihood(theta, successes=heads, trials=heads + tails)  # noqa: E731
     share = heads / (heads + tails)
     grid = np.unique(np.append(np.linspace(0, 1, 101), share))
-    assert ml.maximum_likelihood(log_likelihood, grid) == pytest.approx(share)
+    assert probability.maximum_likelihood(log_likelihood, grid) == pytest.approx(share)
     if 0 < share < 1:
         assert ml.grad(log_likelihood)(share) == pytest.approx(0, abs=1e-9)
 
 
 def test_a_candidate_that_rules_the_data_out_is_never_chosen():
-    likelihood = lambda theta: ml.bernoulli_log_likelihood(theta, successes=1, trials=2)  # noqa: E731
+    likelihood = lambda theta: probability.bernoulli_log_likelihood(theta, successes=1, trials=2)  # noqa: E731
     assert likelihood(np.array([0.0, 1.0])).tolist() == [-np.inf, -np.inf]
-    assert ml.maximum_likelihood(likelihood, [0.0, 0.1, 1.0]) == 0.1
+    assert probability.maximum_likelihood(likelihood, [0.0, 0.1, 1.0]) == 0.1
     with pytest.raises(ValueError, match="no candidate under which"):
-        ml.maximum_likelihood(likelihood, [0.0, 1.0])
+        probability.maximum_likelihood(likelihood, [0.0, 1.0])
 
 
 @given(shares, st.data())
@@ -276,45 +284,47 @@ def test_observations_may_come_one_by_one_or_all_at_once(prior, data):
     likelihoods = data.draw(hnp.arrays(np.float64, shape, elements=st.floats(0.01, 1)))
     one_by_one = [prior]
     for likelihood in likelihoods:
-        one_by_one.append(ml.posterior(one_by_one[-1], likelihood))
-    np.testing.assert_allclose(ml.sequential_posterior(prior, likelihoods), one_by_one, atol=1e-12)
-    np.testing.assert_allclose(one_by_one[-1], ml.posterior(prior, likelihoods.prod(axis=0)), atol=1e-12)
+        one_by_one.append(probability.posterior(one_by_one[-1], likelihood))
+    np.testing.assert_allclose(probability.sequential_posterior(prior, likelihoods), one_by_one, atol=1e-12)
+    np.testing.assert_allclose(one_by_one[-1], probability.posterior(prior, likelihoods.prod(axis=0)), atol=1e-12)
 
 
 def test_products_with_the_prior_do_not_underflow():
-    assert ml.posterior([0.5, 0.5], [0.0, 5e-324]).tolist() == [0, 1]
-    np.testing.assert_allclose(ml.posterior([0.5, 0.5], [1e-320, 3e-320]), [0.25, 0.75], rtol=1e-3)  # subnormal
-    np.testing.assert_allclose(ml.posterior([1 - 1e-9, 1e-9], [1e-310, 1e-301]), [0.5, 0.5], rtol=1e-6)
-    np.testing.assert_allclose(ml.posterior([0.5, 0.5], [1e308, 1.5e308]), [0.4, 0.6])
-    assert ml.posterior([[1.0, 0.0], [0.5, 0.5]], [0.2, 0.8]).tolist() == [[1, 0], [0.2, 0.8]]
+    assert probability.posterior([0.5, 0.5], [0.0, 5e-324]).tolist() == [0, 1]
+    np.testing.assert_allclose(
+        probability.posterior([0.5, 0.5], [1e-320, 3e-320]), [0.25, 0.75], rtol=1e-3
+    )  # subnormal
+    np.testing.assert_allclose(probability.posterior([1 - 1e-9, 1e-9], [1e-310, 1e-301]), [0.5, 0.5], rtol=1e-6)
+    np.testing.assert_allclose(probability.posterior([0.5, 0.5], [1e308, 1.5e308]), [0.4, 0.6])
+    assert probability.posterior([[1.0, 0.0], [0.5, 0.5]], [0.2, 0.8]).tolist() == [[1, 0], [0.2, 0.8]]
 
 
 def test_a_thousand_observations_do_not_underflow():
-    beliefs = ml.sequential_posterior([0.5, 0.5], np.full((2000, 2), 0.1) * [1, 0.99])
+    beliefs = probability.sequential_posterior([0.5, 0.5], np.full((2000, 2), 0.1) * [1, 0.99])
     assert np.all(np.isfinite(beliefs))
     assert beliefs[-1, 0] == pytest.approx(1, abs=1e-8)
-    assert ml.sequential_posterior([0.5, 0.5], [[0.0, 1.0], [0.5, 0.5]])[-1].tolist() == [0, 1]
+    assert probability.sequential_posterior([0.5, 0.5], [[0.0, 1.0], [0.5, 0.5]])[-1].tolist() == [0, 1]
 
 
 @given(st.floats(1, 20), st.floats(1, 20), counts_of_heads, counts_of_heads)
 def test_a_beta_belief_is_updated_as_bayes_demands(a, b, heads, tails):
     grid = (np.arange(4000) + 0.5) / 4000
-    prior, after = ml.Beta(a, b), ml.Beta(a, b).update(heads, tails)
-    likelihood = np.exp(ml.bernoulli_log_likelihood(grid, successes=heads, trials=heads + tails))
+    prior, after = probability.Beta(a, b), probability.Beta(a, b).update(heads, tails)
+    likelihood = np.exp(probability.bernoulli_log_likelihood(grid, successes=heads, trials=heads + tails))
     joint = prior.density(grid) * likelihood
     np.testing.assert_allclose(after.density(grid), joint / joint.mean(), rtol=1e-3, atol=1e-6)  # a grid of 4000
     assert after.log_evidence(0, 0) == 0
     assert prior.log_evidence(heads, tails) == pytest.approx(math.log(joint.mean()), abs=1e-3)
     p = after.density(grid) / after.density(grid).sum()
-    assert ml.expectation(grid, p) == pytest.approx(after.mean, abs=1e-4)
-    assert ml.variance(grid, p) == pytest.approx(after.variance, abs=1e-4)
+    assert probability.expectation(grid, p) == pytest.approx(after.mean, abs=1e-4)
+    assert probability.variance(grid, p) == pytest.approx(after.variance, abs=1e-4)
     if after.a > 1 and after.b > 1:
         assert after.density(after.mode) >= after.density(grid).max() * (1 - 1e-12)
 
 
 @pytest.mark.parametrize(("a", "b"), [(1e-3, 1e6), (1e15, 1.0), (1e12, 1e12)])
 def test_the_evidence_keeps_its_digits_under_a_firm_belief(a, b):
-    belief = ml.Beta(a, b)
+    belief = probability.Beta(a, b)
     assert belief.log_evidence(1, 0) == pytest.approx(math.log(belief.mean), rel=1e-12)
     expected = math.log(a * (a + 1) * b / ((a + b) * (a + b + 1) * (a + b + 2)))
     assert belief.log_evidence(2, 1) == pytest.approx(expected, rel=1e-12)
@@ -322,29 +332,29 @@ def test_the_evidence_keeps_its_digits_under_a_firm_belief(a, b):
 
 
 def test_a_flat_prior_has_the_likelihoods_maximum():
-    assert ml.Beta(1, 1).update(7, 3).mode == pytest.approx(0.7)
+    assert probability.Beta(1, 1).update(7, 3).mode == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize(("noise", "prior"), [(1.0, 1.0), (0.1, 5.0), (3.0, 0.2)])
 def test_the_most_plausible_weights_are_those_of_ridge_regression(noise, prior):
     X, y = rng.normal(size=(12, 3)), rng.normal(size=12)
-    w = ml.map_linear_regression(X, y, noise=noise, prior=prior)
+    w = probability.map_linear_regression(X, y, noise=noise, prior=prior)
     normal_equations = np.linalg.solve(X.T @ X + (noise / prior) ** 2 * np.eye(3), X.T @ y)
     np.testing.assert_allclose(w, normal_equations)
-    slope = ml.grad(lambda w: ml.linear_log_posterior(w, X, y, noise=noise, prior=prior))(w)
+    slope = ml.grad(lambda w: probability.linear_log_posterior(w, X, y, noise=noise, prior=prior))(w)
     np.testing.assert_allclose(slope, 0, atol=1e-8 / noise**2)
-    score = ml.linear_log_posterior(w, X, y, noise=noise, prior=prior)
+    score = probability.linear_log_posterior(w, X, y, noise=noise, prior=prior)
     for _ in range(5):
         rival = w + 0.1 * rng.normal(size=3)
-        assert ml.linear_log_posterior(rival, X, y, noise=noise, prior=prior) < score
+        assert probability.linear_log_posterior(rival, X, y, noise=noise, prior=prior) < score
 
 
 def test_without_a_penalty_ridge_regression_is_least_squares_also_with_too_few_data():
     X, y = rng.normal(size=(8, 3)), rng.normal(size=8)
-    np.testing.assert_allclose(ml.ridge_regression(X, y, 0), np.linalg.lstsq(X, y, rcond=None)[0])
-    shortest = ml.ridge_regression(X[:2], y[:2], 0)
+    np.testing.assert_allclose(probability.ridge_regression(X, y, 0), np.linalg.lstsq(X, y, rcond=None)[0])
+    shortest = probability.ridge_regression(X[:2], y[:2], 0)
     np.testing.assert_allclose(X[:2] @ shortest, y[:2])
-    np.testing.assert_allclose(shortest, ml.ridge_regression(X[:2], y[:2], 1e-8), atol=1e-6)
+    np.testing.assert_allclose(shortest, probability.ridge_regression(X[:2], y[:2], 1e-8), atol=1e-6)
 
 
 @pytest.mark.parametrize("wrong", [np.inf, -np.inf, np.nan])
@@ -353,28 +363,30 @@ def test_numbers_that_are_not_finite_never_reach_the_solver(wrong, place):
     X, y = rng.normal(size=(11, 3)), rng.normal(size=11)
     X[place] = wrong
     for call in [
-        lambda: ml.least_squares(X, y[:, None]),
-        lambda: ml.ridge_regression(X, y, 0.1),
-        lambda: ml.map_linear_regression(X, y, noise=1.0, prior=1.0),
-        lambda: ml.ridge_regression(np.ones((11, 3)), np.where(y == y[0], wrong, y), 0.1),
+        lambda: probability.least_squares(X, y[:, None]),
+        lambda: probability.ridge_regression(X, y, 0.1),
+        lambda: probability.map_linear_regression(X, y, noise=1.0, prior=1.0),
+        lambda: probability.ridge_regression(np.ones((11, 3)), np.where(y == y[0], wrong, y), 0.1),
     ]:
         with pytest.raises(ValueError, match=r"needs [Xy] in \(-∞, ∞\)"):
             call()
     with pytest.raises(ValueError, match="penalty"):
-        ml.ridge_regression(np.ones((2, 1)), [1, 2], np.inf)
+        probability.ridge_regression(np.ones((2, 1)), [1, 2], np.inf)
 
 
 def test_least_squares_fits_several_targets_at_once():
     X, Y = rng.normal(size=(8, 3)), rng.normal(size=(8, 2))
-    np.testing.assert_allclose(ml.least_squares(X, Y), np.linalg.pinv(X) @ Y)
-    np.testing.assert_allclose(ml.least_squares(X, Y)[:, 0], ml.ridge_regression(X, Y[:, 0], 0))
+    np.testing.assert_allclose(probability.least_squares(X, Y), np.linalg.pinv(X) @ Y)
+    np.testing.assert_allclose(probability.least_squares(X, Y)[:, 0], probability.ridge_regression(X, Y[:, 0], 0))
 
 
 @given(st.floats(0, 100), st.floats(0, 100))
 def test_a_larger_penalty_makes_smaller_weights(one, other):
     X, y = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.5]]), np.array([1.0, -2.0, 3.0])
     small, large = sorted([one, other])
-    assert ml.norm(ml.ridge_regression(X, y, large)) <= ml.norm(ml.ridge_regression(X, y, small)) + 1e-12
+    assert (
+        ml.norm(probability.ridge_regression(X, y, large)) <= ml.norm(probability.ridge_regression(X, y, small)) + 1e-12
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------- sequences
@@ -390,10 +402,10 @@ def test_the_chain_rule_is_an_identity(joint):
 
     def conditional(token, before):
         given_before = joint[tuple(before)]
-        return ml.conditional_probability(given_before[token].sum(), given_before.sum())
+        return probability.conditional_probability(given_before[token].sum(), given_before.sum())
 
     for tokens in np.ndindex(joint.shape):
-        total = ml.sequence_log_probabilities(tokens, conditional).sum()
+        total = probability.sequence_log_probabilities(tokens, conditional).sum()
         assert total == pytest.approx(math.log(joint[tokens]), abs=1e-9)
 
 
@@ -406,7 +418,7 @@ def test_a_long_walk_spends_its_time_as_the_stationary_distribution_says():
     transition = np.array([[0.5, 0.5, 0.0], [0.1, 0.6, 0.3], [0.4, 0.0, 0.6]])
     states = ml.sample_markov_chain(transition, 20_000, np.random.default_rng(0))
     np.testing.assert_allclose(np.bincount(states) / len(states), ml.stationary_distribution(transition), atol=0.02)
-    learned = ml.distribution_from_counts(ml.bigram_counts(states, 3))
+    learned = ml.distribution_from_counts(probability.bigram_counts(states, 3))
     np.testing.assert_allclose(learned, transition, atol=0.02)  # standard errors below 0.006
     assert ml.sample_markov_chain(transition, 0, np.random.default_rng(0)).shape == (0,)
 
@@ -476,7 +488,7 @@ def test_predictions_are_those_of_the_formulas(text, n, smoothing, context):
 @given(texts, st.integers(1, 4), smoothings, st.lists(st.integers(0, 4), max_size=8))
 def test_every_prediction_is_a_distribution_in_which_nothing_is_impossible(text, n, smoothing, context):
     p = ml.train_ngram(text, n, vocabulary_size=5, smoothing=smoothing).next_probabilities(context)
-    assert ml.is_distribution(p)
+    assert probability.is_distribution(p)
     assert np.all(p > 0)
 
 
@@ -520,7 +532,7 @@ def test_ids_up_to_millions_are_counted_as_small_ones_are():
 
 def test_the_order_of_a_model_is_how_far_back_it_looks():
     model = ml.train_ngram(rng.integers(0, 3, 100), 3)
-    assert model.order == ml.markov_order(3) == 2
+    assert model.order == probability.markov_order(3) == 2
     assert np.array_equal(model.next_probabilities([0, 1, 2]), model.next_probabilities([2, 1, 2]))
 
 
@@ -566,15 +578,15 @@ def of_one(w):
 @pytest.mark.parametrize(
     ("function", "args"),
     [
-        (lambda x, w: ml.expectation(x, of_one(w)), (rng.normal(size=(2, 3)), rng.random((2, 3)))),
-        (lambda x, w: ml.variance(x, of_one(w)), (rng.normal(size=(2, 3)), rng.random((2, 3)))),
-        (lambda x, w: ml.variance(x, of_one(w)), (rng.normal(size=(2, 3)), rng.random(3))),
-        (ml.normal_log_density, (rng.normal(size=(2, 3)), rng.normal(size=3), rng.random(3) + 0.5)),
-        (ml.normal_density, (rng.normal(size=(2, 3)), np.array(0.3), np.array(1.7))),
-        (lambda t: ml.bernoulli_log_likelihood(t, successes=3, trials=5), (np.array([0.1, 0.6, 0.8]),)),
-        (lambda t: ml.bernoulli_log_likelihood(t, successes=0, trials=5), (np.array([0.1, 0.6]),)),
+        (lambda x, w: probability.expectation(x, of_one(w)), (rng.normal(size=(2, 3)), rng.random((2, 3)))),
+        (lambda x, w: probability.variance(x, of_one(w)), (rng.normal(size=(2, 3)), rng.random((2, 3)))),
+        (lambda x, w: probability.variance(x, of_one(w)), (rng.normal(size=(2, 3)), rng.random(3))),
+        (probability.normal_log_density, (rng.normal(size=(2, 3)), rng.normal(size=3), rng.random(3) + 0.5)),
+        (probability.normal_density, (rng.normal(size=(2, 3)), np.array(0.3), np.array(1.7))),
+        (lambda t: probability.bernoulli_log_likelihood(t, successes=3, trials=5), (np.array([0.1, 0.6, 0.8]),)),
+        (lambda t: probability.bernoulli_log_likelihood(t, successes=0, trials=5), (np.array([0.1, 0.6]),)),
         (
-            lambda w: ml.linear_log_posterior(w, np.eye(3)[:2] + 0.5, [1.0, 2.0], noise=0.7, prior=1.3),
+            lambda w: probability.linear_log_posterior(w, np.eye(3)[:2] + 0.5, [1.0, 2.0], noise=0.7, prior=1.3),
             (rng.normal(size=3),),
         ),
     ],
@@ -586,13 +598,13 @@ def test_pullback_agrees_with_central_differences(function, args):
 @pytest.mark.parametrize(
     "function",
     [
-        ml.distribution,
+        probability.distribution,
         ml.distribution_from_counts,
-        lambda p: ml.expectation(p, p),
-        lambda p: ml.variance(p, p),
-        lambda p: ml.posterior(p, p),
-        lambda p: ml.normal_density(p),
-        lambda p: ml.bernoulli_log_likelihood(p, successes=1, trials=3),
+        lambda p: probability.expectation(p, p),
+        lambda p: probability.variance(p, p),
+        lambda p: probability.posterior(p, p),
+        lambda p: probability.normal_density(p),
+        lambda p: probability.bernoulli_log_likelihood(p, successes=1, trials=3),
     ],
 )
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -605,49 +617,77 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: ml.distribution([0.5, 0.6]), ValueError, "sums to 1, this one to 1.1"),
-        (lambda: ml.distribution([[0.5, 0.5], [0.5, -0.5]]), ValueError, "no negative entries, got -0.5"),
-        (lambda: ml.distribution([np.nan, 1]), ValueError, "got nan"),
-        (lambda: ml.distribution([]), ml.ShapeError, r"\(\.\.\., n\), got shape \(0,\): n is 0"),
-        (lambda: ml.conditional_probability(0, 0), ValueError, r"condition in \(0, ∞\), got 0"),
-        (lambda: ml.conditional_probability(0.5, 0.4), ValueError, "cannot occur more often"),
-        (lambda: ml.conditional_probability(np.ones((2, 4)), np.ones((3, 1))), ml.ShapeError, r"\(2, 4\) and \(3, 1\)"),
+        (lambda: probability.distribution([0.5, 0.6]), ValueError, "sums to 1, this one to 1.1"),
+        (lambda: probability.distribution([[0.5, 0.5], [0.5, -0.5]]), ValueError, "no negative entries, got -0.5"),
+        (lambda: probability.distribution([np.nan, 1]), ValueError, "got nan"),
+        (lambda: probability.distribution([]), ml.ShapeError, r"\(\.\.\., n\), got shape \(0,\): n is 0"),
+        (lambda: probability.conditional_probability(0, 0), ValueError, r"condition in \(0, ∞\), got 0"),
+        (lambda: probability.conditional_probability(0.5, 0.4), ValueError, "cannot occur more often"),
+        (
+            lambda: probability.conditional_probability(np.ones((2, 4)), np.ones((3, 1))),
+            ml.ShapeError,
+            r"\(2, 4\) and \(3, 1\)",
+        ),
         (lambda: ml.distribution_from_counts([1, np.inf]), ValueError, r"counts in \[0, ∞\), got inf"),
-        (lambda: ml.bigram_counts([0, 5], 3), ValueError, "0 to 2, got 5"),
-        (lambda: ml.bigram_counts([[0, 1]], 3), ml.ShapeError, r"one sequence of ids, got shape \(1, 2\)"),
+        (lambda: probability.bigram_counts([0, 5], 3), ValueError, "0 to 2, got 5"),
+        (lambda: probability.bigram_counts([[0, 1]], 3), ml.ShapeError, r"one sequence of ids, got shape \(1, 2\)"),
         (lambda: ml.distribution_from_counts([[1, 2], [0, 0]]), ValueError, "without a single count"),
         (lambda: ml.distribution_from_counts([1, -2]), ValueError, r"counts in \[0, ∞\), got -2"),
         (lambda: ml.distribution_from_counts([1, 2], add=-1), ValueError, r"add in \[0, ∞\), got -1"),
         (lambda: ml.distribution_from_counts(3), ml.ShapeError, r"got shape \(\)"),
         (lambda: ml.sample([0.5, 0.6], rng), ValueError, "sums to 1"),
-        (lambda: ml.expectation([1, 2, 3], [0.5, 0.5]), ml.ShapeError, "n is 3 in values, 2 in p"),
-        (lambda: ml.variance([1, 2], [0.5, 0.6]), ValueError, "sums to 1"),
-        (lambda: ml.monte_carlo(lambda rng: 1.0, rng, 1), ValueError, r"draws in \[2, ∞\), got 1"),
-        (lambda: ml.normal_density(0, 0, 0), ValueError, r"standard_deviation in \(0, ∞\), got 0"),
-        (lambda: ml.integral(np.cos, 0, np.inf), ValueError, r"b in \(-∞, ∞\), got inf"),
-        (lambda: ml.integral(np.cos, 0, 1, panels=3), ValueError, "even number of panels, got 3"),
-        (lambda: ml.integral(lambda x: 1.0, 0, 1), ValueError, "one finite value"),
-        (lambda: ml.bernoulli_log_likelihood(1.5, successes=1, trials=2), ValueError, r"theta in \[0, 1\], got 1\.5"),
-        (lambda: ml.bernoulli_log_likelihood(0.5, successes=3, trials=2), ValueError, r"successes in \[0, 2\], got 3"),
-        (lambda: ml.maximum_likelihood(np.sin, []), ValueError, "at least one candidate"),
-        (lambda: ml.maximum_likelihood(np.sum, [1, 2]), ml.ShapeError, r"one score for each candidate, got shape \(\)"),
-        (lambda: ml.posterior([0.5, 0.5], [0, 0]), ValueError, "evidence"),
-        (lambda: ml.posterior([0.5, 0.5], [1, -1]), ValueError, r"likelihood in \[0, ∞\), got -1"),
-        (lambda: ml.posterior([0.5, 0.5], [1, np.inf]), ValueError, r"likelihood in \[0, ∞\), got inf"),
-        (lambda: ml.posterior([1.0, 0.0], [0, 1]), ValueError, "evidence"),
-        (lambda: ml.posterior([0.5, 0.5], [1, 1, 1]), ml.ShapeError, "K is 2 in prior, 3 in likelihood"),
-        (lambda: ml.sequential_posterior([0.5, 0.5], [1, 1]), ml.ShapeError, r"\(2,\) and \(2,\)"),
-        (lambda: ml.sequential_posterior([0.5, 0.5], [[0, 0]]), ValueError, "none is left"),
-        (lambda: ml.Beta(0, 1), ValueError, r"a in \(0, ∞\), got 0"),
-        (lambda: ml.Beta(1, 1).update(-1, 0), ValueError, r"successes in \[0, ∞\), got -1"),
-        (lambda: ml.Beta(1, 1).mode, ValueError, "no single highest point"),
-        (lambda: ml.Beta(1, 1).density([0.0]), ValueError, r"theta in \(0, 1\), got 0"),
-        (lambda: ml.ridge_regression(np.ones((2, 3)), [1, 2, 3], 1), ml.ShapeError, r"\(2, 3\) and \(3,\)"),
-        (lambda: ml.ridge_regression(np.ones((2, 3)), [1, 2], -1), ValueError, r"penalty in \[0, ∞\), got -1"),
-        (lambda: ml.map_linear_regression([[1]], [1], noise=0, prior=1), ValueError, r"noise in \(0, ∞\), got 0"),
-        (lambda: ml.linear_log_posterior([1, 2], [[1]], [1], noise=1, prior=1), ml.ShapeError, "d is 2 in w, 1 in X"),
+        (lambda: probability.expectation([1, 2, 3], [0.5, 0.5]), ml.ShapeError, "n is 3 in values, 2 in p"),
+        (lambda: probability.variance([1, 2], [0.5, 0.6]), ValueError, "sums to 1"),
+        (lambda: probability.monte_carlo(lambda rng: 1.0, rng, 1), ValueError, r"draws in \[2, ∞\), got 1"),
+        (lambda: probability.normal_density(0, 0, 0), ValueError, r"standard_deviation in \(0, ∞\), got 0"),
+        (lambda: probability.integral(np.cos, 0, np.inf), ValueError, r"b in \(-∞, ∞\), got inf"),
+        (lambda: probability.integral(np.cos, 0, 1, panels=3), ValueError, "even number of panels, got 3"),
+        (lambda: probability.integral(lambda x: 1.0, 0, 1), ValueError, "one finite value"),
+        (
+            lambda: probability.bernoulli_log_likelihood(1.5, successes=1, trials=2),
+            ValueError,
+            r"theta in \[0, 1\], got 1\.5",
+        ),
+        (
+            lambda: probability.bernoulli_log_likelihood(0.5, successes=3, trials=2),
+            ValueError,
+            r"successes in \[0, 2\], got 3",
+        ),
+        (lambda: probability.maximum_likelihood(np.sin, []), ValueError, "at least one candidate"),
+        (
+            lambda: probability.maximum_likelihood(np.sum, [1, 2]),
+            ml.ShapeError,
+            r"one score for each candidate, got shape \(\)",
+        ),
+        (lambda: probability.posterior([0.5, 0.5], [0, 0]), ValueError, "evidence"),
+        (lambda: probability.posterior([0.5, 0.5], [1, -1]), ValueError, r"likelihood in \[0, ∞\), got -1"),
+        (lambda: probability.posterior([0.5, 0.5], [1, np.inf]), ValueError, r"likelihood in \[0, ∞\), got inf"),
+        (lambda: probability.posterior([1.0, 0.0], [0, 1]), ValueError, "evidence"),
+        (lambda: probability.posterior([0.5, 0.5], [1, 1, 1]), ml.ShapeError, "K is 2 in prior, 3 in likelihood"),
+        (lambda: probability.sequential_posterior([0.5, 0.5], [1, 1]), ml.ShapeError, r"\(2,\) and \(2,\)"),
+        (lambda: probability.sequential_posterior([0.5, 0.5], [[0, 0]]), ValueError, "none is left"),
+        (lambda: probability.Beta(0, 1), ValueError, r"a in \(0, ∞\), got 0"),
+        (lambda: probability.Beta(1, 1).update(-1, 0), ValueError, r"successes in \[0, ∞\), got -1"),
+        (lambda: probability.Beta(1, 1).mode, ValueError, "no single highest point"),
+        (lambda: probability.Beta(1, 1).density([0.0]), ValueError, r"theta in \(0, 1\), got 0"),
+        (lambda: probability.ridge_regression(np.ones((2, 3)), [1, 2, 3], 1), ml.ShapeError, r"\(2, 3\) and \(3,\)"),
+        (
+            lambda: probability.ridge_regression(np.ones((2, 3)), [1, 2], -1),
+            ValueError,
+            r"penalty in \[0, ∞\), got -1",
+        ),
+        (
+            lambda: probability.map_linear_regression([[1]], [1], noise=0, prior=1),
+            ValueError,
+            r"noise in \(0, ∞\), got 0",
+        ),
+        (
+            lambda: probability.linear_log_posterior([1, 2], [[1]], [1], noise=1, prior=1),
+            ml.ShapeError,
+            "d is 2 in w, 1 in X",
+        ),
         (lambda: sentence([0.5, 1.5]), ValueError, r"conditional in \[0, 1\], got 1\.5"),
-        (lambda: ml.markov_order(0), ValueError, r"n in \[1, ∞\), got 0"),
+        (lambda: probability.markov_order(0), ValueError, r"n in \[1, ∞\), got 0"),
         (lambda: ml.sample_markov_chain([[0.5, 0.5]], 3, rng), ml.ShapeError, r"\(n, n\), got shape \(1, 2\)"),
         (lambda: ml.sample_markov_chain(np.eye(2), 3, rng, start=2), ValueError, r"start in \[0, 2\), got 2"),
         (lambda: ml.Vocabulary("ab", min_count=2), ValueError, "at least 2 times"),
@@ -662,7 +702,11 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
         (lambda: ml.train_ngram([0.5, 1], 2), TypeError, "integer token ids"),
         (lambda: ml.train_ngram([0, 1], 2).next_probabilities([5]), ValueError, "0 to 1, got 5"),
         (lambda: ml.train_ngram([0, 1], 2).log_probabilities([-1]), ValueError, "got -1"),
-        (lambda: ml.normal_log_density(np.ones(3), np.ones(2), 1.0), ml.ShapeError, r"\(3,\), \(2,\).* do not fit"),
+        (
+            lambda: probability.normal_log_density(np.ones(3), np.ones(2), 1.0),
+            ml.ShapeError,
+            r"\(3,\), \(2,\).* do not fit",
+        ),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

@@ -14,16 +14,16 @@ rng = np.random.default_rng(1)
 @pytest.mark.parametrize("shape", [(6, 6), (4, 9), (9, 4), (1, 5)])
 def test_the_picture_is_the_low_rank_approximation_and_its_error(shape):
     W = rng.random(shape)
-    U, sizes, Vt = ml.svd(W)
+    U, sizes, Vt = ml.matrices.svd(W)
     ranks = range(min(shape) + 1)
     arguments = [[U.T.tolist(), sizes.tolist(), Vt.tolist(), rank] for rank in ranks]
     for rank, ours in zip(ranks, run_js(FILE, "approximate", arguments), strict=True):
-        np.testing.assert_allclose(ours, ml.low_rank_approximation(W, rank), atol=SAME * 10)
+        np.testing.assert_allclose(ours, ml.matrices.low_rank_approximation(W, rank), atol=SAME * 10)
     errors = run_js(FILE, "relativeError", [[sizes.tolist(), rank] for rank in ranks])
-    wanted = [ml.low_rank_error(W, rank) / ml.frobenius_norm(W) for rank in ranks]
+    wanted = [ml.matrices.low_rank_error(W, rank) / ml.frobenius_norm(W) for rank in ranks]
     np.testing.assert_allclose(errors, wanted, atol=SAME * 10)
     counts = run_js(FILE, "factorSize", [[*shape, rank] for rank in ranks])
-    assert counts == [ml.low_rank_parameters(*shape, rank) for rank in ranks]
+    assert counts == [ml.matrices.low_rank_parameters(*shape, rank) for rank in ranks]
 
 
 def test_all_singular_values_together_give_the_picture_back():

@@ -22,7 +22,7 @@ def test_the_bars_are_the_distribution_that_is_sampled_from():
     settings = list(_settings())
     bars = run_js("sampling_filters.js", "filtered", [[z.tolist(), T, k, p] for z, T, k, p in settings])
     for (z, T, k, p), bar in zip(settings, bars, strict=True):
-        kept = ml.softmax(ml.reshape_logits(z, T, min(k, len(z)), p, None))
+        kept = ml.softmax(ml.inference.reshape_logits(z, T, min(k, len(z)), p, None))
         if np.ptp(z) == 0:  # of equal logits mathllm and the figure may keep different ones, but as many
             kept = np.sort(kept)[::-1]
         np.testing.assert_allclose(bar, kept, atol=SAME)

@@ -27,7 +27,7 @@ def places():
 def test_the_line_through_two_points_has_the_slope_that_mathllm_gives(curve, places):
     x, h = places
     slopes = run_js("secant_tangent.js", "secantSlope", [[curve, *pair] for pair in np.transpose(places).tolist()])
-    np.testing.assert_allclose(slopes, ml.secant_slope(CURVES[curve], x, h), rtol=1e-9, atol=SAME)
+    np.testing.assert_allclose(slopes, ml.gradients.secant_slope(CURVES[curve], x, h), rtol=1e-9, atol=SAME)
 
 
 @pytest.mark.parametrize("curve", CURVES)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
+from mathllm import similarity
 from mathllm.exhibits.similarity import interpret_cosine
 
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
@@ -91,12 +92,12 @@ def test_the_lower_edge_belongs_to_the_band(cosine, label):
 
 @pytest.fixture
 def animals():
-    return ml.WordVectors(["cat", "dog", "stone", "nothing"], [[2, 5, 1], [3, 4, 2], [-5, 1, 0], [0, 0, 0]])
+    return similarity.WordVectors(["cat", "dog", "stone", "nothing"], [[2, 5, 1], [3, 4, 2], [-5, 1, 0], [0, 0, 0]])
 
 
 def test_neighbours_agree_with_sorting_all_cosines():
     words, vectors = [f"w{i}" for i in range(50)], rng.normal(size=(50, 4)).astype(np.float32)
-    found = ml.WordVectors(words, vectors).nearest("w7", k=5)
+    found = similarity.WordVectors(words, vectors).nearest("w7", k=5)
     cosines = ml.cosine_similarity(vectors[7], vectors)
     expected = [words[i] for i in np.argsort(-cosines) if i != 7][:5]
     assert [word for word, _ in found] == expected
@@ -109,7 +110,7 @@ def test_a_word_without_direction_is_nobodys_neighbour(animals):
 
 @pytest.mark.parametrize("dtype", [int, np.int8, np.float16, np.float32])
 def test_small_types_of_vectors_neither_overflow_nor_cut_off_the_query(dtype):
-    few = ml.WordVectors(["flat", "steep"], np.array([[120, 90], [90, 120]], dtype))
+    few = similarity.WordVectors(["flat", "steep"], np.array([[120, 90], [90, 120]], dtype))
     (word, cosine), (_, other) = few.nearest([0.8, 0.6], k=2)
     assert word == "flat"
     np.testing.assert_allclose([cosine, other], [1, 0.96], rtol=1e-6)
@@ -117,7 +118,9 @@ def test_small_types_of_vectors_neither_overflow_nor_cut_off_the_query(dtype):
 
 
 def test_query_words_are_left_out_of_an_analogy_unless_asked_for():
-    toy = ml.WordVectors(["man", "woman", "king", "queen"], [[1, 0, 0], [0.9, 0.1, 0], [1, 0, 3], [0.6, 0.4, 3]])
+    toy = similarity.WordVectors(
+        ["man", "woman", "king", "queen"], [[1, 0, 0], [0.9, 0.1, 0], [1, 0, 3], [0.6, 0.4, 3]]
+    )
     assert toy.analogy("man", "king", "woman", k=1)[0][0] == "queen"
     assert toy.analogy("man", "king", "woman", k=1, exclude_query=False)[0][0] != "queen"
 
@@ -136,30 +139,30 @@ def test_nearest_does_not_change_the_table(animals):
 def test_padding_changes_nothing_in_a_pooled_sentence():
     sentence = rng.normal(size=(3, 4))
     padded = np.concatenate([sentence, [[99.0] * 4, [np.nan] * 4]])
-    np.testing.assert_allclose(ml.mean_pool(padded, [1, 1, 1, 0, 0]), ml.mean_pool(sentence))
+    np.testing.assert_allclose(similarity.mean_pool(padded, [1, 1, 1, 0, 0]), similarity.mean_pool(sentence))
 
 
 def test_one_mask_serves_all_sentences_of_a_batch():
     sentences = rng.normal(size=(2, 3, 4))
-    np.testing.assert_allclose(ml.mean_pool(sentences, [1, 1, 0]), ml.mean_pool(sentences[:, :2]))
+    np.testing.assert_allclose(similarity.mean_pool(sentences, [1, 1, 0]), similarity.mean_pool(sentences[:, :2]))
 
 
 def test_a_word_gets_different_vectors_in_different_sentences():
     bank, river, money = rng.normal(size=(3, 4))
-    by_the_river = ml.contextual_embeddings(np.stack([river, bank]))[1]
-    with_money = ml.contextual_embeddings(np.stack([money, bank]))[1]
+    by_the_river = similarity.contextual_embeddings(np.stack([river, bank]))[1]
+    with_money = similarity.contextual_embeddings(np.stack([money, bank]))[1]
     assert ml.cosine_similarity(by_the_river, river) > ml.cosine_similarity(with_money, river)
-    np.testing.assert_allclose(ml.contextual_embeddings(np.stack([river, bank]), mix=0.0)[1], bank)
+    np.testing.assert_allclose(similarity.contextual_embeddings(np.stack([river, bank]), mix=0.0)[1], bank)
 
 
 def test_a_sentence_typed_as_a_list_is_mixed_like_an_array():
     typed = [[1.0, 0.0], [0.0, 1.0]]
-    assert np.array_equal(ml.contextual_embeddings(typed), ml.contextual_embeddings(np.array(typed)))
+    assert np.array_equal(similarity.contextual_embeddings(typed), similarity.contextual_embeddings(np.array(typed)))
 
 
 def test_retrieval_returns_the_most_similar_first():
     documents = [[0, 1], [1, 0.1], [1, 1]]
-    indices, cosines = ml.retrieve([1, 0], documents, k=3)
+    indices, cosines = similarity.retrieve([1, 0], documents, k=3)
     assert indices.tolist() == [1, 2, 0]
     assert np.all(np.diff(cosines) <= 0)
 
@@ -174,8 +177,8 @@ def test_retrieval_returns_the_most_similar_first():
         (ml.cosine_similarity, (rng.normal(size=(2, 3)), rng.normal(size=3))),
         (ml.cosine_similarity, (rng.normal(size=1), rng.normal(size=(2, 1)))),
         (ml.cosine_similarity_matrix, (rng.normal(size=(2, 3)), rng.normal(size=(4, 3)))),
-        (lambda x: ml.mean_pool(x, np.array([[1, 1, 0], [1, 0, 0]])), (rng.normal(size=(2, 3, 4)),)),
-        (ml.contextual_embeddings, (rng.normal(size=(2, 3, 4)),)),
+        (lambda x: similarity.mean_pool(x, np.array([[1, 1, 0], [1, 0, 0]])), (rng.normal(size=(2, 3, 4)),)),
+        (similarity.contextual_embeddings, (rng.normal(size=(2, 3, 4)),)),
     ],
 )
 def test_pullback_agrees_with_central_differences(function, args):
@@ -188,8 +191,8 @@ def test_pullback_agrees_with_central_differences(function, args):
         lambda x: ml.dot(x, x),
         lambda x: ml.cosine_similarity(x, x[::-1]),
         lambda x: ml.cosine_similarity_matrix(x, x),
-        ml.mean_pool,
-        ml.contextual_embeddings,
+        similarity.mean_pool,
+        similarity.contextual_embeddings,
     ],
 )
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -212,30 +215,34 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
         (lambda: ml.dot(np.ones((2, 3)), np.ones((4, 3))), ml.ShapeError, "axes in front do not fit"),
         (lambda: ml.cosine_similarity(np.ones((2, 3)), np.ones((4, 3))), ml.ShapeError, "axes in front do not fit"),
         (lambda: ml.cosine_similarity_matrix([[1j, 2]], [[1, 2]]), TypeError, "real numbers"),
-        (lambda: ml.contextual_embeddings([[1j, 2], [3, 4]]), TypeError, "real numbers"),
+        (lambda: similarity.contextual_embeddings([[1j, 2], [3, 4]]), TypeError, "real numbers"),
         (lambda: interpret_cosine(1.2), ValueError, "between −1 and 1"),
         (lambda: interpret_cosine(np.nan), ValueError, "nan"),
-        (lambda: ml.WordVectors(["a"], np.ones((2, 3))), ml.ShapeError, "1 words"),
-        (lambda: ml.WordVectors(["a"], [[1j, 2]]), TypeError, "real numbers, got complex128"),
-        (lambda: ml.WordVectors(["a"], [[1, 2]]).nearest([1j, 2]), TypeError, "real numbers"),
-        (lambda: ml.WordVectors(["a", "a"], np.ones((2, 3))), ValueError, "twice"),
-        (lambda: ml.WordVectors(["king"], [[1, 2]]).vector("kin"), ml.UnknownWordError, "did you mean king"),
-        (lambda: ml.WordVectors(["king"], [[1, 2]]).vector("King"), ml.UnknownWordError, "lower case: try 'king'"),
-        (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest([1, 2, 3]), ml.ShapeError, "2 components"),
-        (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest([0, 0]), ValueError, "zero vector"),
-        (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest([np.nan, 0]), ValueError, "finite"),
-        (lambda: ml.WordVectors(["king"], [[1, 2]]).nearest("king", k=0), ValueError, "whole number k"),
-        (lambda: ml.mean_pool(np.ones((2, 3)), [0, 0]), ValueError, "padding"),
-        (lambda: ml.mean_pool(np.ones((2, 3)), [1, 1, 1]), ml.ShapeError, "T is 2 in x, 3 in mask"),
-        (lambda: ml.mean_pool(np.ones((2, 3)), [1, 0.5]), ValueError, "zeros and ones"),
-        (lambda: ml.mean_pool(np.ones((0, 3))), ml.ShapeError, "T is 0 in x"),
-        (lambda: ml.contextual_embeddings(np.ones((2, 3)), mix=2), ValueError, r"mix in \[0, 1\], got 2"),
-        (lambda: ml.retrieve([1, 2], [[1, 2, 3]]), ml.ShapeError, "d is 2 in query, 3 in documents"),
-        (lambda: ml.retrieve(1, [[1, 2]]), ml.ShapeError, "query has 0 axes"),
-        (lambda: ml.retrieve([np.nan, 1], [[1, 2]]), ValueError, "finite numbers"),
-        (lambda: ml.retrieve([1, 1], [[1, 2], [np.inf, 0]]), ValueError, "finite numbers"),
-        (lambda: ml.retrieve([1j, 1], [[1, 2]]), TypeError, "real numbers"),
-        (lambda: ml.retrieve([1, 2], [[1, 2]], k=0), ValueError, "whole number k"),
+        (lambda: similarity.WordVectors(["a"], np.ones((2, 3))), ml.ShapeError, "1 words"),
+        (lambda: similarity.WordVectors(["a"], [[1j, 2]]), TypeError, "real numbers, got complex128"),
+        (lambda: similarity.WordVectors(["a"], [[1, 2]]).nearest([1j, 2]), TypeError, "real numbers"),
+        (lambda: similarity.WordVectors(["a", "a"], np.ones((2, 3))), ValueError, "twice"),
+        (lambda: similarity.WordVectors(["king"], [[1, 2]]).vector("kin"), ml.UnknownWordError, "did you mean king"),
+        (
+            lambda: similarity.WordVectors(["king"], [[1, 2]]).vector("King"),
+            ml.UnknownWordError,
+            "lower case: try 'king'",
+        ),
+        (lambda: similarity.WordVectors(["king"], [[1, 2]]).nearest([1, 2, 3]), ml.ShapeError, "2 components"),
+        (lambda: similarity.WordVectors(["king"], [[1, 2]]).nearest([0, 0]), ValueError, "zero vector"),
+        (lambda: similarity.WordVectors(["king"], [[1, 2]]).nearest([np.nan, 0]), ValueError, "finite"),
+        (lambda: similarity.WordVectors(["king"], [[1, 2]]).nearest("king", k=0), ValueError, "whole number k"),
+        (lambda: similarity.mean_pool(np.ones((2, 3)), [0, 0]), ValueError, "padding"),
+        (lambda: similarity.mean_pool(np.ones((2, 3)), [1, 1, 1]), ml.ShapeError, "T is 2 in x, 3 in mask"),
+        (lambda: similarity.mean_pool(np.ones((2, 3)), [1, 0.5]), ValueError, "zeros and ones"),
+        (lambda: similarity.mean_pool(np.ones((0, 3))), ml.ShapeError, "T is 0 in x"),
+        (lambda: similarity.contextual_embeddings(np.ones((2, 3)), mix=2), ValueError, r"mix in \[0, 1\], got 2"),
+        (lambda: similarity.retrieve([1, 2], [[1, 2, 3]]), ml.ShapeError, "d is 2 in query, 3 in documents"),
+        (lambda: similarity.retrieve(1, [[1, 2]]), ml.ShapeError, "query has 0 axes"),
+        (lambda: similarity.retrieve([np.nan, 1], [[1, 2]]), ValueError, "finite numbers"),
+        (lambda: similarity.retrieve([1, 1], [[1, 2], [np.inf, 0]]), ValueError, "finite numbers"),
+        (lambda: similarity.retrieve([1j, 1], [[1, 2]]), TypeError, "real numbers"),
+        (lambda: similarity.retrieve([1, 2], [[1, 2]], k=0), ValueError, "whole number k"),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

@@ -17,7 +17,7 @@ def run(source, held_out, width, steps):
     wider = lambda w: w if w.ndim == 1 else w * np.float32(0.5 / (len(w) ** 0.5 * w.std()))  # noqa: E731
     start = ml.tree_map(wider, model.init(rng, np.float32))
     texts = ml.sample_markov_chain(source, steps * TEXTS * LENGTH, rng).reshape(steps, TEXTS, -1)
-    params = ml.minimize(
+    params = ml.gradient_descent.minimize(
         model.loss,
         start,
         zip(texts, texts, strict=True),  # the tokens are their own labels
@@ -38,8 +38,8 @@ def test_a_law_fitted_to_small_runs_foretells_a_larger_one():
     grid = losses.reshape(4, 3)
     assert np.all(np.diff(grid, axis=0) < 0)  # more parameters help, at every number of tokens
     assert np.all(np.diff(grid, axis=1) < 0)  # and more tokens at every number of parameters
-    law = ml.fit_scaling_law(parameters, tokens, losses)
-    np.testing.assert_allclose(ml.scaling_loss(parameters, tokens, law), losses, rtol=0.04)
+    law = ml.training.fit_scaling_law(parameters, tokens, losses)
+    np.testing.assert_allclose(ml.training.scaling_loss(parameters, tokens, law), losses, rtol=0.04)
     more = run(source, held_out, 32, 300)
-    assert ml.scaling_loss(*more[:2], law) == pytest.approx(more[2], rel=0.04)
-    np.testing.assert_allclose(law.E, ml.entropy_rate(source), rtol=0.15)  # what no model can foresee
+    assert ml.training.scaling_loss(*more[:2], law) == pytest.approx(more[2], rel=0.04)
+    np.testing.assert_allclose(law.E, ml.training.entropy_rate(source), rtol=0.15)  # what no model can foresee

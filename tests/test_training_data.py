@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mathllm as ml
-from mathllm import reference
+from mathllm import reference, training
 
 REFERENCE = {
     "part2.data.wiki_fraction": lambda wiki, train: wiki / train,
-    "part2.trainq.b_updates": lambda tokens, batch: ml.training_steps(tokens, batch),
-    "part2.optq.c_total": lambda tokens, batch: ml.training_steps(tokens, batch),
-    "part2.optq.c_warmup": lambda tokens, batch, ratio: round(ratio * ml.training_steps(tokens, batch)),
-    "part2.tf.steps_vs_millions": lambda tokens, batch: ml.training_steps(tokens, batch),
+    "part2.trainq.b_updates": lambda tokens, batch: training.training_steps(tokens, batch),
+    "part2.optq.c_total": lambda tokens, batch: training.training_steps(tokens, batch),
+    "part2.optq.c_warmup": lambda tokens, batch, ratio: round(ratio * training.training_steps(tokens, batch)),
+    "part2.tf.steps_vs_millions": lambda tokens, batch: training.training_steps(tokens, batch),
 }
 ENGLISH = """The river was high that year, and the people of the town had to work with what they found. They took the
 old boats to the mill, and when evening came they lit a fire on the bank. Nobody asked what it would cost. It was clear
@@ -33,8 +33,8 @@ def test_a_number_of_the_documents(id, capsys):
 
 
 def test_a_page_of_prose_passes_every_rule():
-    assert ml.quality_problems(ENGLISH) == []
-    assert ml.quality_score(ENGLISH) == 1
+    assert training.quality_problems(ENGLISH) == []
+    assert training.quality_score(ENGLISH) == 1
 
 
 @pytest.mark.parametrize(
@@ -52,20 +52,20 @@ def test_a_page_of_prose_passes_every_rule():
     ],
 )
 def test_each_fault_is_named(page, problem):
-    assert problem in ml.quality_problems(page)
+    assert problem in training.quality_problems(page)
 
 
 def test_every_rule_is_broken_by_some_page():
-    assert len(ml.QUALITY_RULES) == 9  # as many as the pages above
+    assert len(training.QUALITY_RULES) == 9  # as many as the pages above
 
 
 @given(st.text(max_size=200))
 def test_signals_of_any_text_are_finite_and_shares_lie_between_0_and_1(text):
-    signals = ml.quality_signals(text)
+    signals = training.quality_signals(text)
     assert all(np.isfinite(value) for value in signals.values())
     shares = ["bullet_lines", "cut_lines", "words_with_letters", "repeated_lines"]
     assert all(0 <= signals[name] <= 1 for name in shares)
-    assert 0 <= ml.quality_score(text) <= 1
+    assert 0 <= training.quality_score(text) <= 1
 
 
 # Sentences of everyday language, none of them in the samples of the built-in model.
@@ -116,7 +116,7 @@ SENTENCES = {
 
 
 def test_the_language_of_nearly_every_everyday_sentence_is_found():
-    guesses = [(language, ml.guess_language(text)) for language, texts in SENTENCES.items() for text in texts]
+    guesses = [(language, training.guess_language(text)) for language, texts in SENTENCES.items() for text in texts]
     assert all(1 / len(SENTENCES) < guess.probability <= 1 for _, guess in guesses)
     right = [language == guess.language for language, guess in guesses]
     assert sum(right) >= 0.9 * len(right)
@@ -124,11 +124,11 @@ def test_the_language_of_nearly_every_everyday_sentence_is_found():
 
 @pytest.mark.parametrize("language", SENTENCES)
 def test_the_language_of_a_few_sentences_is_found(language):
-    assert ml.guess_language(" ".join(SENTENCES[language])).language == language
+    assert training.guess_language(" ".join(SENTENCES[language])).language == language
 
 
 def test_a_longer_text_makes_the_guess_surer():
-    assert ml.guess_language(ENGLISH).probability > ml.guess_language(ENGLISH[:60]).probability
+    assert training.guess_language(ENGLISH).probability > training.guess_language(ENGLISH[:60]).probability
 
 
 @pytest.mark.parametrize(
@@ -136,12 +136,12 @@ def test_a_longer_text_makes_the_guess_surer():
     ["", "OK", "1234567890 " * 9, "これは日本語の文章です。英語ではありません。とても長いです。", "xq zvk wqj " * 9],
 )
 def test_what_is_too_short_or_too_strange_gets_no_language(text):
-    assert ml.guess_language(text) == (None, 0.0)
+    assert training.guess_language(text) == (None, 0.0)
 
 
 def test_a_model_trained_on_two_samples_tells_these_two_apart():
-    model = ml.train_language_model({"vowels": "aeiou aeiou ouea", "consonants": "bcdfg bcdfg gfdc"})
-    assert ml.guess_language("aeiouaeiou aeiou", model, min_letters=5).language == "vowels"
+    model = training.train_language_model({"vowels": "aeiou aeiou ouea", "consonants": "bcdfg bcdfg gfdc"})
+    assert training.guess_language("aeiouaeiou aeiou", model, min_letters=5).language == "vowels"
     for table, unseen in zip(model.trigrams.values(), model.unseen.values(), strict=True):
         runs = len({*model.trigrams["vowels"], *model.trigrams["consonants"]}) + 1
         total = sum(np.exp(p) for p in table.values()) + (runs - len(table)) * np.exp(unseen)
@@ -158,30 +158,30 @@ def some_set(size, shared, name):
 @pytest.mark.parametrize("shared", [0, 100, 200, 290, 300])
 def test_the_share_of_equal_minima_is_the_jaccard_similarity(shared):
     a, b = some_set(300, shared, "a"), some_set(300, shared, "b")
-    J, K = ml.jaccard_similarity(a, b), 4000
-    estimate = ml.estimated_similarity(ml.minhash_signature(a, K), ml.minhash_signature(b, K))
+    J, K = training.jaccard_similarity(a, b), 4000
+    estimate = training.estimated_similarity(training.minhash_signature(a, K), training.minhash_signature(b, K))
     assert abs(estimate - J) <= 4 * np.sqrt(J * (1 - J) / K)  # four standard errors
 
 
 @given(st.sets(st.text(max_size=5)), st.sets(st.text(max_size=5)))
 def test_a_signature_belongs_to_the_set_and_a_union_has_the_smaller_minima(a, b):
-    signature = ml.minhash_signature(sorted(a), 16)
-    np.testing.assert_array_equal(signature, ml.minhash_signature(sorted(a, reverse=True) * 2, 16))
-    both = np.minimum(signature, ml.minhash_signature(b, 16))
-    np.testing.assert_array_equal(both, ml.minhash_signature(a | b, 16))
+    signature = training.minhash_signature(sorted(a), 16)
+    np.testing.assert_array_equal(signature, training.minhash_signature(sorted(a, reverse=True) * 2, 16))
+    both = np.minimum(signature, training.minhash_signature(b, 16))
+    np.testing.assert_array_equal(both, training.minhash_signature(a | b, 16))
 
 
 def test_a_large_set_is_hashed_in_parts_with_the_same_result():
     items = [str(i) for i in range(5000)]
-    parts = [ml.minhash_signature(items[i : i + 1000], 8) for i in range(0, 5000, 1000)]
-    np.testing.assert_array_equal(ml.minhash_signature(items, 8), np.min(parts, axis=0))
+    parts = [training.minhash_signature(items[i : i + 1000], 8) for i in range(0, 5000, 1000)]
+    np.testing.assert_array_equal(training.minhash_signature(items, 8), np.min(parts, axis=0))
 
 
 @given(st.sets(st.integers(0, 9)), st.sets(st.integers(0, 9)))
 def test_jaccard_similarity_is_a_symmetric_share(a, b):
-    J = ml.jaccard_similarity(a, b)
+    J = training.jaccard_similarity(a, b)
     assert 0 <= J <= 1
-    assert ml.jaccard_similarity(b, a) == J
+    assert training.jaccard_similarity(b, a) == J
     assert (J == 1) == (a == b)
 
 
@@ -189,16 +189,16 @@ def test_jaccard_similarity_is_a_symmetric_share(a, b):
 def test_pages_share_a_band_as_often_as_the_s_curve_says(shared):
     a, b = some_set(300, shared, "a"), some_set(300, shared, "b")
     bands, rows, trials = 8, 3, 400
-    one = [ml.minhash_signature(a, bands * rows, seed) for seed in range(trials)]
-    other = [ml.minhash_signature(b, bands * rows, seed) for seed in range(trials)]
-    found = np.mean([bool(ml.candidate_pairs(pair, bands)) for pair in zip(one, other, strict=True)])
-    P = ml.band_probability(ml.jaccard_similarity(a, b), bands, rows)
+    one = [training.minhash_signature(a, bands * rows, seed) for seed in range(trials)]
+    other = [training.minhash_signature(b, bands * rows, seed) for seed in range(trials)]
+    found = np.mean([bool(training.candidate_pairs(pair, bands)) for pair in zip(one, other, strict=True)])
+    P = training.band_probability(training.jaccard_similarity(a, b), bands, rows)
     assert abs(found - P) <= 4 * np.sqrt(P * (1 - P) / trials)  # four standard errors
 
 
 def test_the_curve_rises_and_is_steep_where_it_is_said_to_be():
     J = np.linspace(0, 1, 1001)
-    P = ml.band_probability(J, bands=20, rows=5)
+    P = training.band_probability(J, bands=20, rows=5)
     assert P[0] == 0
     assert P[-1] == 1
     assert np.all(np.diff(P) >= 0)
@@ -207,18 +207,18 @@ def test_the_curve_rises_and_is_steep_where_it_is_said_to_be():
 
 def test_candidates_are_the_pairs_with_an_equal_band():
     table = np.array([[1, 2, 3, 4], [1, 2, 9, 9], [8, 8, 9, 9], [3, 4, 1, 2]])
-    assert ml.candidate_pairs(table, bands=2) == {(0, 1), (1, 2)}
-    assert ml.candidate_pairs([], bands=2) == set()
+    assert training.candidate_pairs(table, bands=2) == {(0, 1), (1, 2)}
+    assert training.candidate_pairs([], bands=2) == set()
 
 
 def test_copies_go_and_the_first_stays():
     near = ENGLISH.replace("old boats", "new boats")
     other = "A comet was seen over the northern sea in the first week of May, as the newspapers wrote later on."
     pages = [other, ENGLISH, near, ENGLISH.upper(), "", "!!!", other + " Nobody knew its name or cared."]
-    assert ml.jaccard_similarity(ml.shingles(ENGLISH), ml.shingles(near)) > 0.8
-    assert ml.deduplicate(pages) == [0, 1, 4, 5, 6]
-    assert ml.deduplicate(pages, threshold=0.7, bands=64, rows=2) == [0, 1, 4, 5]
-    assert ml.deduplicate([]) == []
+    assert training.jaccard_similarity(training.shingles(ENGLISH), training.shingles(near)) > 0.8
+    assert training.deduplicate(pages) == [0, 1, 4, 5, 6]
+    assert training.deduplicate(pages, threshold=0.7, bands=64, rows=2) == [0, 1, 4, 5]
+    assert training.deduplicate([]) == []
 
 
 # ------------------------------------------------------------------------------------------------------------- batches
@@ -237,7 +237,7 @@ def test_the_target_is_the_token_that_follows(size, length, seed):
 
 @given(streams, st.integers(1, 7), st.integers(1, 70))
 def test_validation_asks_for_every_token_but_the_first_exactly_once(tokens, size, length):
-    batches = list(ml.validation_batches(tokens, size, length))
+    batches = list(training.validation_batches(tokens, size, length))
     targets = np.concatenate([batch.targets.ravel() for batch in batches])
     inputs = np.concatenate([batch.inputs.ravel() for batch in batches])
     counted = targets != ml.IGNORED
@@ -249,7 +249,7 @@ def test_validation_asks_for_every_token_but_the_first_exactly_once(tokens, size
 
 def test_the_ignored_target_is_the_one_that_cross_entropy_ignores():
     logits = np.random.default_rng(0).normal(size=(5, 9))
-    *_, (_inputs, targets) = ml.validation_batches(np.arange(9), 1, 5)
+    *_, (_inputs, targets) = training.validation_batches(np.arange(9), 1, 5)
     assert (targets == ml.IGNORED).sum() == 2
     assert ml.cross_entropy(logits, targets[0]) == pytest.approx(ml.cross_entropy(logits[:3], targets[0, :3]))
 
@@ -271,15 +271,15 @@ def test_a_stream_is_left_alone_and_integers_of_any_dtype_do(dtype):
     tokens.flags.writeable = False
     assert ml.random_batch(tokens, 2, 3, np.random.default_rng(0)).inputs.dtype == dtype
     assert ml.next_token_pairs(tokens).inputs.dtype == dtype
-    (batch,) = ml.validation_batches(tokens, 4, 10)
+    (batch,) = training.validation_batches(tokens, 4, 10)
     assert batch.inputs.dtype == dtype
     assert batch.targets.dtype == np.int64
     assert batch.targets.min() == ml.IGNORED
 
 
 def test_documents_become_one_stream_each_closed_by_the_end():
-    assert ml.token_stream([], end=9).size == 0
-    np.testing.assert_array_equal(ml.token_stream([[1, 2], [], np.array([3])], end=9), [1, 2, 9, 9, 3, 9])
+    assert training.token_stream([], end=9).size == 0
+    np.testing.assert_array_equal(training.token_stream([[1, 2], [], np.array([3])], end=9), [1, 2, 9, 9, 3, 9])
 
 
 def test_a_text_of_length_t_gives_t_minus_one_signals_and_an_input_of_length_t_gives_t():
@@ -296,7 +296,7 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says():
     draw = np.random.default_rng(0)
     covered = []
     for _ in range(300):
-        low, estimate, high = ml.bootstrap_interval(draw.random(60) < 0.7, draw, samples=200, level=0.9)
+        low, estimate, high = training.bootstrap_interval(draw.random(60) < 0.7, draw, samples=200, level=0.9)
         assert low <= estimate <= high
         covered.append(low <= 0.7 <= high)
     assert np.mean(covered) == pytest.approx(0.9, abs=0.06)  # three standard errors, and the interval is approximate
@@ -304,7 +304,7 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says():
 
 def test_the_interval_of_a_mean_is_close_to_the_formula_of_the_normal_distribution():
     values = np.random.default_rng(1).normal(size=400)
-    low, estimate, high = ml.bootstrap_interval(values, np.random.default_rng(2), samples=4000)
+    low, estimate, high = training.bootstrap_interval(values, np.random.default_rng(2), samples=4000)
     half = 1.96 * values.std() / 20
     np.testing.assert_allclose([low, high], [estimate - half, estimate + half], atol=0.1 * half)
 
@@ -313,7 +313,7 @@ def test_more_cases_or_less_certainty_make_the_interval_narrower():
     values = np.random.default_rng(3).normal(size=1000)
 
     def width(n, level):
-        interval = ml.bootstrap_interval(values[:n], np.random.default_rng(0), level=level)
+        interval = training.bootstrap_interval(values[:n], np.random.default_rng(0), level=level)
         return interval.high - interval.low
 
     assert width(1000, 0.95) < width(100, 0.95)
@@ -327,7 +327,7 @@ def test_any_statistic_of_rows_has_an_interval():
     def correlation(rows):
         return np.corrcoef(rows.T)[0, 1]
 
-    low, estimate, high = ml.bootstrap_interval(pairs, np.random.default_rng(0), statistic=correlation)
+    low, estimate, high = training.bootstrap_interval(pairs, np.random.default_rng(0), statistic=correlation)
     assert low < 0.8 < high
     assert estimate == pytest.approx(correlation(pairs))
 
@@ -335,33 +335,33 @@ def test_any_statistic_of_rows_has_an_interval():
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=20))
 def test_perplexity_of_sums_is_perplexity_of_tokens(probabilities):
     log_p = np.log(probabilities)
-    whole = ml.held_out_perplexity(log_p)
+    whole = training.held_out_perplexity(log_p)
     assert whole == pytest.approx(np.prod(1 / np.array(probabilities)) ** (1 / len(log_p)))
     cut = len(log_p) // 2
-    assert ml.held_out_perplexity([log_p[:cut].sum(), log_p[cut:].sum()], [cut, len(log_p) - cut]) == pytest.approx(
-        whole
-    )
+    assert training.held_out_perplexity(
+        [log_p[:cut].sum(), log_p[cut:].sum()], [cut, len(log_p) - cut]
+    ) == pytest.approx(whole)
 
 
 def test_a_uniform_guess_among_v_tokens_has_perplexity_v_and_a_code_of_log2_v_bits():
     log_p = np.full(100, -np.log(256))
-    assert ml.held_out_perplexity(log_p) == pytest.approx(256)
-    assert ml.bits_per_byte(log_p, 100) == pytest.approx(8)
+    assert training.held_out_perplexity(log_p) == pytest.approx(256)
+    assert training.bits_per_byte(log_p, 100) == pytest.approx(8)
 
 
 def test_perplexity_is_resampled_by_documents():
     draw = np.random.default_rng(5)
     tokens = draw.integers(10, 200, size=50)
     log_p = -tokens * draw.uniform(2, 4, size=50)
-    low, estimate, high = ml.perplexity_interval(log_p, tokens, np.random.default_rng(0))
+    low, estimate, high = training.perplexity_interval(log_p, tokens, np.random.default_rng(0))
     assert low < estimate < high
-    assert estimate == pytest.approx(ml.held_out_perplexity(log_p, tokens))
+    assert estimate == pytest.approx(training.held_out_perplexity(log_p, tokens))
     assert high / low < 1.5
 
 
 def test_the_interval_of_a_perplexity_that_overflows_has_infinite_ends_and_no_nan():
-    assert ml.perplexity_interval([-1e4, -1e4], [1, 1], np.random.default_rng(0)) == (np.inf, np.inf, np.inf)
-    low, estimate, high = ml.perplexity_interval([-2000, -1], [1, 1], np.random.default_rng(0))
+    assert training.perplexity_interval([-1e4, -1e4], [1, 1], np.random.default_rng(0)) == (np.inf, np.inf, np.inf)
+    low, estimate, high = training.perplexity_interval([-2000, -1], [1, 1], np.random.default_rng(0))
     assert low == pytest.approx(np.e)
     assert estimate == high == np.inf
 
@@ -374,32 +374,32 @@ rng = np.random.default_rng(0)
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: ml.quality_problems("text", {"beauty": (0, 1, "ugly")}), ValueError, "no signal 'beauty'"),
-        (lambda: ml.train_language_model({"en": "one"}), ValueError, "at least two languages, got 1"),
-        (lambda: ml.train_language_model({"en": "one", "no": "12"}), ValueError, "sample of 'no'"),
-        (lambda: ml.shingles("text", 0), ValueError, r"size in \[1, ∞\), got 0"),
-        (lambda: ml.minhash_signature(["a"], 0), ValueError, r"hashes in \[1, ∞\), got 0"),
-        (lambda: ml.estimated_similarity([1], [1, 2]), ml.ShapeError, r"\(1,\) and \(2,\)"),
-        (lambda: ml.band_probability(1.5, 2, 2), ValueError, "similarities from 0 to 1, got 1.5"),
-        (lambda: ml.band_probability(0.5, 0, 2), ValueError, r"bands in \[1, ∞\), got 0"),
-        (lambda: ml.candidate_pairs(np.ones((2, 9)), 2), ml.ShapeError, r"\(2, 9\) evenly into 2 bands"),
-        (lambda: ml.deduplicate(["a"], threshold=0), ValueError, r"\(0, 1\], got 0"),
+        (lambda: training.quality_problems("text", {"beauty": (0, 1, "ugly")}), ValueError, "no signal 'beauty'"),
+        (lambda: training.train_language_model({"en": "one"}), ValueError, "at least two languages, got 1"),
+        (lambda: training.train_language_model({"en": "one", "no": "12"}), ValueError, "sample of 'no'"),
+        (lambda: training.shingles("text", 0), ValueError, r"size in \[1, ∞\), got 0"),
+        (lambda: training.minhash_signature(["a"], 0), ValueError, r"hashes in \[1, ∞\), got 0"),
+        (lambda: training.estimated_similarity([1], [1, 2]), ml.ShapeError, r"\(1,\) and \(2,\)"),
+        (lambda: training.band_probability(1.5, 2, 2), ValueError, "similarities from 0 to 1, got 1.5"),
+        (lambda: training.band_probability(0.5, 0, 2), ValueError, r"bands in \[1, ∞\), got 0"),
+        (lambda: training.candidate_pairs(np.ones((2, 9)), 2), ml.ShapeError, r"\(2, 9\) evenly into 2 bands"),
+        (lambda: training.deduplicate(["a"], threshold=0), ValueError, r"\(0, 1\], got 0"),
         (lambda: ml.next_token_pairs([1]), ml.ShapeError, r"two tokens, got shape \(1,\)"),
         (lambda: ml.random_batch([1, 2, 3], 1, 3, rng), ml.ShapeError, r"at least 4 tokens, got shape \(3,\)"),
         (lambda: ml.random_batch([1, 2, 3], 0, 1, rng), ValueError, r"size in \[1, ∞\), got 0"),
         (lambda: ml.random_batch([1.0, 2.0], 1, 1, rng), TypeError, "integer token ids, got float64"),
         (lambda: ml.random_batch(np.ones((2, 2), int), 1, 1, rng), ml.ShapeError, r"tokens \(n\), got shape \(2, 2\)"),
-        (lambda: ml.validation_batches([1, 2], 1, 0), ValueError, r"length in \[1, ∞\), got 0"),
-        (lambda: ml.bootstrap_interval([], rng), ml.ShapeError, r"at least one value, got shape \(0,\)"),
-        (lambda: ml.bootstrap_interval([1, 2], rng, level=1), ValueError, r"level in \(0, 1\), got 1"),
-        (lambda: ml.bootstrap_interval([1, np.nan], rng), ValueError, "finite numbers, got NaN"),
-        (lambda: ml.perplexity_interval([-np.inf, -1], [1, 1], rng), ValueError, "finite numbers"),
-        (lambda: ml.perplexity_interval([0, -1], [0, 1], rng), ValueError, r"tokens in \[1, ∞\), got 0"),
-        (lambda: ml.held_out_perplexity([0.5]), ValueError, "at most 0, got 0.5"),
-        (lambda: ml.held_out_perplexity([np.nan]), ValueError, "at most 0, got nan"),
-        (lambda: ml.held_out_perplexity([]), ValueError, "at least one token"),
-        (lambda: ml.held_out_perplexity([-1, -1], [3]), ml.ShapeError, "got 2 sums and 1"),
-        (lambda: ml.bits_per_byte([-1], 0), ValueError, r"size in \[1, ∞\), got 0"),
+        (lambda: training.validation_batches([1, 2], 1, 0), ValueError, r"length in \[1, ∞\), got 0"),
+        (lambda: training.bootstrap_interval([], rng), ml.ShapeError, r"at least one value, got shape \(0,\)"),
+        (lambda: training.bootstrap_interval([1, 2], rng, level=1), ValueError, r"level in \(0, 1\), got 1"),
+        (lambda: training.bootstrap_interval([1, np.nan], rng), ValueError, "finite numbers, got NaN"),
+        (lambda: training.perplexity_interval([-np.inf, -1], [1, 1], rng), ValueError, "finite numbers"),
+        (lambda: training.perplexity_interval([0, -1], [0, 1], rng), ValueError, r"tokens in \[1, ∞\), got 0"),
+        (lambda: training.held_out_perplexity([0.5]), ValueError, "at most 0, got 0.5"),
+        (lambda: training.held_out_perplexity([np.nan]), ValueError, "at most 0, got nan"),
+        (lambda: training.held_out_perplexity([]), ValueError, "at least one token"),
+        (lambda: training.held_out_perplexity([-1, -1], [3]), ml.ShapeError, "got 2 sums and 1"),
+        (lambda: training.bits_per_byte([-1], 0), ValueError, r"size in \[1, ∞\), got 0"),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

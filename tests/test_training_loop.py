@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
-from mathllm import data
+from mathllm import data, gradient_descent, training
 
 
 def line(params, batch):
@@ -91,9 +91,9 @@ def test_the_loop_is_the_four_lines_it_claims_to_be():
 
 
 OPTIMIZERS = {
-    "sgd": (ml.sgd_init, ml.sgd_step, {}),
-    "momentum": (ml.momentum_init, ml.momentum_step, {"beta": 0.8}),
-    "rmsprop": (ml.rmsprop_init, ml.rmsprop_step, {}),
+    "sgd": (gradient_descent.sgd_init, gradient_descent.sgd_step, {}),
+    "momentum": (gradient_descent.momentum_init, gradient_descent.momentum_step, {"beta": 0.8}),
+    "rmsprop": (gradient_descent.rmsprop_init, gradient_descent.rmsprop_step, {}),
     "adam": (ml.adam_init, ml.adam_step, {"l2": 1e-4}),
     "adamw": (ml.adamw_init, ml.adamw_step, {"beta2": 0.95}),
 }
@@ -116,9 +116,9 @@ def test_the_schedule_is_followed_step_by_step():
 
     def recording(*args, learning_rate):
         seen.append(learning_rate)
-        return ml.sgd_step(*args, learning_rate=learning_rate)
+        return gradient_descent.sgd_step(*args, learning_rate=learning_rate)
 
-    start = fresh(init=ml.sgd_init)
+    start = fresh(init=gradient_descent.sgd_init)
     state, first = ml.train(start, line, points, 12, learning_rate=schedule, step=recording)
     _, second = ml.train(state, line, points, 30, learning_rate=schedule, step=recording)
     assert seen == [schedule(t) for t in range(1, 31)]
@@ -178,15 +178,18 @@ def test_the_validation_loss_is_measured_every_n_steps_and_at_the_end():
 def test_the_mean_loss_weighs_batches_by_the_targets_that_count(character_model):
     model, loss, stream = character_model
     params = model.init(np.random.default_rng(0))
-    whole = ml.mean_loss(loss, params, ml.validation_batches(stream, 1000, 8))
-    pieces = list(ml.validation_batches(stream, 3, 8))
-    assert {ml.target_count(batch) for batch in pieces} == {24, 15}  # 399 targets, the last batch has 15 of them
-    assert ml.mean_loss(loss, params, pieces) == pytest.approx(whole, rel=1e-12)  # another order of additions
+    whole = training.mean_loss(loss, params, training.validation_batches(stream, 1000, 8))
+    pieces = list(training.validation_batches(stream, 3, 8))
+    assert {training.target_count(batch) for batch in pieces} == {
+        24,
+        15,
+    }  # 399 targets, the last batch has 15 of them
+    assert training.mean_loss(loss, params, pieces) == pytest.approx(whole, rel=1e-12)  # another order of additions
 
 
 def test_a_mean_over_nothing_is_refused():
     with pytest.raises(ValueError, match="at least one target"):
-        ml.mean_loss(line, fresh().params, [])
+        training.mean_loss(line, fresh().params, [])
 
 
 # ------------------------------------------------------------------------------------------------------------- progress
@@ -209,11 +212,11 @@ def test_progress_is_told_after_every_step_and_nothing_is_printed(capfd):
 
 def test_the_progress_bar_shows_loss_speed_and_time_left():
     screen = io.StringIO()
-    with ml.progress_bar(file=screen) as progress:
-        progress(ml.TrainingProgress(25, 100, 2.34567, 0.1, None, 2.5, 12345.6, 75.0))
+    with training.progress_bar(file=screen) as progress:
+        progress(training.TrainingProgress(25, 100, 2.34567, 0.1, None, 2.5, 12345.6, 75.0))
         time.sleep(0.15)  # it is redrawn ten times a second
-        progress(ml.TrainingProgress(50, 100, 2.0, 0.1, None, None, 12345.6, 50.0))
-        progress(ml.TrainingProgress(100, 100, 1.5, 0.1, None, 1.75, 12345.6, 0.0))
+        progress(training.TrainingProgress(50, 100, 2.0, 0.1, None, None, 12345.6, 50.0))
+        progress(training.TrainingProgress(100, 100, 1.5, 0.1, None, 1.75, 12345.6, 0.0))
     *drawn, last = screen.getvalue().split("\r")
     half = next(line for line in drawn if line.startswith(" 50%|"))
     assert "| step 50 of 100, loss 2.0000, 12,346 tokens/s, 0:50 left" in half
@@ -222,7 +225,7 @@ def test_the_progress_bar_shows_loss_speed_and_time_left():
 
 
 def test_the_progress_bar_is_silent_where_there_is_no_terminal(capfd):
-    with ml.progress_bar() as progress:
+    with training.progress_bar() as progress:
         ml.train(fresh(), line, points, 5, learning_rate=0.1, progress=progress)
     assert capfd.readouterr() == ("", "")
 
@@ -231,7 +234,7 @@ def test_the_progress_bar_appears_by_itself_in_a_terminal():
     source = """
         import mathllm as ml
         from test_training_loop import fresh, line, points
-        with ml.progress_bar() as progress:
+        with training.progress_bar() as progress:
             ml.train(fresh(), line, points, 3, learning_rate=0.1, progress=progress)
     """
     ours, theirs = os.openpty()
@@ -247,7 +250,7 @@ def test_the_progress_bar_appears_by_itself_in_a_terminal():
 
 def test_the_progress_bar_says_what_it_needs(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    with pytest.raises(ImportError, match=r"mathllm\[train\]"), ml.progress_bar():
+    with pytest.raises(ImportError, match=r"mathllm\[train\]"), training.progress_bar():
         pass
 
 
@@ -285,7 +288,7 @@ def test_a_loss_that_is_no_number_ends_the_run_and_names_the_step(tmp_path, spoi
 
     batches.drawn = 0
     settings = {"learning_rate": 0.1, "checkpoint": path, "save_every": 3, "workers": workers}
-    with pytest.raises(ml.TrainingStopped, match=f"step 8 of 20: .*{message}.* that of step 6, .*run.npz"):
+    with pytest.raises(training.TrainingStopped, match=f"step 8 of 20: .*{message}.* that of step 6, .*run.npz"):
         ml.train(fresh(), loss, batches, 20, **settings)
     good = ml.load_checkpoint(path, ml.TrainingState)
     expected, _ = ml.train(fresh(), line, points, 6, learning_rate=0.1, workers=workers)
@@ -293,15 +296,15 @@ def test_a_loss_that_is_no_number_ends_the_run_and_names_the_step(tmp_path, spoi
 
 
 def test_without_a_checkpoint_the_message_still_names_the_step_and_a_remedy():
-    with pytest.raises(ml.TrainingStopped, match=r"step 1 of 3: the loss is nan \(a smaller learning rate"):
+    with pytest.raises(training.TrainingStopped, match=r"step 1 of 3: the loss is nan \(a smaller learning rate"):
         ml.train(fresh(), lambda params, batch: line(params, batch) * np.nan, points, 3, learning_rate=0.1)
 
 
 def test_a_descent_that_runs_away_is_stopped_without_a_warning_and_its_last_checkpoint_is_good(tmp_path):
     path = tmp_path / "run.npz"
-    start = fresh(init=ml.sgd_init)
-    settings = {"learning_rate": 1e40, "step": ml.sgd_step, "checkpoint": path, "save_every": 1}
-    with pytest.raises(ml.TrainingStopped, match="checkpoint is that of step"):
+    start = fresh(init=gradient_descent.sgd_init)
+    settings = {"learning_rate": 1e40, "step": gradient_descent.sgd_step, "checkpoint": path, "save_every": 1}
+    with pytest.raises(training.TrainingStopped, match="checkpoint is that of step"):
         ml.train(start, line, points, 100, **settings)
     good = ml.load_checkpoint(path, ml.TrainingState)
     assert np.isfinite(line(good.params, points(np.random.default_rng(5))))
@@ -309,9 +312,15 @@ def test_a_descent_that_runs_away_is_stopped_without_a_warning_and_its_last_chec
 
 def test_a_last_step_into_nowhere_is_not_saved(tmp_path):
     path = tmp_path / "run.npz"
-    settings = {"step": ml.sgd_step, "checkpoint": path, "learning_rate": lambda t: 1e200 if t == 7 else 0.1}
-    with pytest.raises(ml.TrainingStopped, match=r"step 7 of 7: the loss after the step is inf; .* that of step 5"):
-        ml.train(fresh(init=ml.sgd_init), line, points, 7, save_every=5, **settings)
+    settings = {
+        "step": gradient_descent.sgd_step,
+        "checkpoint": path,
+        "learning_rate": lambda t: 1e200 if t == 7 else 0.1,
+    }
+    with pytest.raises(
+        training.TrainingStopped, match=r"step 7 of 7: the loss after the step is inf; .* that of step 5"
+    ):
+        ml.train(fresh(init=gradient_descent.sgd_init), line, points, 7, save_every=5, **settings)
     assert ml.load_checkpoint(path, ml.TrainingState).step == 5
 
 
@@ -319,13 +328,13 @@ def test_a_run_that_goes_on_and_fails_at_once_names_the_checkpoint_it_came_from(
     path = tmp_path / "run.npz"
     ml.train(fresh(), line, points, 7, learning_rate=0.1, checkpoint=path)
     state = ml.load_checkpoint(path, ml.TrainingState)
-    with pytest.raises(ml.TrainingStopped, match=r"step 9 of 20: .* that of step 7"):
+    with pytest.raises(training.TrainingStopped, match=r"step 9 of 20: .* that of step 7"):
         ml.train(state, line, points, 20, learning_rate=lambda t: 1e200, checkpoint=path)
 
 
 def test_a_validation_loss_that_is_no_number_ends_the_run_too():
     held_out = [(np.array([np.nan]), np.array([1.0]))]
-    with pytest.raises(ml.TrainingStopped, match="step 2 of 4: the validation loss is nan"):
+    with pytest.raises(training.TrainingStopped, match="step 2 of 4: the validation loss is nan"):
         ml.train(fresh(), line, points, 4, learning_rate=0.1, validation=held_out, validate_every=2)
 
 
@@ -534,10 +543,10 @@ def test_workers_agree_with_one_worker_whatever_is_ignored(character_model, rows
     targets[rng.random((rows, 8)) < 0.6] = ml.IGNORED
     targets[rng.random(rows) < 0.3] = ml.IGNORED  # whole rows, and so perhaps whole shares
     targets[0, 0] = 1
-    batch = ml.Batch(rng.integers(5, size=(rows, 8)), targets)
+    batch = training.Batch(rng.integers(5, size=(rows, 8)), targets)
     params = model.init(rng)
     value, gradient = ml.value_and_grad(loss)(params, batch)
-    with ml.parallel_value_and_grad(loss, workers) as divided:
+    with training.parallel_value_and_grad(loss, workers) as divided:
         ours, slopes = divided(params, batch)
     assert ours == pytest.approx(value, rel=1e-13)  # float64, another order of additions
     for slope, expected in zip(ml.tree_leaves(slopes), ml.tree_leaves(gradient), strict=True):
@@ -549,7 +558,7 @@ def test_workers_keep_float32(character_model):
     params = model.init(np.random.default_rng(0), np.float32)
     batch = ml.random_batch(stream, 5, 8, np.random.default_rng(1))
     value, gradient = ml.value_and_grad(loss)(params, batch)
-    with ml.parallel_value_and_grad(loss, 2) as divided:
+    with training.parallel_value_and_grad(loss, 2) as divided:
         ours, slopes = divided(params, batch)
     assert ours.dtype == np.float32
     assert ours == pytest.approx(value, rel=1e-6)  # a few units in the last of float32's seven digits
@@ -565,7 +574,7 @@ def test_the_shares_are_computed_at_the_same_time_by_threads_of_their_own():
         together.wait()
         return line(params, batch)
 
-    with ml.parallel_value_and_grad(loss, 3) as divided:
+    with training.parallel_value_and_grad(loss, 3) as divided:
         value, _ = divided(fresh().params, points(np.random.default_rng(0)))
     assert value == pytest.approx(line(fresh().params, points(np.random.default_rng(0))), rel=1e-12)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("worker")]
@@ -579,12 +588,12 @@ def test_batches_may_be_arrays_tuples_and_dictionaries():
         ([x, (y, None, 0.5)], lambda p, b: line(p, (b[0], b[1][0] + 0.5 - b[1][2]))),
         (np.stack([x, y], axis=1), lambda p, b: line(p, b.T)),
     ]:
-        with ml.parallel_value_and_grad(loss, 3) as divided:
+        with training.parallel_value_and_grad(loss, 3) as divided:
             assert divided(fresh().params, batch)[0] == pytest.approx(value, rel=1e-12)
 
 
 def test_rows_that_do_not_match_are_refused():
-    with ml.parallel_value_and_grad(line, 2) as divided, pytest.raises(ml.ShapeError, match="got 2 and 3"):
+    with training.parallel_value_and_grad(line, 2) as divided, pytest.raises(ml.ShapeError, match="got 2 and 3"):
         divided(fresh().params, (np.ones(2), np.ones(3)))
 
 
@@ -600,7 +609,7 @@ def test_workers_have_one_blas_thread_each_and_give_the_others_back():
 
     with threadpoolctl.threadpool_limits(2, user_api="blas"):
         before = threads()
-        with ml.parallel_value_and_grad(loss, 2) as divided:
+        with training.parallel_value_and_grad(loss, 2) as divided:
             divided(fresh().params, points(np.random.default_rng(0)))
         assert threads() == before
     assert set(inside) == {1}
@@ -608,10 +617,10 @@ def test_workers_have_one_blas_thread_each_and_give_the_others_back():
 
 def test_without_threadpoolctl_the_result_is_the_same(monkeypatch):
     batch = points(np.random.default_rng(0))
-    with ml.parallel_value_and_grad(line, 2) as divided:
+    with training.parallel_value_and_grad(line, 2) as divided:
         expected = divided(fresh().params, batch)
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
-    with ml.parallel_value_and_grad(line, 2) as divided:
+    with training.parallel_value_and_grad(line, 2) as divided:
         assert equal(divided(fresh().params, batch), expected)
 
 
@@ -629,49 +638,49 @@ def test_a_run_with_two_workers_follows_that_with_one(character_model):
 
 
 def test_the_entropy_rate_is_the_growth_of_the_entropy_of_blocks():
-    source = ml.markov_source(3, 2, np.random.default_rng(4))
+    source = training.markov_source(3, 2, np.random.default_rng(4))
     chain = np.zeros((9, 9))
     for a, b, c in np.ndindex(3, 3, 3):
         chain[3 * a + b, 3 * b + c] = source[a, b, c]
     pairs = np.linalg.matrix_power(chain, 5000)[0].reshape(3, 3)  # p(a, b) after a long time
     triples = pairs[..., None] * source
     growth = ml.entropy(triples.ravel()) - ml.entropy(pairs.ravel())
-    assert ml.entropy_rate(source) == pytest.approx(growth, rel=1e-10)
+    assert training.entropy_rate(source) == pytest.approx(growth, rel=1e-10)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
 def test_text_of_a_source_surprises_one_who_knows_it_by_the_entropy_rate(order):
     rng = np.random.default_rng(order)
-    source = ml.markov_source(3, order, rng)
-    text = ml.sample_source(source, 20_000, rng)
+    source = training.markov_source(3, order, rng)
+    text = training.sample_source(source, 20_000, rng)
     contexts = [text[i : len(text) - order + i] for i in range(order + 1)]
     surprise = -np.log(source[tuple(contexts)])
     # Four standard errors of a mean of 20,000, doubled because neighbours are not independent.
-    assert surprise.mean() == pytest.approx(ml.entropy_rate(source), abs=8 * surprise.std() / np.sqrt(20_000))
+    assert surprise.mean() == pytest.approx(training.entropy_rate(source), abs=8 * surprise.std() / np.sqrt(20_000))
 
 
 def test_a_source_of_unequal_axes_or_no_distribution_is_refused():
     with pytest.raises(ml.ShapeError, match="got shape"):
-        ml.entropy_rate(np.full((2, 3), 1 / 3))
+        training.entropy_rate(np.full((2, 3), 1 / 3))
     with pytest.raises(ValueError, match="distribution"):
-        ml.entropy_rate(np.ones((2, 2)))
+        training.entropy_rate(np.ones((2, 2)))
     with pytest.raises(ValueError, match="concentration"):
-        ml.markov_source(3, 2, np.random.default_rng(0), concentration=0)
+        training.markov_source(3, 2, np.random.default_rng(0), concentration=0)
 
 
 @pytest.mark.slow
 def test_a_transformer_trained_on_a_source_of_order_two_reaches_its_entropy_rate():
     """The loss ends within 0.02 nats of what no model can go below; guessing by frequency would be 0.5 above."""
     rng = np.random.default_rng(2)
-    source = ml.markov_source(4, 2, rng)
-    train, held_out = ml.sample_source(source, 40_000, rng), ml.sample_source(source, 20_000, rng)
+    source = training.markov_source(4, 2, rng)
+    train, held_out = training.sample_source(source, 40_000, rng), training.sample_source(source, 20_000, rng)
     length = 16
     model = ml.Transformer(ml.Config(vocabulary=4, width=48, layers=1, heads=2, context=length))
 
     def informed(batch):
         """The first position of a window sees one symbol only: it does not count."""
         targets = np.where(np.arange(length) == 0, ml.IGNORED, batch.targets)
-        return ml.Batch(batch.inputs, targets)
+        return training.Batch(batch.inputs, targets)
 
     def loss(params, batch):
         return ml.cross_entropy(model(params, batch.inputs), batch.targets)
@@ -683,10 +692,10 @@ def test_a_transformer_trained_on_a_source_of_order_two_reaches_its_entropy_rate
         300,
         learning_rate=lambda t: ml.warmup_cosine(t, peak=1e-2, total=300, warmup=20),
         max_norm=1.0,
-        validation=map(informed, ml.validation_batches(held_out, 64, length)),
+        validation=map(informed, training.validation_batches(held_out, 64, length)),
         workers=2,
     )
-    rate = ml.entropy_rate(source)
+    rate = training.entropy_rate(source)
     frequencies = ml.entropy(np.bincount(held_out) / len(held_out))
     assert history[0].loss > frequencies - 0.1 > rate + 0.4  # there was something to learn
     assert history[-1].validation_loss == pytest.approx(rate, abs=0.02)
@@ -717,7 +726,7 @@ def test_a_character_model_of_names_lowers_its_validation_loss(needs):
         200,
         learning_rate=lambda t: ml.warmup_cosine(t, peak=1e-2, total=200, warmup=20, floor=1e-3),
         max_norm=1.0,
-        validation=ml.validation_batches(letters.encode(held_out), 32, 32),
+        validation=training.validation_batches(letters.encode(held_out), 32, 32),
         validate_every=50,
         workers=2,
     )

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mathllm as ml
-from mathllm import data, reference
+from mathllm import data, reference, training
 from mathllm.training.tokenizer import _patterns
 
 CORPUS = [*["low"] * 5, *["lowest"] * 2, *["newer"] * 3, *["wider"] * 2]
@@ -37,8 +37,10 @@ REFERENCE = {
     "part2.bpe.tie_break": lambda corpus: joined(corpus, 5) == joined(corpus, 5, ties="lexicographic"),
     "part2.bpe.all_merges": lambda corpus: joined(corpus),
     "part2.bpe.vocab_listed": lambda corpus: {"low", "er", "est", "new", "wid"} <= {*joined(corpus)},
-    "part2.bpe.lowest_after5": lambda corpus: ml.apply_merges("lowest", ml.merge_ranks(ml.learn_merges(corpus, 5))),
-    "part2.bpe.lowest_chars": lambda word: len(ml.apply_merges(word, {})),
+    "part2.bpe.lowest_after5": lambda corpus: training.apply_merges(
+        "lowest", training.merge_ranks(ml.learn_merges(corpus, 5))
+    ),
+    "part2.bpe.lowest_chars": lambda word: len(training.apply_merges(word, {})),
     "part2.bpe.unprecedented_join": lambda pieces: "".join(pieces),
     "part2.bpe.unprecedented_covered": lambda corpus: {*"unprecedented"} <= {*"".join(corpus)},
     "part2.bpe.gpt2_vocab": lambda bytes, merges, special: bytes + merges + special,
@@ -65,7 +67,7 @@ def test_the_smallest_pair_of_a_tie_gives_another_vocabulary_than_the_first():
 
 
 def test_a_byte_vocabulary_encodes_the_word_that_the_letters_of_the_corpus_cannot():
-    tokenizer = ml.train_tokenizer(" ".join(CORPUS), 256 + 5, special_tokens=())
+    tokenizer = training.train_tokenizer(" ".join(CORPUS), 256 + 5, special_tokens=())
     assert tokenizer.decode(tokenizer.encode("unprecedented")) == "unprecedented"
 
 
@@ -114,21 +116,21 @@ def test_a_table_of_counts_stands_for_its_words(words):
 
 @given(words)
 def test_after_all_merges_every_word_of_the_corpus_is_one_token(words):
-    ranks = ml.merge_ranks(ml.learn_merges(words))
-    assert all(ml.apply_merges(word, ranks) == [word] for word in words)
+    ranks = training.merge_ranks(ml.learn_merges(words))
+    assert all(training.apply_merges(word, ranks) == [word] for word in words)
 
 
 @given(words, st.integers(0, 10), st.text(alphabet="abcde", max_size=20))
 def test_replaying_merges_one_after_the_other_cuts_a_word_in_the_same_way(words, number, word):
     learned = ml.learn_merges(words, number)
     symbols = list(word)
-    for left, right in ml.merge_ranks(learned):
+    for left, right in training.merge_ranks(learned):
         i = 0
         while i < len(symbols) - 1:
             if symbols[i] == left and symbols[i + 1] == right:
                 symbols[i : i + 2] = [left + right]
             i += 1
-    found = ml.apply_merges(word, ml.merge_ranks(learned))
+    found = training.apply_merges(word, training.merge_ranks(learned))
     assert "".join(found) == word
     if len({left + right for left, right, _ in learned}) == len(learned):  # no symbol has two origins
         assert found == symbols
@@ -138,13 +140,13 @@ def test_pairs_do_not_reach_across_words_and_learning_ends_in_time():
     assert ml.learn_merges(["a", "b"]) == []
     assert ml.learn_merges([]) == []
     assert ml.learn_merges(["ab", "cd"], min_count=2) == []
-    assert ml.pair_counts(["aaa"]) == {("a", "a"): 2}
+    assert training.pair_counts(["aaa"]) == {("a", "a"): 2}
 
 
 def test_a_very_long_word_is_cut_in_little_more_than_its_length():
     word = "".join(np.random.default_rng(0).choice([*"abcdefgh"], size=100_000))
-    ranks = ml.merge_ranks([(a, b) for a in "abcdefgh" for b in "abcdefgh"])
-    found = ml.apply_merges(word, ranks)  # scanning the word after each of its 40,000 joins would take an hour
+    ranks = training.merge_ranks([(a, b) for a in "abcdefgh" for b in "abcdefgh"])
+    found = training.apply_merges(word, ranks)  # scanning the word after each of its 40,000 joins would take an hour
     assert "".join(found) == word
     assert len(found) < 0.7 * len(word)
 
@@ -154,8 +156,8 @@ def test_a_very_long_word_is_cut_in_little_more_than_its_length():
 
 @given(text_of_any_kind)
 def test_the_pieces_add_up_to_the_text(text):
-    assert "".join(ml.pre_tokenize(text)) == text
-    assert "".join(ml.pre_tokenize(text, single_digits=True)) == text
+    assert "".join(training.pre_tokenize(text)) == text
+    assert "".join(training.pre_tokenize(text, single_digits=True)) == text
 
 
 def test_letters_and_numbers_are_those_of_unicode():
@@ -168,7 +170,7 @@ def test_letters_and_numbers_are_those_of_unicode():
 
 
 def test_white_space_is_that_of_unicode():
-    space = {c for c in map(chr, range(0x10000)) if len(ml.pre_tokenize(f"{c}{c}!")) == 3 and c != "'"}
+    space = {c for c in map(chr, range(0x10000)) if len(training.pre_tokenize(f"{c}{c}!")) == 3 and c != "'"}
     python = {c for c in map(chr, range(0x10000)) if c.isspace()}
     assert {c for c in space if not c.isalnum()} == python - {*" \x1c\x1d\x1e\x1f"}  # " " joins what follows
 
@@ -187,11 +189,11 @@ def test_white_space_is_that_of_unicode():
     ],
 )
 def test_text_is_cut_as_gpt2_cuts_it(text, pieces):
-    assert ml.pre_tokenize(text) == pieces
+    assert training.pre_tokenize(text) == pieces
 
 
 def test_digits_stand_alone_if_asked_and_take_no_space():
-    assert ml.pre_tokenize("in 2026!", single_digits=True) == ["in", " ", "2", "0", "2", "6", "!"]
+    assert training.pre_tokenize("in 2026!", single_digits=True) == ["in", " ", "2", "0", "2", "6", "!"]
 
 
 # -------------------------------------------------------------------------------------------------------- the tokenizer
@@ -199,7 +201,7 @@ def test_digits_stand_alone_if_asked_and_take_no_space():
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return ml.train_tokenizer(SENTENCES, 300, special_tokens=["<|end|>", "<|endless|>", "<|e"])
+    return training.train_tokenizer(SENTENCES, 300, special_tokens=["<|end|>", "<|endless|>", "<|e"])
 
 
 def test_every_text_survives_the_round_trip(tokenizer):
@@ -237,13 +239,13 @@ def test_more_merges_make_shorter_sequences(tokenizer):
 
 def test_documents_given_one_by_one_teach_the_same():
     cut = SENTENCES.index(" lower")  # between two pieces
-    again = ml.train_tokenizer(iter([SENTENCES[:cut], SENTENCES[cut:]]), 300)
-    assert again.merges == ml.train_tokenizer(SENTENCES, 300).merges
+    again = training.train_tokenizer(iter([SENTENCES[:cut], SENTENCES[cut:]]), 300)
+    assert again.merges == training.train_tokenizer(SENTENCES, 300).merges
 
 
 @pytest.mark.parametrize("single_digits", [False, True])
 def test_saved_and_loaded_it_is_the_same_tokenizer(tmp_path, single_digits):
-    tokenizer = ml.train_tokenizer(SENTENCES + "²é中", 300, single_digits=single_digits)
+    tokenizer = training.train_tokenizer(SENTENCES + "²é中", 300, single_digits=single_digits)
     tokenizer.save(tmp_path / "tokenizer.json")
     again = ml.Tokenizer.load(tmp_path / "tokenizer.json")
     assert again.vocabulary == tokenizer.vocabulary
@@ -286,7 +288,7 @@ def test_ids_may_come_as_an_array(tokenizer):
 
 def test_gpt2_s_vocabulary_round_trips_and_gives_the_known_ids(needs):
     needs("gpt2-tokenizer")
-    tokenizer = ml.gpt2_tokenizer()
+    tokenizer = training.gpt2_tokenizer()
     assert len(tokenizer) == 50_257
     assert tokenizer.encode("Hello world") == [15496, 995]
     assert tokenizer.encode(" <|endoftext|>") == [220, 50256]
@@ -301,19 +303,19 @@ def test_gpt2_s_vocabulary_round_trips_and_gives_the_known_ids(needs):
 
 def test_every_token_of_gpt2_is_reached_by_its_merges(needs):
     needs("gpt2-tokenizer")
-    tokenizer = ml.gpt2_tokenizer()
+    tokenizer = training.gpt2_tokenizer()
     for token, i in list(tokenizer.vocabulary.items())[::50]:
-        assert tokenizer.vocabulary[b"".join(ml.apply_merges(token, tokenizer._ranks))] == i
-        assert ml.apply_merges(token, tokenizer._ranks) == [token]
+        assert tokenizer.vocabulary[b"".join(training.apply_merges(token, tokenizer._ranks))] == i
+        assert training.apply_merges(token, tokenizer._ranks) == [token]
 
 
 @pytest.mark.slow
 def test_a_megabyte_is_learned_in_seconds_and_encoded_at_hundreds_of_kilobytes_per_second(needs):
     needs("shakespeare")
     text = data.shakespeare().train[:1_000_000]
-    ml.pre_tokenize("")
+    training.pre_tokenize("")
     start = process_time()  # the processor's time: other programs do not count
-    tokenizer = ml.train_tokenizer(text, 1257)
+    tokenizer = training.train_tokenizer(text, 1257)
     learned = process_time()
     tokenizer.encode(text)
     encoded = process_time()
@@ -333,10 +335,18 @@ def alphabet(**changes):
     [
         (lambda: ml.learn_merges(["ab"], -1), ValueError, r"whole number merges in \[0, ∞\), got -1"),
         (lambda: ml.learn_merges(["ab"], ties="coin"), ValueError, "first appearance.*got 'coin'"),
-        (lambda: ml.train_tokenizer("text", 256), ValueError, "at least 257 tokens.*got 256"),
-        (lambda: ml.train_tokenizer("text", 300).encode("a\ud800"), ValueError, "at 1, half of a surrogate pair"),
-        (lambda: ml.train_tokenizer("text", 260).decode([3, 900]), ValueError, "from 0 to .* got 900"),
-        (lambda: ml.train_tokenizer("text", 260).truncated(9), ValueError, r"whole number merges in \[0, 0\], got 9"),
+        (lambda: training.train_tokenizer("text", 256), ValueError, "at least 257 tokens.*got 256"),
+        (
+            lambda: training.train_tokenizer("text", 300).encode("a\ud800"),
+            ValueError,
+            "at 1, half of a surrogate pair",
+        ),
+        (lambda: training.train_tokenizer("text", 260).decode([3, 900]), ValueError, "from 0 to .* got 900"),
+        (
+            lambda: training.train_tokenizer("text", 260).truncated(9),
+            ValueError,
+            r"whole number merges in \[0, 0\], got 9",
+        ),
         (lambda: ml.Tokenizer({b"a": 0}, []).encode("ab"), ValueError, "'ab', which has a byte that is not in"),
         (lambda: ml.Tokenizer(alphabet(), [(b"a", b"b")]), ValueError, "id for b'ab'"),
         (lambda: ml.Tokenizer(alphabet() | {b"ab": 7}, []), ValueError, "id 7 stands for several"),

@@ -39,7 +39,7 @@ CONFIGS = {
     "bert": bert_config(**SIZES),
     "alibi, post-norm": Config(**SIZES, positions="alibi", norm_order="post", activation="relu"),
     "sinusoidal": Config(**SIZES, positions="sinusoidal"),
-    "t5": t5_config(**SIZES, head_width=3, t5=ml.T5Parts(6, 4, 8**-0.5)),
+    "t5": t5_config(**SIZES, head_width=3, t5=ml.transformer.T5Parts(6, 4, 8**-0.5)),
     "translator": Config(**SIZES, encoder_layers=2, norm="rms", bias=False),
 }
 TOKENS = rng.integers(0, 11, size=(2, 5))
@@ -424,7 +424,8 @@ def test_the_same_seed_gives_the_same_model():
         (lambda: feed_forward(np.ones(2), {"up": np.eye(2), "down": np.eye(2)}, activation="x"), ValueError, "gelu"),
         (lambda: feed_forward(np.ones((1, 3)), {"up": np.eye(2)}), ml.ShapeError, "n is 3 in x, 2 in W"),
         (
-            lambda: feed_forward(np.ones(2), {"up": np.eye(2), "gate": np.eye(3)}, activation="silu"), ml.ShapeError,
+            lambda: feed_forward(np.ones(2), {"up": np.eye(2), "gate": np.eye(3)}, activation="silu"),
+            ml.ShapeError,
             "n is 2 in x, 3 in W",
         ),
         (lambda: mixture_of_experts(np.ones(2), {"router": 0, "experts": [{}]}, used=2), ValueError, "got 2"),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
+from mathllm import vectors
 
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 numbers = st.floats(-1e6, 1e6, allow_subnormal=False)
@@ -132,18 +133,18 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: ml.vector([]), ml.ShapeError, r"components \(d\), got shape \(0,\): d is 0"),
-        (lambda: ml.vector([[1, 2]]), ml.ShapeError, r"\(1, 2\)"),
-        (lambda: ml.vector([[1], [2, 3]]), ml.ShapeError, "unequal length"),
-        (lambda: ml.vector([1, np.nan]), ValueError, "finite.*nan"),
-        (lambda: ml.vector(["king"]), ValueError, "king"),
+        (lambda: vectors.vector([]), ml.ShapeError, r"components \(d\), got shape \(0,\): d is 0"),
+        (lambda: vectors.vector([[1, 2]]), ml.ShapeError, r"\(1, 2\)"),
+        (lambda: vectors.vector([[1], [2, 3]]), ml.ShapeError, "unequal length"),
+        (lambda: vectors.vector([1, np.nan]), ValueError, "finite.*nan"),
+        (lambda: vectors.vector(["king"]), ValueError, "king"),
         (lambda: ml.norm(3), ml.ShapeError, r"x \(\.\.\., d\), got shape \(\): x has 0 axes \(see chapter 01\)"),
         (lambda: ml.norm([]), ml.ShapeError, r"got shape \(0,\): d is 0 in x"),
         (lambda: ml.normalize([0, 0]), ValueError, "zero vector"),
         (lambda: ml.distance([1, 2], [1, 2, 3]), ml.ShapeError, "d is 2 in a, 3 in b"),
         (lambda: ml.distance(np.ones((2, 3)), np.ones((4, 3))), ml.ShapeError, "axes in front do not fit"),
         (lambda: ml.norm([3 + 4j]), TypeError, "real numbers, got complex128"),
-        (lambda: ml.vector([1j]), ValueError, "real numbers"),
+        (lambda: vectors.vector([1j]), ValueError, "real numbers"),
         (lambda: ml.frobenius_norm([1, 2]), ml.ShapeError, r"W \(\.\.\., m, n\), got shape \(2,\): W has 1 axes"),
         (lambda: ml.one_hot([0, 5], 5), ValueError, "0 to 4, got 5"),
         (lambda: ml.one_hot([-1], 5), ValueError, "got -1"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import mathllm as ml
+from mathllm import gradient_descent
 
 rng = np.random.default_rng(2)
 
@@ -11,36 +12,36 @@ rng = np.random.default_rng(2)
 def test_pairs_are_the_words_within_the_window():
     ids, window = [4, 5, 6, 7, 8], 2
     expected = [(ids[i], ids[j]) for i in range(5) for j in range(5) if i != j and abs(i - j) <= window]
-    centres, contexts = ml.skip_gram_pairs(ids, window)
+    centres, contexts = gradient_descent.skip_gram_pairs(ids, window)
     assert sorted(zip(centres.tolist(), contexts.tolist(), strict=True)) == sorted(expected)
 
 
 def test_a_drawn_window_keeps_the_nearest_neighbours_and_drops_some_far_ones():
     ids = np.arange(1000)
-    centres, contexts = ml.skip_gram_pairs(ids, 4, np.random.default_rng(0))
+    centres, contexts = gradient_descent.skip_gram_pairs(ids, 4, np.random.default_rng(0))
     share = [np.mean(np.abs(centres - contexts) == d) * len(centres) / (2 * len(ids)) for d in (1, 2, 3, 4)]
     np.testing.assert_allclose(share, [1, 0.75, 0.5, 0.25], atol=0.05)  # P(window ≥ d), 1000 draws
 
 
 def test_a_text_shorter_than_the_window_has_fewer_pairs():
-    assert [part.tolist() for part in ml.skip_gram_pairs([3], 5)] == [[], []]
-    assert ml.skip_gram_pairs([3, 4], 5)[0].tolist() == [3, 4]
+    assert [part.tolist() for part in gradient_descent.skip_gram_pairs([3], 5)] == [[], []]
+    assert gradient_descent.skip_gram_pairs([3, 4], 5)[0].tolist() == [3, 4]
 
 
 def test_negative_sampling_loss_at_zero_counts_coin_flips():
     zero = np.zeros((4, 3))
-    assert ml.negative_sampling_loss(zero, zero, np.zeros((4, 5, 3))) == pytest.approx(6 * np.log(2))
+    assert gradient_descent.negative_sampling_loss(zero, zero, np.zeros((4, 5, 3))) == pytest.approx(6 * np.log(2))
 
 
 def test_negative_sampling_loss_without_negatives_is_that_of_the_true_pair():
     v, u = rng.normal(size=(2, 3, 4))
     expected = np.mean(-np.log(ml.sigmoid(ml.dot(u, v))))
-    np.testing.assert_allclose(ml.negative_sampling_loss(v, u, np.ones((3, 0, 4))), expected)
+    np.testing.assert_allclose(gradient_descent.negative_sampling_loss(v, u, np.ones((3, 0, 4))), expected)
 
 
 def test_negative_sampling_loss_is_finite_for_huge_scores():
     v = np.array([[1e4, 0.0]])
-    assert ml.negative_sampling_loss(v, -v, v[None]) == 2e8
+    assert gradient_descent.negative_sampling_loss(v, -v, v[None]) == 2e8
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,7 @@ def two_topics():
     draw = np.random.default_rng(0)
     topics = [["king", "queen", "crown", "throne"], ["car", "wheel", "road", "engine"]]
     words = [w for _ in range(500) for w in [*draw.choice(topics[draw.integers(2)], 4), "the"]]
-    return ml.train_word2vec(words, np.random.default_rng(1), size=10, window=3, frequent=1.0, epochs=3)
+    return gradient_descent.train_word2vec(words, np.random.default_rng(1), size=10, window=3, frequent=1.0, epochs=3)
 
 
 @pytest.mark.parametrize(
@@ -62,12 +63,12 @@ def test_words_that_keep_the_same_company_become_neighbours(two_topics, word, fr
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
 def test_training_that_diverges_says_so():
     with pytest.raises(ValueError, match="learning rate"):
-        ml.train_word2vec(["a", "b", "c"] * 300, np.random.default_rng(0), learning_rate=1e6, epochs=20)
+        gradient_descent.train_word2vec(["a", "b", "c"] * 300, np.random.default_rng(0), learning_rate=1e6, epochs=20)
 
 
 def test_training_is_repeatable_and_rare_words_are_left_out():
     text = ["a", "b", "c"] * 30 + ["once"]
-    first, second = (ml.train_word2vec(text, np.random.default_rng(5), size=4) for _ in range(2))
+    first, second = (gradient_descent.train_word2vec(text, np.random.default_rng(5), size=4) for _ in range(2))
     assert np.array_equal(first.vectors, second.vectors)
     assert "once" not in first
 
@@ -76,16 +77,20 @@ def test_training_is_repeatable_and_rare_words_are_left_out():
 def test_dtype_is_kept_and_input_left_alone(dtype):
     x = np.array([[1, 2], [3, 4]], dtype)
     x.flags.writeable = False  # a write would raise
-    assert ml.negative_sampling_loss(x, x, x[:, None]).dtype == dtype
+    assert gradient_descent.negative_sampling_loss(x, x, x[:, None]).dtype == dtype
 
 
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: ml.skip_gram_pairs([[1, 2]], 1), ml.ShapeError, r"\(1, 2\)"),
-        (lambda: ml.skip_gram_pairs([1, 2], 0), ValueError, "whole number window"),
-        (lambda: ml.negative_sampling_loss(*np.ones((2, 3, 4)), np.ones((3, 2, 5))), ml.ShapeError, "d is 4 in centre"),
-        (lambda: ml.train_word2vec(["a"] * 50, rng), ValueError, "two words"),
+        (lambda: gradient_descent.skip_gram_pairs([[1, 2]], 1), ml.ShapeError, r"\(1, 2\)"),
+        (lambda: gradient_descent.skip_gram_pairs([1, 2], 0), ValueError, "whole number window"),
+        (
+            lambda: gradient_descent.negative_sampling_loss(*np.ones((2, 3, 4)), np.ones((3, 2, 5))),
+            ml.ShapeError,
+            "d is 4 in centre",
+        ),
+        (lambda: gradient_descent.train_word2vec(["a"] * 50, rng), ValueError, "two words"),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

@@ -144,12 +144,14 @@ def mixtral(used=2):
         experts_implementation="eager",  # the grouped kernel has no float64
     )  # fmt: skip
     sizes = SIZES | {"kv_heads": 2, "hidden": HIDDEN, "experts": 4, "experts_used": used}
-    return Peer(transformers.MixtralForCausalLM, config, ml.mixtral_config(**sizes), from_llama)
+    return Peer(transformers.MixtralForCausalLM, config, ml.transformer.mixtral_config(**sizes), from_llama)
 
 
 def bert():
     config = transformers.BertConfig(**THEIR_SIZES, pad_token_id=None)  # else its row would get no gradient
-    return Peer(transformers.BertForMaskedLM, config, ml.bert_config(hidden=HIDDEN, **SIZES), from_bert, casts=False)
+    return Peer(
+        transformers.BertForMaskedLM, config, ml.transformer.bert_config(hidden=HIDDEN, **SIZES), from_bert, casts=False
+    )
 
 
 MODELS = {

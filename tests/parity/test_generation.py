@@ -8,18 +8,19 @@ from transformers import GenerationConfig
 from transformers.generation import logits_process as theirs
 
 import mathllm as ml
+from mathllm import inference
 
 # The filters
 
 
 FILTERS = [
-    ("temperature 0.7", lambda z: ml.apply_temperature(z, 0.7), theirs.TemperatureLogitsWarper(0.7)),
-    ("top-k 1", lambda z: ml.keep_top_k(z, 1), theirs.TopKLogitsWarper(1)),
-    ("top-k 5", lambda z: ml.keep_top_k(z, 5), theirs.TopKLogitsWarper(5)),
-    ("top-k above V", lambda z: ml.keep_top_k(z, 99), theirs.TopKLogitsWarper(99)),
-    ("top-p 0.1", lambda z: ml.keep_top_p(z, 0.1), theirs.TopPLogitsWarper(0.1)),
-    ("top-p 0.9", lambda z: ml.keep_top_p(z, 0.9), theirs.TopPLogitsWarper(0.9)),
-    ("min-p 0.1", lambda z: ml.keep_min_p(z, 0.1), theirs.MinPLogitsWarper(0.1)),
+    ("temperature 0.7", lambda z: inference.apply_temperature(z, 0.7), theirs.TemperatureLogitsWarper(0.7)),
+    ("top-k 1", lambda z: inference.keep_top_k(z, 1), theirs.TopKLogitsWarper(1)),
+    ("top-k 5", lambda z: inference.keep_top_k(z, 5), theirs.TopKLogitsWarper(5)),
+    ("top-k above V", lambda z: inference.keep_top_k(z, 99), theirs.TopKLogitsWarper(99)),
+    ("top-p 0.1", lambda z: inference.keep_top_p(z, 0.1), theirs.TopPLogitsWarper(0.1)),
+    ("top-p 0.9", lambda z: inference.keep_top_p(z, 0.9), theirs.TopPLogitsWarper(0.9)),
+    ("min-p 0.1", lambda z: inference.keep_min_p(z, 0.1), theirs.MinPLogitsWarper(0.1)),
 ]
 
 
@@ -37,7 +38,7 @@ def test_the_repetition_penalty_is_that_of_transformers(agree, penalty):
     rng = np.random.default_rng(0)
     logits, tokens = rng.normal(size=(4, 19)), rng.integers(0, 19, size=(4, 7))
     expected = theirs.RepetitionPenaltyLogitsProcessor(penalty)(torch.tensor(tokens), torch.tensor(logits))
-    ours = ml.penalize_repetition(logits, tokens, penalty)
+    ours = inference.penalize_repetition(logits, tokens, penalty)
     agree("filter: repetition penalty", "value, float64", ours, expected, within=1e-15)
 
 

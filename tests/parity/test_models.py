@@ -247,7 +247,7 @@ def t5(what):
     )  # fmt: skip
     network = {} if first else {"activation": "gelu_tanh", "gated": True}
     parts = T5Parts(buckets=8, farthest=9, output_scale=WIDTH**-0.5 if first else 1.0)
-    ours = ml.t5_config(**SIZES | {"context": 512}, head_width=5, hidden=HIDDEN, t5=parts, **network)
+    ours = ml.transformer.t5_config(**SIZES | {"context": 512}, head_width=5, hidden=HIDDEN, t5=parts, **network)
     return Peer(transformers.T5ForConditionalGeneration, config, ours, from_t5)
 
 

@@ -5,6 +5,8 @@ import pytest
 import torch
 
 import mathllm as ml
+from mathllm import gradient_descent
+from mathllm.gradient_descent import momentum_init, momentum_step, rmsprop_init, rmsprop_step, sgd_init, sgd_step
 from mathllm.trees import tree_leaves, tree_map
 
 SHAPES = {"weight": (4, 3), "bias": (3,), "gain": (5,)}
@@ -12,14 +14,14 @@ STEPS = 20
 
 # name, PyTorch's optimiser, our init, our step with its options
 OPTIMIZERS = [
-    ("sgd", lambda p: torch.optim.SGD(p, lr=0.01), ml.sgd_init, ml.sgd_step, {"learning_rate": 0.01}),
-    ("sgd, decay", lambda p: torch.optim.SGD(p, lr=0.01, weight_decay=0.2), ml.sgd_init, ml.sgd_step,
+    ("sgd", lambda p: torch.optim.SGD(p, lr=0.01), sgd_init, sgd_step, {"learning_rate": 0.01}),
+    ("sgd, decay", lambda p: torch.optim.SGD(p, lr=0.01, weight_decay=0.2), sgd_init, sgd_step,
      {"learning_rate": 0.01, "weight_decay": 0.2}),
-    ("momentum, heavy ball", lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9), ml.momentum_init, ml.momentum_step,
+    ("momentum, heavy ball", lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9), momentum_init, momentum_step,
      {"learning_rate": 0.01, "beta": 0.9}),
-    ("momentum, decay", lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.8, weight_decay=0.2), ml.momentum_init,
-     ml.momentum_step, {"learning_rate": 0.01, "beta": 0.8, "weight_decay": 0.2}),
-    ("rmsprop", lambda p: torch.optim.RMSprop(p, lr=0.01, alpha=0.9), ml.rmsprop_init, ml.rmsprop_step,
+    ("momentum, decay", lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.8, weight_decay=0.2), momentum_init,
+     momentum_step, {"learning_rate": 0.01, "beta": 0.8, "weight_decay": 0.2}),
+    ("rmsprop", lambda p: torch.optim.RMSprop(p, lr=0.01, alpha=0.9), rmsprop_init, rmsprop_step,
      {"learning_rate": 0.01, "beta": 0.9}),
     ("adam", lambda p: torch.optim.Adam(p, lr=0.01, betas=(0.8, 0.95)), ml.adam_init, ml.adam_step,
      {"learning_rate": 0.01, "beta1": 0.8, "beta2": 0.95}),
@@ -127,13 +129,13 @@ SCHEDULES = [
     ("warmup and cosine", warmup_then_cosine,
      lambda t: ml.warmup_cosine(t, peak=0.3, total=20, warmup=5, floor=0.05), 21),
     ("cosine with restarts", lambda o: torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(o, T_0=7, eta_min=0.05),
-     lambda t: ml.cosine_restarts(t, peak=0.3, period=7, floor=0.05), 30),
+     lambda t: gradient_descent.cosine_restarts(t, peak=0.3, period=7, floor=0.05), 30),
     ("cosine with longer restarts", lambda o: torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(o, T_0=3, T_mult=2),
-     lambda t: ml.cosine_restarts(t, peak=0.3, period=3, growth=2), 30),
+     lambda t: gradient_descent.cosine_restarts(t, peak=0.3, period=3, growth=2), 30),
     ("linear decay", lambda o: torch.optim.lr_scheduler.PolynomialLR(o, total_iters=20, power=1.0),
-     lambda t: ml.polynomial_decay(t, peak=0.3, total=20), 25),
+     lambda t: gradient_descent.polynomial_decay(t, peak=0.3, total=20), 25),
     ("polynomial decay", lambda o: torch.optim.lr_scheduler.PolynomialLR(o, total_iters=20, power=2.0),
-     lambda t: ml.polynomial_decay(t, peak=0.3, total=20, power=2.0), 25),
+     lambda t: gradient_descent.polynomial_decay(t, peak=0.3, total=20, power=2.0), 25),
 ]  # fmt: skip
 
 
@@ -151,5 +153,5 @@ def test_warmup_schedules_are_those_of_transformers_at_every_step(agree):
     ours = [ml.warmup_cosine(t, peak=0.3, total=20, warmup=5) for t in range(21)]
     agree("schedule: transformers' cosine", "value, float64", ours, cosine, within=1e-12)
     root = rates(lambda o: theirs.get_inverse_sqrt_schedule(o, 5), 25)
-    ours = [ml.inverse_square_root(t, peak=0.3, warmup=5) for t in range(25)]
+    ours = [gradient_descent.inverse_square_root(t, peak=0.3, warmup=5) for t in range(25)]
     agree("schedule: inverse square root", "value, float64", ours, root, within=1e-12)

@@ -237,7 +237,7 @@ def test_dropout_scales_what_it_keeps_as_pytorch_does():
     tensor = torch.tensor(x, requires_grad=True)
     theirs = F.dropout(tensor, 0.3)
     theirs.sum().backward()
-    ours, pullback = ml.vjp(lambda x: ml.dropout(x, rate=0.3, rng=rng), x)
+    ours, pullback = ml.vjp(lambda x: ml.gradient_descent.dropout(x, rate=0.3, rng=rng), x)
     (slopes,) = pullback(np.ones_like(x))
     theirs, their_slopes = theirs.detach().numpy(), tensor.grad.numpy()
     np.testing.assert_allclose(np.unique(ours), np.unique(theirs), rtol=1e-14)  # 0 and 1.7/0.7

@@ -876,7 +876,7 @@ def _pairs_and_slope(rng):
 
 
 def _loss_of_pairs(policy_w, policy_l, reference_w, reference_l, beta):
-    return ml.dpo_loss(policy_w, policy_l, reference_w, reference_l, beta=beta)
+    return ml.alignment.dpo_loss(policy_w, policy_l, reference_w, reference_l, beta=beta)
 
 
 def _slopes(policy_w, policy_l, reference_w, reference_l, beta, dy, weight=None):

@@ -356,7 +356,7 @@ def _own_sizes(rng):
 
 
 def _own_cost(sizes):
-    cost = ml.gradient_cost(sizes)
+    cost = ml.backpropagation.gradient_cost(sizes)
     return [cost.parameters, cost.forward, cost.reverse_mode, cost.central_differences]
 
 
@@ -1231,7 +1231,7 @@ QUICK = [
         "The price of trying",
         "Foundations (001), section 4.4",
         "A network has 10,000 parameters. How many forward passes does the gradient take with central differences?",
-        lambda: ml.perturbation_passes(10_000, central=True),
+        lambda: ml.backpropagation.perturbation_passes(10_000, central=True),
         (
             Mistake(lambda: 10_001, "This is for one-sided differences. Central ones nudge both ways."),
             Mistake(lambda: 10_000, "Two passes per parameter: one nudge up, one down."),
@@ -1243,7 +1243,7 @@ QUICK = [
         "Where to begin",
         "Foundations (001), section 4.5",
         "Which standard deviation does He's rule give for a unit with 8 inputs?",
-        lambda: ml.he_scale(8),
+        lambda: ml.backpropagation.he_scale(8),
         (
             Mistake(lambda: 0.25, "This is the variance 2/n. The standard deviation is its root."),
             Mistake(lambda: 8**-0.5, "He's rule has a 2: the ReLU cuts off half."),

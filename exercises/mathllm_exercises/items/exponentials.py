@@ -71,7 +71,7 @@ SUM_OF_LOGS = Item(
 Find $\\ln(e^5\\cdot e^3)$ without a calculator, by the rule for products. Give three numbers in a list,
 `parts_and_sum`: the two logarithms that are added, then their sum.
 """,
-    expected=lambda: [*ml.log(ml.exp([5.0, 3.0])), ml.log_product(ml.exp([5.0, 3.0]))],
+    expected=lambda: [*ml.exponentials.log(ml.exp([5.0, 3.0])), ml.exponentials.log_product(ml.exp([5.0, 3.0]))],
     checks=(values(2),),
     mistakes=(
         Mistake(lambda: 8, "The sum is right. Three numbers were asked for: its two parts come first."),
@@ -103,7 +103,7 @@ THREE_TOKENS = Item(
 A model gives three tokens in a row the probabilities 0.8, 0.6 and 0.9. Give five numbers in a list,
 `product_and_log`, right to three decimals: the product, the three logarithms, and their sum.
 """,
-    expected=lambda: [0.432, *ml.log([0.8, 0.6, 0.9]), ml.log_product([0.8, 0.6, 0.9])],
+    expected=lambda: [0.432, *ml.exponentials.log([0.8, 0.6, 0.9]), ml.exponentials.log_product([0.8, 0.6, 0.9])],
     checks=(values(2, decimals=3),),
     mistakes=(
         Mistake(
@@ -155,7 +155,7 @@ either is 0. What is the **logarithm** of the probability that one of the two is
 three decimals.
 """,
     numbers=_two_stories,
-    expected=lambda first, second: ml.log_add_exp(float(first), float(second)),
+    expected=lambda first, second: ml.exponentials.log_add_exp(float(first), float(second)),
     checks=(values(2, decimals=3),),
     mistakes=(
         Mistake(
@@ -416,7 +416,7 @@ Above 709 it is infinite, where $\\ln(1+e^x)$ is practically $x$. Below −37 it
 $e^x$: small, but not 0, and its logarithm is needed. Mend both, for arrays of any shape, to nine digits everywhere.
 (`np.logaddexp` is allowed; `np.log1p` is more instructive.) `float32` stays `float32`.
 """,
-    expected=ml.softplus,
+    expected=ml.exponentials.softplus,
     checks=(
         values(1, normals(6, (2, 3), scale=3.0), public=[(np.array([-1.0, 0.0, 1.0]),)], name="in the middle"),
         values(2, normals(5, scale=50.0, centre=2000.0), public=[(np.array([710.0, 1e5]),)], name="far above zero"),
@@ -789,7 +789,7 @@ QUICK = [
         graded=False,
         answer="value",
         task="What is ln(e⁻⁷)?",
-        expected=lambda: ml.log(ml.exp(-7.0)),
+        expected=lambda: ml.exponentials.log(ml.exp(-7.0)),
         checks=(values(1),),
         mistakes=(
             Mistake(lambda: 7, "ln undoes exp, the sign included."),
@@ -806,7 +806,7 @@ QUICK = [
         graded=False,
         answer="value",
         task="What is log₂ 8?",
-        expected=lambda: ml.log(8.0, base=2),
+        expected=lambda: ml.exponentials.log(8.0, base=2),
         checks=(values(1),),
         mistakes=(
             Mistake(lambda: np.log(8), "That is ln 8. Divide by ln 2."),
@@ -842,7 +842,7 @@ QUICK = [
         graded=False,
         answer="value",
         task="A thousand tokens have probability 0.1 each. What is the logarithm of the product, to one decimal?",
-        expected=lambda: ml.log_product(np.full(1000, 0.1)),
+        expected=lambda: ml.exponentials.log_product(np.full(1000, 0.1)),
         checks=(values(1, decimals=1),),
         mistakes=(
             Mistake(lambda: float("-inf"), "So says the logarithm of the vanished product. Add a thousand logarithms."),

@@ -664,7 +664,7 @@ slopes `dy` of a loss with respect to $y$ arrive. Derive those with respect to $
 """,
     expected=_pullback,
     checks=(
-        gradient(3, ml.swiglu, _gates(4, (2, 3)), wrt=(0, 1)),
+        gradient(3, ml.gradients.swiglu, _gates(4, (2, 3)), wrt=(0, 1)),
         values(1, public=[(np.array([1.0, 0.0]), np.array([2.0, 3.0]), np.array([1.0, 1.0]))], name="by hand"),
         values(
             1,

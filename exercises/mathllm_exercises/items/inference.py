@@ -105,7 +105,9 @@ def _model_sizes(rng):
 
 def _mebibytes(layers, kv_heads, head_width, tokens):
     return (
-        ml.kv_cache_bytes(layers=layers, kv_heads=kv_heads, head_width=head_width, tokens=tokens, bytes_per_number=2)
+        ml.inference.kv_cache_bytes(
+            layers=layers, kv_heads=kv_heads, head_width=head_width, tokens=tokens, bytes_per_number=2
+        )
         / 2**20
     )
 
@@ -772,7 +774,7 @@ deviations this is above what chance gives:
 $$\\frac{g - n/2}{\\sqrt{n/4}} .$$
 
 A text with fewer than two tokens is refused with `ValueError`. Afterwards mark a text of SmolLM2 yourself with
-`ml.watermark_logits` and see how many tokens it takes until the score passes 4.
+`ml.inference.watermark_logits` and see how many tokens it takes until the score passes 4.
 """,
     expected=_z_score,
     checks=(

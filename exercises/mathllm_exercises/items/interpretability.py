@@ -15,7 +15,11 @@ def _own_crowd(rng):
 
 
 def _overlaps(d, N, log=np.log, pairs=4, bound=None):
-    return [1 / np.sqrt(d), np.sqrt(pairs * log(N) / d), ml.welch_bound(N, d) if bound is None else bound]
+    return [
+        1 / np.sqrt(d),
+        np.sqrt(pairs * log(N) / d),
+        ml.interpretability.welch_bound(N, d) if bound is None else bound,
+    ]
 
 
 OWN_OVERLAP = Item(
@@ -410,7 +414,7 @@ for one text and one layer: `weights` are the attention weights $A$ of each head
 Return for each head, query $t$ and source $s$ the length of what $s$ contributes,
 $A_{ts}\\,\\lVert v_s W_o^h\\rVert$, of shape `(H, T, T)`.
 """,
-    expected=lambda weights, value, output: ml.value_weighted_attention(weights, value, output),
+    expected=lambda weights, value, output: ml.interpretability.value_weighted_attention(weights, value, output),
     checks=(
         values(3, _heads((1, 3, 2, 4), (3, 4, 2, 5)), public=[TWO_HEADS], name="several heads"),
         values(1, public=[LOUD_AND_QUIET], name="a loud token and a quiet one"),
@@ -986,7 +990,8 @@ which returns two pairs (layer, head), counted from 0: `[previous, induction]`.
   head can build on: those of earlier layers.
 
 Other heads look like these and are not. Then try it where you know the answer: record a run of
-`ml.induction_model(…)` on `ml.repeated_tokens(…)`, or train one yourself with `ml.train_induction_model`.
+`ml.interpretability.induction_model(…)` on `ml.interpretability.repeated_tokens(…)`, or train one yourself with
+`ml.interpretability.train_induction_model`.
 """,
     expected=_circuit,
     checks=(
@@ -1066,7 +1071,7 @@ QUICK = [
         "Hewitt & Liang 2019",
         "A probe is right for 95 % of the tokens. On a control task, with labels by lot for each word, it reaches "
         "70 %. What is its selectivity?",
-        lambda: ml.selectivity(0.95, 0.70),
+        lambda: ml.interpretability.selectivity(0.95, 0.70),
         (
             Mistake(lambda: 0.95 / 0.70, "The difference, not the ratio."),
             Mistake(lambda: 0.70 - 0.95, "Task minus control."),

@@ -21,7 +21,7 @@ PRODUCT_BY_HAND = Item(
 Multiply the matrix with the rows $[2, 1]$ and $[0, 3]$ by the vector $[4, 2]$. Put the result, a list of two
 numbers, into `product`.
 """,
-    expected=lambda: ml.matrix_vector_product([[2.0, 1.0], [0.0, 3.0]], [4.0, 2.0]),
+    expected=lambda: ml.matrices.matrix_vector_product([[2.0, 1.0], [0.0, 3.0]], [4.0, 2.0]),
     checks=(values(2),),
     mistakes=(
         Mistake(lambda: [8, 10], "You went down the columns. Each row of the matrix meets the vector."),
@@ -47,7 +47,7 @@ SHAPES_BY_HAND = Item(
 A matrix $W$ has shape (512 × 768). In the product $Wx$, how many components must $x$ have, and how many has the
 result? Put the two numbers, in this order, into the list `sizes_in_and_out`.
 """,
-    expected=lambda: [768, ml.matrix_vector_product(np.zeros((512, 768)), np.zeros(768)).size],
+    expected=lambda: [768, ml.matrices.matrix_vector_product(np.zeros((512, 768)), np.zeros(768)).size],
     checks=(values(2),),
     mistakes=(
         Mistake(lambda: [512, 768], "The other way round: a row, which meets x, has 768 entries; there are 512 rows."),
@@ -71,7 +71,7 @@ PRODUCT_SHAPES = Item(
 $A$ has shape (3 × 4) and $B$ has shape (4 × 2). Give three numbers in a list, `shape_and_other_order`: the rows and
 the columns of $AB$, then 1 if $BA$ is defined too, and 0 if it is not.
 """,
-    expected=lambda: [*ml.product_shape((3, 4), (4, 2)), int(ml.is_product_defined((4, 2), (3, 4)))],
+    expected=lambda: [*ml.matrices.product_shape((3, 4), (4, 2)), int(ml.matrices.is_product_defined((4, 2), (3, 4)))],
     checks=(values(2),),
     mistakes=(
         Mistake(lambda: [3, 2, 1], "For BA, the 2 columns of B would have to meet the 3 rows of A. They do not match."),
@@ -117,15 +117,15 @@ A book writes a layer as $y = Wx + b$, with columns. `mine.W` is its (2 × 3) ma
 each example, shape (2, 2).
 """,
     numbers=_wide_layer,
-    expected=lambda W, b, examples: ml.linear(examples, ml.transpose(W), b),
+    expected=lambda W, b, examples: ml.linear(examples, ml.matrices.transpose(W), b),
     checks=(values(2),),
     mistakes=(
         Mistake(
-            lambda W, b, examples: ml.linear(examples, ml.transpose(W)),
+            lambda W, b, examples: ml.linear(examples, ml.matrices.transpose(W)),
             "The products are right; the bias is missing. It is added to every row.",
         ),
         Mistake(
-            lambda W, b, examples: np.transpose(ml.linear(examples, ml.transpose(W), b)),
+            lambda W, b, examples: np.transpose(ml.linear(examples, ml.matrices.transpose(W), b)),
             "Your table is transposed: the outputs of one example belong into one row.",
         ),
         Mistake(
@@ -145,7 +145,7 @@ each example, shape (2, 2).
             "`reshape` is not a transpose: it keeps the order of the numbers and cuts it elsewhere. Use `.T`.",
         ),
         Mistake(
-            lambda W, b, examples: ml.linear(examples, ml.transpose(W), -np.array(b)),
+            lambda W, b, examples: ml.linear(examples, ml.matrices.transpose(W), -np.array(b)),
             "A sign: the bias is added, not taken away.",
         ),
     ),
@@ -262,7 +262,7 @@ adding tables of the shape of the result.
 - Inner sizes that differ are refused with `ValueError`.
 - `float32` stays `float32`, and the inputs are left as they were.
 """,
-    expected=ml.matrix_product,
+    expected=ml.matrices.matrix_product,
     checks=(
         values(
             3,
@@ -437,9 +437,9 @@ numbers in a list, `thin_full_ratio`: how many entries the two thin matrices hav
 has, and how many times more that is.
 """,
     expected=lambda: [
-        ml.low_rank_parameters(4096, 4096, 8),
+        ml.matrices.low_rank_parameters(4096, 4096, 8),
         4096**2,
-        4096**2 / ml.low_rank_parameters(4096, 4096, 8),
+        4096**2 / ml.matrices.low_rank_parameters(4096, 4096, 8),
     ],
     checks=(values(2),),
     mistakes=(
@@ -832,7 +832,7 @@ QUICK = [
         graded=False,
         answer="product",
         task="A matrix has the rows [2, 0], [0, 3], [1, 1]. What does it make of [4, 2]?",
-        expected=lambda: ml.matrix_vector_product([[2.0, 0], [0, 3], [1, 1]], [4.0, 2]),
+        expected=lambda: ml.matrices.matrix_vector_product([[2.0, 0], [0, 3], [1, 1]], [4.0, 2]),
         checks=(values(1),),
         mistakes=(
             Mistake(lambda: [8, 6], "Three rows, three outputs: the last one is 4 + 2."),
@@ -850,7 +850,7 @@ QUICK = [
         graded=False,
         answer="product",
         task="A matrix has the rows [1, 0, 2] and [0, 3, 1]. What does it make of [1, 1, 1]?",
-        expected=lambda: ml.matrix_vector_product([[1.0, 0, 2], [0, 3, 1]], np.ones(3)),
+        expected=lambda: ml.matrices.matrix_vector_product([[1.0, 0, 2], [0, 3, 1]], np.ones(3)),
         checks=(values(1),),
         mistakes=(
             Mistake(lambda: [1, 3, 3], "These are the sums of the columns. Each row meets the vector."),

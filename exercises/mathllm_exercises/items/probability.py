@@ -666,7 +666,7 @@ def _own_coin(rng):
 
 def _three(a, b, heads, tails, prior=0.0):
     """Maximum likelihood, MAP and mean, with `prior` added to both parameters."""
-    after = ml.Beta(a + prior, b + prior).update(heads, tails)
+    after = ml.probability.Beta(a + prior, b + prior).update(heads, tails)
     return [heads / (heads + tails), after.mode, after.mean]
 
 
@@ -811,7 +811,7 @@ refused with `ValueError`. For $X = [[1],[2]]$, $y = [1, 2]$, $\\sigma = \\tau =
 
 
 def _plausibility(w, X, y, noise, prior):
-    return float(ml.linear_log_posterior(w, X, y, noise=noise, prior=prior))
+    return float(ml.probability.linear_log_posterior(w, X, y, noise=noise, prior=prior))
 
 
 def _weights_and_data(*sizes):
@@ -1097,7 +1097,7 @@ QUICK = [
         graded=False,
         answer="order",
         task="How many tokens back does a trigram model look?",
-        expected=lambda: ml.markov_order(3),
+        expected=lambda: ml.probability.markov_order(3),
         checks=(values(1),),
         mistakes=(
             Mistake(lambda: 3, "Three tokens are counted together; the third of them is the one to be predicted."),
@@ -1133,7 +1133,7 @@ QUICK = [
         graded=False,
         answer="mean",
         task="Beta(1, 1) beforehand, then 3 heads and 1 tail. What is the mean of the posterior?",
-        expected=lambda: ml.Beta(1, 1).update(3, 1).mean,
+        expected=lambda: ml.probability.Beta(1, 1).update(3, 1).mean,
         checks=(values(1, decimals=3),),
         mistakes=(
             Mistake(lambda: 0.75, "This is its peak. The mean of Beta(4, 2) is a/(a + b)."),

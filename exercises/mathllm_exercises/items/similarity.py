@@ -543,7 +543,7 @@ Mend it. `x` has shape `(B, T, d)`, `mask` is an integer array of shape `(B, T)`
 - `float32` vectors give `float32`. (An integer mask times `float32` is `float64`: look at your dtypes.)
 - The inputs are left as they were.
 """,
-    expected=ml.mean_pool,
+    expected=ml.similarity.mean_pool,
     checks=(
         values(
             3,
@@ -1110,7 +1110,7 @@ QUICK = [
         graded=False,
         answer="sentence",
         task="Of the token vectors [2, 4], [4, 0], [9, 9] the third is padding. What is their mean-pooled vector?",
-        expected=lambda: ml.mean_pool(PADDED[0], np.array([1, 1, 0])),
+        expected=lambda: ml.similarity.mean_pool(PADDED[0], np.array([1, 1, 0])),
         checks=(values(1),),
         mistakes=(
             Mistake(lambda: [5, 13 / 3], "The padding went into the mean. Only two of the tokens are real."),

@@ -24,7 +24,7 @@ def _types_only(words):
 
 
 def _never_counted_again(words):
-    return [left + right for (left, right), _ in ml.pair_counts(words).most_common(3)]
+    return [left + right for (left, right), _ in ml.training.pair_counts(words).most_common(3)]
 
 
 def _clear_corpus(rng):
@@ -47,9 +47,9 @@ def _no_ties(words):
     """The winner of each of the first three rounds stands alone."""
     merges = ml.learn_merges(words, 3)
     for done in range(3):
-        ranks, counts = ml.merge_ranks(merges[:done]), {}
+        ranks, counts = ml.training.merge_ranks(merges[:done]), {}
         for word, repeats in words.items():
-            symbols = ml.apply_merges(word, ranks) if done else list(word)
+            symbols = ml.training.apply_merges(word, ranks) if done else list(word)
             for pair in pairwise(symbols):
                 counts[pair] = counts.get(pair, 0) + repeats
         best = sorted(counts.values())[-2:]
@@ -81,7 +81,7 @@ symbol does each of the first three merges make? Give three strings in a list, `
         ),
         Mistake(
             lambda words: [[left, right] for left, right, _ in ml.learn_merges(words, 3)],
-            "These are the pairs. Give the symbol that each makes, both letters in one string: `\"ab\"`.",
+            'These are the pairs. Give the symbol that each makes, both letters in one string: `"ab"`.',
         ),
     ),
     hints=(
@@ -187,7 +187,7 @@ ZeRO, and with it, in GB of 10⁹ bytes, right to two decimals.
     numbers=_fleet,
     expected=lambda billions, workers, stage: [
         18.0 * billions,
-        ml.zero_memory(billions * 1e9, workers, stage).total / 1e9,
+        ml.training.zero_memory(billions * 1e9, workers, stage).total / 1e9,
     ],
     checks=(values(2, decimals=2),),
     mistakes=(
@@ -198,7 +198,7 @@ ZeRO, and with it, in GB of 10⁹ bytes, right to two decimals.
         Mistake(
             lambda billions, workers, stage: [
                 18.0 * billions,
-                ml.zero_memory(billions * 1e9, workers, 3 - stage).total / 1e9,
+                ml.training.zero_memory(billions * 1e9, workers, 3 - stage).total / 1e9,
             ],
             "Stages 1 and 2 have changed places: only stage 2 divides the gradients.",
         ),
@@ -213,7 +213,7 @@ ZeRO, and with it, in GB of 10⁹ bytes, right to two decimals.
         Mistake(
             lambda billions, workers, stage: [
                 18e9 * billions / 2**30,
-                ml.zero_memory(billions * 1e9, workers, stage).total / 2**30,
+                ml.training.zero_memory(billions * 1e9, workers, stage).total / 2**30,
             ],
             "These are GiB, of 2³⁰ bytes. Asked for are GB, of 10⁹.",
         ),
@@ -545,7 +545,7 @@ def _rounded(x, bits=7, exponent=lambda x: np.frexp(x)[1] - 1, to_whole=np.rint)
 
 
 def _as_bfloat16(x):
-    return ml.round_to(x, format=ml.BFLOAT16)
+    return ml.training.round_to(x, format=ml.training.BFLOAT16)
 
 
 def _bits_cut(x):
@@ -751,9 +751,7 @@ count. Derive its gradient with respect to the logits of shape `(B, T, V)`, and 
             "Targets of −100 were counted: they have no gradient, and they are not in the mean.",
         ),
         Mistake(
-            lambda logits, targets, dy: _loss_slopes(
-                logits, targets, dy, ignore=False, number=(targets != -100).sum()
-            ),
+            lambda logits, targets, dy: _loss_slopes(logits, targets, dy, ignore=False, number=(targets != -100).sum()),
             "The number of targets is right. But those of −100 still have a gradient: it must be 0.",
         ),
         Mistake(
@@ -831,7 +829,9 @@ and the 97.5 % quantile.
         ),
         Mistake(
             lambda v, draws: [
-                np.quantile(v[draws].mean(axis=0), 0.025), v.mean(), np.quantile(v[draws].mean(axis=0), 0.975)
+                np.quantile(v[draws].mean(axis=0), 0.025),
+                v.mean(),
+                np.quantile(v[draws].mean(axis=0), 0.975),
             ],
             "The means run the wrong way: each *row* of `draws` is a draw, so `axis=1`.",
         ),
@@ -884,12 +884,12 @@ Let $L(N, D) = E + A N^{-\\alpha} + B D^{-\\beta}$ and $C = 6ND$.
 # Project ------------------------------------------------------------------------------------------------------------
 
 _V = 6
-_SOURCE = ml.markov_source(_V, 2, np.random.default_rng(2), concentration=0.25)
+_SOURCE = ml.training.markov_source(_V, 2, np.random.default_rng(2), concentration=0.25)
 
 
 def _lesson(rng):
-    text = ml.sample_source(_SOURCE, 6000, rng)
-    exam = ml.sample_source(_SOURCE, 2400, rng).reshape(-1, 8)
+    text = ml.training.sample_source(_SOURCE, 6000, rng)
+    exam = ml.training.sample_source(_SOURCE, 2400, rng).reshape(-1, 8)
     return [(text, exam, _V)]
 
 

@@ -1073,7 +1073,7 @@ QUICK = [
         graded=False,
         answer="components",
         task="How many components has the vector [0.12, −0.85, 0.33, 0.71]?",
-        expected=lambda: ml.vector([0.12, -0.85, 0.33, 0.71]).size,
+        expected=lambda: ml.vectors.vector([0.12, -0.85, 0.33, 0.71]).size,
         checks=(values(1),),
         mistakes=(
             Mistake(lambda: 1, "One is the number of axes. How many numbers are in the list?"),
