@@ -127,7 +127,7 @@ def test_generating_runs_the_functions_of_the_chapters(family, prompts, cached):
 def test_another_path_is_noticed():
     model = fast.Transformer(CONFIGS["llama"])
     called = called_by(lambda: trained("llama", train=fast.train, model=model))
-    assert names(attention, linear, feed_forward, rms_norm, cross_entropy, adamw_step) & called == set()
+    assert names(attention, feed_forward, adamw_step) & called == set()
 
 
 @FAMILIES

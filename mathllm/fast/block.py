@@ -1,13 +1,12 @@
-"""The sublayers of GPT-2 and LLaMA, forward and backward, with fewer passes over memory than their readable forms.
+"""The block of GPT-2 and LLaMA, forward and backward, with fewer passes over memory than its readable form.
 
-A step of a small model spends as long on moving numbers as on its matrix products. Each function of this module equals
-functions of chapters 8 to 12 up to rounding, and returns its value and its pullback as they do. What it saves is
-measured in benchmarks/README.md:
+A step of a small model spends about a third of its time on moving numbers, and fresh memory comes from the operating
+system page by page. Each function of this module equals functions of chapters 8 to 12 up to rounding, and returns its
+value and its pullback as they do. What it saves is measured in benchmarks/README.md:
 
     joined     matrices that multiply the same vectors become one; the gain and bias of the norm before them are
                multiplied into it, because it has fewer numbers than the activations
-    causal     scores are computed in blocks of queries, up to the last key that a block may attend to, and the division
-               of the softmax comes after the average of the values
+    causal     scores are computed in blocks of queries, up to the last key that a block may attend to
     complex    a rotation is one multiplication of complex numbers
     in place   elementwise functions work on parts that fit into the cache, and leave their derivatives behind
     memory     arrays have names, and the next step uses them again
@@ -19,6 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..softmax import softmax_in_place
 from ..transformer import Config
 
 _BLOCK = 64  # queries whose scores are computed at a time
@@ -77,24 +77,27 @@ def normalise(x: np.ndarray, epsilon: float, centred: bool, memory: Memory, name
 
 def normed_linear(
     unit: np.ndarray, norm: dict, params: dict, names: list[str], memory: Memory, place: object,
-    scale: float = 1.0, order: np.ndarray | slice = slice(None),
+    order: np.ndarray | slice = slice(None),
 ) -> tuple:  # fmt: skip
     """`linear` with several matrices at once, of vectors to which the gain γ and bias β of a norm still belong.
 
         y = (γ ∘ u + β) W + b = u W′ + b′   with W = [W₁ W₂ …],  W′ = γ ∘ W,  b′ = β W + b
         dγ = rowsum(dW′ ∘ W),   dW = γ ∘ dW′ + β db′,   dβ = W db′,   db = db′
 
-    unit: (N, D)   names: of the matrices (D, n₁), (D, n₂) …   scale: multiplies the first of them   order: of columns
+    unit: (N, D)   names: of the matrices (D, n₁), (D, n₂) …   order: of the columns of y
     ->   y: (N, n₁ + n₂ + …); pullback(dy) -> du, the gradient of the norm, and that of matrices and biases
+
+    >>> params, norm = {"query": np.eye(2), "key": np.ones((2, 1))}, {"gain": np.array([1.0, 10.0])}
+    >>> normed_linear(np.array([[3.0, 4.0]]), norm, params, ["query", "key"], Memory(), "y")[0]
+    array([[ 3., 40., 43.]])
     """
     matrix = np.concatenate([params[name] for name in names], axis=1)[:, order]
-    ends = np.cumsum([params[name].shape[1] for name in names])
-    columns = np.where(np.arange(ends[-1]) < ends[0], scale, 1).astype(unit.dtype)  # no order moves them
-    weight, gain = matrix * columns * norm["gain"][:, None], norm["gain"][:, None]
+    ends, gain = np.cumsum([params[name].shape[1] for name in names]), norm["gain"][:, None]
+    weight = matrix * gain
     y = memory.product(place, unit, weight)
     if biased := "bias" in norm or any(f"{name}_bias" in params for name in names):
         bias = np.concatenate([params.get(f"{name}_bias", np.zeros(params[name].shape[1])) for name in names])[order]
-        y += columns * (bias + norm["bias"] @ matrix if "bias" in norm else bias).astype(y.dtype)
+        y += (bias + norm["bias"] @ matrix if "bias" in norm else bias).astype(y.dtype)
 
     def parts(ordered, suffix=""):
         values = np.empty_like(ordered)
@@ -103,10 +106,8 @@ def normed_linear(
         return {f"{name}{suffix}": part for name, part in zip(names, split, strict=True) if f"{name}{suffix}" in params}
 
     def pullback(dy):
-        dweight = unit.T @ dy
-        dweight *= columns
+        dweight, dbias = unit.T @ dy, dy.sum(axis=0) if biased else None
         dnorm = {"gain": np.vecdot(dweight, matrix)}
-        dbias = columns * dy.sum(axis=0) if biased else None
         dweight *= gain
         if "bias" in norm:
             dnorm["bias"] = matrix @ dbias
@@ -137,7 +138,7 @@ def block(
     order = slice(None) if rotation is None or c.pairing == "adjacent" else _adjacent(c)
     sublayer = functools.partial(_sublayer, params=params, config=c, memory=memory, layer=layer)
     kinds, network = ["query", "key", "value"], ["gate", "up"] if c.gated else ["up"]
-    x, attention_pullback = sublayer(x, attend, "attention", kinds, "output", scale=c.score_scale, order=order)
+    x, attention_pullback = sublayer(x, attend, "attention", kinds, "output", order=order)
     y, network_pullback = sublayer(x, _activated, "feed_forward", network, "down")
 
     def pullback(dy):
@@ -148,11 +149,11 @@ def block(
     return y, pullback
 
 
-def _sublayer(x, function, name, kinds, output, params, config, memory, layer, **columns):
+def _sublayer(x, function, name, kinds, output, params, config, memory, layer, order=slice(None)):
     """x + f(norm(x) W) W_out + b_out with f = `function`; pullback(dy) -> dx, the gradient of this part."""
     own, norm, place, bias = params[name], params[f"{name}_norm"], (name, layer), f"{output}_bias"
     unit, norm_pullback = normalise(x, config.norm_epsilon, config.norm == "layer", memory, ("unit", *place))
-    wide, wide_pullback = normed_linear(unit, norm, own, kinds, memory, ("wide", *place), **columns)
+    wide, wide_pullback = normed_linear(unit, norm, own, kinds, memory, ("wide", *place), order)
     hidden, hidden_pullback = function(wide, config, memory, layer)
     y = memory.product(("sum", *place), hidden, own[output])
     y += x
@@ -172,31 +173,36 @@ def _sublayer(x, function, name, kinds, output, params, config, memory, layer, *
 
 def _attention(projected, config, memory, layer, rotation, sizes):
     """The mixed values of all heads, (B·T, H·K), from queries, keys and values side by side, (B·T, (H + 2G) K)."""
-    c, (B, T), width, dtype = config, sizes, config.head_width, projected.dtype
-    split = functools.partial(_heads, sizes=sizes, kv_heads=c.kv_heads)
-    ends = np.cumsum([c.heads, c.kv_heads]) * width
+    c, (B, T), dtype = config, sizes, projected.dtype
+    split = functools.partial(_heads, sizes=sizes, kv_heads=c.kv_heads, width=c.head_width)
+    ends = np.cumsum([c.heads, c.kv_heads]) * c.head_width
+    mixed = memory(("mixed", layer), (B * T, c.heads * c.head_width), dtype)
+    projected[:, : ends[0]] *= c.score_scale
     _rotate(projected, rotation)
-    mixed = memory(("mixed", layer), (B * T, c.heads * width), dtype)
-    total = memory(("total", layer), (B * T, c.heads), dtype)
-    views = [split(part, width=width) for part in (*np.split(projected, ends, axis=1), mixed)] + [split(total, width=1)]
-    size = max(1, _CACHE // (c.heads * T * T))
-    shards = [slice(start, start + size) for start in range(0, B, size)]
-    pullbacks = [
-        _causal_sums(*(view[shard] for view in views), memory, (layer, number)) for number, shard in enumerate(shards)
-    ]
-    divided = mixed.reshape(B * T, c.heads, width)
-    divided /= total[..., None]
+    query, key, value, out = map(split, (*np.split(projected, ends, axis=1), mixed))
+    tiles = []  # queries, the keys that they see, and their weights
+    for rows, seen in _causal_tiles(B, c.heads, T):
+        place, shape = ("weights", layer, len(tiles)), (*query[rows].shape[:-1], key[seen].shape[-2])
+        weights = np.matmul(query[rows], key[seen].swapaxes(-1, -2), out=memory(place, shape, dtype))
+        weights[..., -shape[-2] :] += np.triu(np.full((shape[-2],) * 2, -np.inf, dtype), 1)
+        softmax_in_place(weights)
+        np.matmul(weights, value[seen], out=out[rows])
+        tiles.append((rows, seen, weights))
 
     def pullback(dmixed):
-        dsums = dmixed.reshape(divided.shape)
-        dsums /= total[..., None]
-        # The quotient rule: mixed = sums / total, so dtotal = −Σ dmixed ∘ sums / total² = −Σ dsums ∘ mixed.
-        dtotal = np.negative(np.vecdot(dsums, divided), out=memory("dtotal", total.shape, dtype))
         dprojected = memory("dprojected", projected.shape, dtype)
-        dviews = [split(part, width=width) for part in (*np.split(dprojected, ends, axis=1), dmixed)]
-        for shard, sums_pullback in zip(shards, pullbacks, strict=True):
-            sums_pullback(*(view[shard] for view in dviews), split(dtotal, width=1)[shard])
+        dprojected[...] = 0
+        dquery, dkey, dvalue, dout = map(split, (*np.split(dprojected, ends, axis=1), dmixed))
+        for rows, seen, weights in tiles:
+            dscores = memory("dscores", weights.shape, dtype)
+            np.matmul(dout[rows], value[seen].swapaxes(-1, -2), out=dscores)
+            dscores -= np.vecdot(dscores, weights)[..., None]
+            dscores *= weights
+            np.matmul(dscores, key[seen], out=dquery[rows])
+            dkey[seen] += _summed(dscores, query[rows])
+            dvalue[seen] += _summed(weights, dout[rows])
         _rotate(dprojected, None if rotation is None else rotation.conj())
+        dprojected[:, : ends[0]] *= c.score_scale
         return dprojected
 
     return mixed, pullback
@@ -246,12 +252,7 @@ def _gelu_tanh(z):
     return z * half, half + 0.5 * z * (1 - t * t) * (scale * (1 + 0.134145 * square))
 
 
-def _relu(z):
-    """`relu` and its derivative."""
-    return np.maximum(z, 0), (z > 0).astype(z.dtype)
-
-
-ACTIVATIONS: dict[str, Callable] = {"silu": _silu, "gelu_tanh": _gelu_tanh, "relu": _relu}
+ACTIVATIONS: dict[str, Callable] = {"silu": _silu, "gelu_tanh": _gelu_tanh}
 
 
 def _rotate(projected, rotation):
@@ -273,59 +274,16 @@ def _heads(x, sizes, kv_heads, width):
     return x.reshape(*sizes, kv_heads, -1, width).transpose(0, 2, 3, 1, 4)
 
 
-def _causal_sums(query, key, value, sums, total, memory, place):
-    """The two sums whose quotient is `attention(query, key, value, causal_mask(T), scale=1)`; their pullback.
-
-        for each block of queries:   E = exp(Q Kᵀ) over the keys up to its end,   sums = E V,   total = rowsum(E)
-        dS = E ∘ (dsums Vᵀ + dtotal),   dQ = dS K,   dK = dSᵀ Q,   dV = Eᵀ dsums
-
-    query, sums: (..., G, R, T, K)   key, value: (..., G, 1, T, K)   total: (..., G, R, T, 1)
-    Writes into sums and total; pullback(dquery, dkey, dvalue, dsums, dtotal) into the first three.
-    """
-    length, blocks = query.shape[-2], []
-    for start in range(0, length, _BLOCK):
-        rows, seen = slice(start, min(start + _BLOCK, length)), slice(0, min(start + _BLOCK, length))
-        shape = (*query.shape[:-2], rows.stop - start, seen.stop)
-        weights = memory(("weights", place, start), shape, query.dtype)
-        total[..., rows, :] = _exponentials(query[..., rows, :], key[..., seen, :], weights)
-        np.matmul(weights, value[..., seen, :], out=sums[..., rows, :])
-        blocks.append((rows, seen, weights))
-
-    def pullback(dquery, dkey, dvalue, dsums, dtotal):
-        dkey[...] = dvalue[...] = 0
-        for rows, seen, weights in blocks:
-            dscores = memory("dscores", weights.shape, weights.dtype)
-            np.matmul(dsums[..., rows, :], value[..., seen, :].swapaxes(-1, -2), out=dscores)
-            dscores += dtotal[..., rows, :]
-            dscores *= weights
-            np.matmul(dscores, key[..., seen, :], out=dquery[..., rows, :])
-            dkey[..., seen, :] += _summed(dscores, query[..., rows, :])
-            dvalue[..., seen, :] += _summed(weights, dsums[..., rows, :])
-
-    return pullback
+def _causal_tiles(texts, heads, length):
+    """Indices of (B, G, R, T, K): queries whose scores fit into the cache, and the keys up to the last they see."""
+    count = max(1, _CACHE // (heads * length * min(_BLOCK, length)))
+    for first in range(0, texts, count):
+        for start in range(0, length, _BLOCK):
+            stop = min(start + _BLOCK, length)
+            yield np.s_[first : first + count, ..., start:stop, :], np.s_[first : first + count, ..., :stop, :]
 
 
 def _summed(weights, vectors):
     """weightsᵀ vectors, summed over the query heads that share a key head."""
     product = weights.swapaxes(-1, -2) @ vectors
     return product if product.shape[-3] == 1 else product.sum(axis=-3, keepdims=True)
-
-
-def _exponentials(query, key, weights):
-    """Writes exp(Q Kᵀ), 0 for keys after the query, into `weights` and returns the sums of its rows.
-
-    The largest score of each row is subtracted only where a sum shows that some score is large: it would change both
-    sums by the same factor.
-    """
-    for shifted in (False, True):
-        np.matmul(query, key.swapaxes(-1, -2), out=weights)
-        later = np.triu(np.full((query.shape[-2],) * 2, -np.inf, query.dtype), 1)
-        weights[..., -len(later) :] += later
-        if shifted:
-            weights -= weights.max(axis=-1, keepdims=True)
-        with np.errstate(over="ignore"):
-            np.exp(weights, out=weights)
-        total = (weights @ np.ones(weights.shape[-1], weights.dtype))[..., None]  # faster than sum() for short rows
-        if total.min() > 1e-15 and total.max() < 1e15:
-            break
-    return total

@@ -6,7 +6,7 @@ input, to record derivatives, to show intermediates) would cost a small one more
 
 import numpy as np
 
-from ..attention import rotary_angles, rotate
+from ..attention import attention, rotary_angles, rotate
 from ..inference import KVCache
 from ..transformer import Config
 from ..trees import tree_leaves
@@ -79,11 +79,11 @@ class DecodingStep:
         return _linear(hidden, params, "down")
 
     def _norm(self, x, params):
-        """`rms_norm` (12.3) or `layer_norm` (12.1) of one vector."""
+        """`rms_norm` (12.3) or `layer_norm` (12.1) of each vector."""
         if self.config.norm == "layer":
-            x = x - x.sum() / x.dtype.type(len(x))
-        scale = x.dtype.type((float(x.dot(x)) / len(x) + self.config.norm_epsilon) ** -0.5)
-        y = x * scale * params["gain"]
+            x = x - np.add.reduce(x, axis=-1, keepdims=True) / x.dtype.type(x.shape[-1])
+        scale = (np.vecdot(x, x) / x.dtype.type(x.shape[-1]) + self.dtype.type(self.config.norm_epsilon)) ** -0.5
+        y = x * scale[..., None].astype(x.dtype, copy=False) * params["gain"]
         return y + params["bias"] if "bias" in params else y
 
     def _rotate_to(self, start, count):
@@ -130,25 +130,10 @@ class ReadingStep(DecodingStep):
         query, key, value = (_linear(x, params, name).reshape(B, T, -1, width) for name in ("query", "key", "value"))
         if self.rotation is not None:
             query, key = query @ self.rotation, key @ self.rotation
-        keys, values = layer(key.swapaxes(1, 2), value.swapaxes(1, 2))
-        query = (query * self.scale).reshape(B, T, G, -1, width).transpose(0, 2, 3, 1, 4).reshape(B, G, -1, width)
-        scores = (query @ keys.swapaxes(2, 3)).reshape(B, G, -1, T, keys.shape[2])  # (B, G, H/G, T, S)
-        if mask is not None:
-            scores = np.where(mask, scores, -np.inf).astype(scores.dtype, copy=False)
-        scores -= scores.max(axis=-1, keepdims=True)
-        np.exp(scores, out=scores)
-        scores /= scores.sum(axis=-1, keepdims=True)
-        mixed = scores.reshape(B, G, -1, keys.shape[2]) @ values  # (B, G, H/G · T, K)
-        mixed = mixed.reshape(B, G, -1, T, width).transpose(0, 3, 1, 2, 4)
+        keys, values = (x[:, :, None] for x in layer(key.swapaxes(1, 2), value.swapaxes(1, 2)))  # (B, G, 1, S, K)
+        query = query.reshape(B, T, G, -1, width).transpose(0, 2, 3, 1, 4)  # (B, G, H/G, T, K)
+        mixed = attention(query, keys, values, mask=mask, scale=self.scale).transpose(0, 3, 1, 2, 4)
         return _linear(mixed.reshape(B * T, -1), params, "output")
-
-    def _norm(self, x, params):
-        """`rms_norm` or `layer_norm` of each row."""
-        if self.config.norm == "layer":
-            x = x - x.mean(axis=1, keepdims=True)
-        scale = (np.vecdot(x, x) / x.shape[1] + self.config.norm_epsilon) ** -0.5
-        y = x * scale[:, None].astype(x.dtype, copy=False) * params["gain"]
-        return y + params["bias"] if "bias" in params else y
 
 
 def _linear(x, params, name):

@@ -5,7 +5,6 @@ each. A forked process begins with everything its parent had, also the loss. Onl
 parameters are one vector in memory that all processes share, and so is the gradient of each.
 """
 
-import functools
 import mmap
 import multiprocessing
 import signal
@@ -23,7 +22,6 @@ from ..gradient_descent import adamw, adamw_step
 from ..training import TrainingProgress, TrainingState, divide, one_blas_thread, target_count, training_loop
 from ..training import train as readable_train
 from ..trees import flatten, tree_leaves, tree_map
-from ..vectors import norm
 
 _PART = 1 << 16  # numbers of the parameters that are updated at a time
 
@@ -50,22 +48,20 @@ def train(
         workers = 1
     if len({np.asarray(leaf).dtype for leaf in tree_leaves(state.params)}) != 1:  # one vector has one dtype
         return readable_train(state, loss, batches, steps, step=step, workers=workers, count=count, **options)
-    with one_blas_thread(), _team(state.params, loss, workers, count) as (params, vector, gradient, value_and_gradient):
+    with one_blas_thread(), _team(state.params, loss, workers, count) as (params, vector, value_and_gradient):
         state = state._replace(params=params)
         if step is adamw_step:
-            state, step = _in_place(state, vector, gradient)
-        return training_loop(
-            state, loss, value_and_gradient, batches, steps,
-            step=step, count=count, clip=functools.partial(_clip, gradient), **options,
-        )  # fmt: skip
+            state, step = _in_place(state, vector)
+        return training_loop(state, loss, value_and_gradient, batches, steps, step=step, count=count, **options)
 
 
-def _in_place(state, vector, gradient):
+def _in_place(state, vector):
     """The state with means and squares of its own, and the step of AdamW that overwrites them and the parameters."""
     (m, views), (v, _) = flatten(state.optimizer["mean"]), flatten(state.optimizer["square"])
     shared = {"mean": views(m), "square": views(v)}
 
-    def step(params, _, optimizer, *, weight_decay=0.01, **options):
+    def step(params, gradient, optimizer, *, weight_decay=0.01, **options):
+        g, _ = flatten(gradient)
         if isinstance(weight_decay, dict | list):
             repeated = tree_map(lambda p, number: np.full(p.shape, number, p.dtype), params, weight_decay)
             weight_decay, _ = flatten(repeated)
@@ -73,24 +69,15 @@ def _in_place(state, vector, gradient):
         number = optimizer["step"] + 1
         for start in range(0, len(vector), _PART):
             part = slice(start, start + _PART)
-            adamw(vector[part], gradient[part], m[part], v[part], number, weight_decay=decay[part], **options)
+            adamw(vector[part], g[part], m[part], v[part], number, weight_decay=decay[part], **options)
         return params, shared | {"step": number}
 
     return state._replace(optimizer=shared | {"step": state.optimizer["step"]}), step
 
 
-def _clip(vector, gradient, max_norm):
-    """`clip_gradient` of the gradient whose numbers are in this vector, in place."""
-    within("clip_gradient", "(0, ∞]", max_norm=max_norm)
-    length = float(norm(vector))
-    if length > max_norm:
-        vector *= max_norm / length
-    return gradient, length
-
-
 @contextmanager
 def _team(params, loss, workers, count) -> Iterator[tuple]:
-    """The parameters as nested arrays and as the vector below them, the gradient's vector, and value_and_gradient."""
+    """The parameters, as nested arrays and as the vector that these are views of, and value_and_gradient."""
     start, views = flatten(params)
     vector, *gradients = (_shared(start) for _ in range(1 + workers))
     vector[...] = start
@@ -109,21 +96,15 @@ def _team(params, loss, workers, count) -> Iterator[tuple]:
         busy = team[: len(shards) - 1]
         for worker, *task in zip(busy, shards[1:], weights[1:], strict=True):
             worker.connection.send(task)
-        try:
-            value = work(0, shards[0], weights[0])
-        finally:
-            answers = [worker.answer() for worker in busy]
-        for number, answer in enumerate(answers, 1):
-            if isinstance(answer, Exception):
-                raise answer
-            value += answer
-            gradients[0] += gradients[number]
-        return value, own
+        values = [work(0, shards[0], weights[0]), *(worker.answer() for worker in busy)]
+        for other in gradients[1 : len(values)]:
+            gradients[0] += other
+        return sum(values), own
 
     team = []
     try:
         team.extend(_Worker(work, number) for number in range(1, workers))
-        yield params, vector, gradients[0], value_and_gradient
+        yield params, vector, value_and_gradient
     finally:
         for worker in reversed(team):  # a process has the connections of those that were started before it
             worker.connection.close()
@@ -145,7 +126,7 @@ class _Worker:
     def _serve(self, work, number, connection):
         self.connection.close()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C interrupts the parent
-        with suppress(EOFError):  # the parent has finished
+        with suppress(EOFError, BrokenPipeError):  # the parent has finished
             while task := connection.recv():
                 try:
                     answer = work(number, *task)
@@ -155,10 +136,13 @@ class _Worker:
 
     def answer(self):
         try:
-            return self.connection.recv()
+            answer = self.connection.recv()
         except (EOFError, ConnectionResetError):
             self.process.join()
-            return RuntimeError(f"a worker process ended too early (exit code {self.process.exitcode})")
+            raise RuntimeError(f"a worker process ended too early (exit code {self.process.exitcode})") from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
 def _shared(array):
