@@ -29,14 +29,14 @@ class FloatFormat(NamedTuple):
         return (2 - self.epsilon) * 2.0 ** (2 ** (self.exponent_bits - 1) - 1)
 
     @property
-    def smallest_normal(self) -> float:
-        """The smallest number with all bits of the mantissa: 2^(1 − bias)."""
-        return 2.0 ** (2 - 2 ** (self.exponent_bits - 1))
-
-    @property
     def smallest(self) -> float:
         """The smallest number above zero: a subnormal number, with one bit of the mantissa."""
-        return self.smallest_normal * self.epsilon
+        return 2.0**self.lowest_exponent * self.epsilon
+
+    @property
+    def lowest_exponent(self) -> int:
+        """The exponent e_min = 1 − bias of the smallest number with all bits of the mantissa."""
+        return 2 - 2 ** (self.exponent_bits - 1)
 
     @property
     def epsilon(self) -> float:
@@ -73,8 +73,7 @@ def _rounded(x, format):
     finite = np.isfinite(wide)
     number = np.where(finite, wide, 0)
     exponent = np.frexp(number)[1] - 1  # ⌊log₂|x|⌋
-    lowest = 2 - 2 ** (format.exponent_bits - 1)  # the exponent e_min of the smallest normal number
-    log_q = np.maximum(exponent, lowest) - format.mantissa_bits
+    log_q = np.maximum(exponent, format.lowest_exponent) - format.mantissa_bits
     y = np.ldexp(np.rint(np.ldexp(number, -log_q)), log_q)
     y = np.where(np.abs(y) > format.largest, np.copysign(np.inf, y), y)
     with np.errstate(over="ignore"):  # a bfloat16 number of 1e30 in an array of float16
@@ -88,13 +87,13 @@ class LossScale(NamedTuple):
     steps: int = 0
 
 
-def update_loss_scale(state: LossScale, finite: bool, *, interval: int = 2000, factor: float = 2.0) -> LossScale:
+def update_loss_scale(state: LossScale, finite: bool, *, interval: int = 2000) -> LossScale:
     """Dynamic loss scaling: halve the scale after an overflow, double it after `interval` steps without overflow.
 
         S ← S/2 if a gradient is not finite (and the step is skipped),   S ← 2S after so many finite ones   (13.13)
 
-    The scale thus stays close to the largest that does not overflow. `factor` replaces the 2.
-    Raises: ValueError for a factor that is not above 1 or an interval below 1.
+    The scale thus stays close to the largest that does not overflow.
+    Raises: ValueError for an interval below 1.
     Source: Micikevicius et al. 2018, §3.2.
 
     >>> update_loss_scale(LossScale(1024.0, 7), finite=False)
@@ -102,12 +101,11 @@ def update_loss_scale(state: LossScale, finite: bool, *, interval: int = 2000, f
     >>> update_loss_scale(LossScale(1024.0, 1999), finite=True)
     LossScale(scale=2048.0, steps=0)
     """
-    within("update_loss_scale", "(1, ∞)", factor=factor)
     within("update_loss_scale", "whole [1, ∞)", interval=interval)
     if not finite:
-        return LossScale(state.scale / factor, 0)
+        return LossScale(state.scale / 2, 0)
     if state.steps + 1 >= interval:
-        return LossScale(state.scale * factor, 0)
+        return LossScale(state.scale * 2, 0)
     return LossScale(state.scale, state.steps + 1)
 
 
