@@ -7,7 +7,7 @@ import numpy as np
 from ..autodiff import ArrayLike
 from ..cross_entropy import cross_entropy
 from ..errors import within
-from ..gradient_descent import adam_init, adam_step, descend, l2_penalty
+from ..gradient_descent import adam_init, adam_step, l2_penalty, minimize
 from ..shapes import contract
 
 
@@ -41,8 +41,7 @@ def train_probe(
         return cross_entropy(logits, labels) + l2_penalty({"weight": probe["weight"]}, l2)
 
     probe = {"weight": np.zeros((x.shape[1], classes)), "bias": np.zeros(classes)}
-    for _, latest, _ in descend(loss, probe, steps, init=adam_init, step=adam_step, learning_rate=learning_rate):
-        probe = latest
+    probe = minimize(loss, probe, steps, init=adam_init, step=adam_step, learning_rate=learning_rate)
     return probe | {"weight": probe["weight"] / scale}
 
 
