@@ -149,16 +149,15 @@ def _config(settings, vocabulary):
         raise click.UsageError("--width {width} cannot be divided among --heads {heads}".format(**sizes))
     if settings["model_type"] == "gpt2":
         return gpt2_config(vocabulary=vocabulary, hidden=settings["hidden"] or 4 * sizes["width"], **sizes)
-    hidden = settings["hidden"] or 8 * sizes["width"] // 3
-    return llama_config(vocabulary=vocabulary, hidden=hidden, tied=True, **sizes)
+    return llama_config(vocabulary=vocabulary, hidden=settings["hidden"] or 8 * sizes["width"] // 3, tied=True, **sizes)
 
 
 def _stream(tokenizer, texts, context):
     documents = [tokenizer.encode(text, special=False) for text in texts]
     stream = training.token_stream(documents, tokenizer.special_tokens[_END])
     if len(stream) < context + 1:
-        needed = f"--context {context} needs {context + 1} tokens"
-        raise click.UsageError(f"{needed}, and the text, or its held-out part, has {len(stream)}")
+        found = f"the text, or its held-out part, has {len(stream)}"
+        raise click.UsageError(f"--context {context} needs {context + 1} tokens, and {found}")
     return stream
 
 
