@@ -178,9 +178,10 @@ class Tokenizer:
         Raises: ValueError for a file of another kind of tokenizer; FileNotFoundError.
         """
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-        model = content.get("model", {}) if isinstance(content, dict) else {}
-        kinds = _kinds(content.get("pre_tokenizer")) if model else []
-        if "merges" not in model or "ByteLevel" not in kinds or not set(kinds) <= {"ByteLevel", "Digits"}:
+        content = content if isinstance(content, dict) else {}
+        model, cutting = content.get("model", {}), content.get("pre_tokenizer") or {}
+        kinds = {part.get("type") for part in cutting.get("pretokenizers", [cutting])}
+        if "merges" not in model or not {"ByteLevel"} <= kinds <= {"ByteLevel", "Digits"}:
             raise ValueError(f"Tokenizer.load() reads byte-level BPE with GPT-2's pattern; {path} is something else")
         merges = [tuple(merge.split(" ")) if isinstance(merge, str) else merge for merge in model["merges"]]
         special = {token["content"]: token["id"] for token in content.get("added_tokens", [])}
@@ -257,14 +258,6 @@ def _numbered(merges, special_tokens, single_digits):
     vocabulary = {token: i for i, token in enumerate(tokens)}
     special = {token: i for i, token in enumerate(special_tokens, start=len(vocabulary))}
     return Tokenizer(vocabulary, merges, special, single_digits=single_digits)
-
-
-def _kinds(pre_tokenizer):
-    if not pre_tokenizer:
-        return []
-    if pre_tokenizer["type"] == "Sequence":
-        return [kind for part in pre_tokenizer["pretokenizers"] for kind in _kinds(part)]
-    return [pre_tokenizer["type"]]
 
 
 def _show(token: bytes) -> str:
