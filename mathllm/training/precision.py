@@ -29,14 +29,14 @@ class FloatFormat(NamedTuple):
         return (2 - self.epsilon) * 2.0 ** (2 ** (self.exponent_bits - 1) - 1)
 
     @property
-    def smallest(self) -> float:
-        """The smallest number above zero: a subnormal number, with one bit of the mantissa."""
-        return 2.0**self.lowest_exponent * self.epsilon
+    def smallest_normal(self) -> float:
+        """The smallest number with all bits of the mantissa: 2^(1 − bias)."""
+        return 2.0 ** (2 - 2 ** (self.exponent_bits - 1))
 
     @property
-    def lowest_exponent(self) -> int:
-        """The exponent e_min = 1 − bias of the smallest number with all bits of the mantissa."""
-        return 2 - 2 ** (self.exponent_bits - 1)
+    def smallest(self) -> float:
+        """The smallest number above zero: a subnormal number, with one bit of the mantissa."""
+        return self.smallest_normal * self.epsilon
 
     @property
     def epsilon(self) -> float:
@@ -73,7 +73,8 @@ def _rounded(x, format):
     finite = np.isfinite(wide)
     number = np.where(finite, wide, 0)
     exponent = np.frexp(number)[1] - 1  # ⌊log₂|x|⌋
-    log_q = np.maximum(exponent, format.lowest_exponent) - format.mantissa_bits
+    lowest = 2 - 2 ** (format.exponent_bits - 1)  # the exponent e_min of the smallest normal number
+    log_q = np.maximum(exponent, lowest) - format.mantissa_bits
     y = np.ldexp(np.rint(np.ldexp(number, -log_q)), log_q)
     y = np.where(np.abs(y) > format.largest, np.copysign(np.inf, y), y)
     with np.errstate(over="ignore"):  # a bfloat16 number of 1e30 in an array of float16
