@@ -241,17 +241,14 @@ def progress_bar(file: TextIO | None = None) -> Iterator[Callable]:
         raise ImportError("progress_bar() needs tqdm: pip install 'mathllm[train]'") from None
     silent = None if file is None else False  # with None, tqdm is silent unless the file is a terminal
     layout = "{percentage:3.0f}%|{bar}| {desc}"
-    bar = tqdm(total=0, file=file or sys.stderr, disable=silent, bar_format=layout, miniters=1)
+    with tqdm(total=0, file=file or sys.stderr, disable=silent, bar_format=layout, miniters=1) as bar:
 
-    def show(now: TrainingProgress):
-        bar.total = now.steps
-        bar.set_description_str(str(now), refresh=False)
-        bar.update(now.step - bar.n)
+        def show(now: TrainingProgress):
+            bar.total = now.steps
+            bar.set_description_str(str(now), refresh=False)
+            bar.update(now.step - bar.n)
 
-    try:
         yield show
-    finally:
-        bar.close()
 
 
 def _generator(state):

@@ -82,9 +82,8 @@ class Tokenizer:
         self._word_ids = functools.lru_cache(maxsize=1 << 16)(self._encode_word)
 
     def _check(self):
-        for left, right in self.merges:
-            if left + right not in self.vocabulary:
-                raise ValueError(f"Tokenizer() needs an id for {left + right!r}, which its merges produce")
+        if missing := [left + right for left, right in self.merges if left + right not in self.vocabulary]:
+            raise ValueError(f"Tokenizer() needs an id for {missing[0]!r}, which its merges produce")
         ids = [*self.vocabulary.values(), *self.special_tokens.values()]
         if len(set(ids)) < len(ids):
             ((twice, _count),) = Counter(ids).most_common(1)
