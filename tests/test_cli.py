@@ -566,7 +566,7 @@ def test_doctor_names_versions_threads_cores_and_data(needs):
     shown = run("doctor").output
     for name, version in {"NumPy": np.__version__, "Python": sys.version.split()[0]}.items():
         assert re.search(rf"^{name} +{re.escape(version)}", shown, re.MULTILINE)
-    assert re.search(r"^BLAS +\S.*  \d+ threads?$", shown, re.MULTILINE)
+    assert re.search(r"^BLAS +\S.*  threads: \d+$", shown, re.MULTILINE)
     assert re.search(rf"^cores +{len(os.sched_getaffinity(0))} ", shown, re.MULTILINE)
     assert re.search(rf"^names +verified +{re.escape(str(place))}$", shown, re.MULTILINE)
 

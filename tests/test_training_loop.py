@@ -2,6 +2,7 @@
 
 import copy
 import io
+import json
 import os
 import re
 import subprocess
@@ -233,6 +234,7 @@ def test_the_progress_bar_is_silent_where_there_is_no_terminal(capfd):
 def test_the_progress_bar_appears_by_itself_in_a_terminal():
     source = """
         import mathllm as ml
+        from mathllm import training
         from test_training_loop import fresh, line, points
         with training.progress_bar() as progress:
             ml.train(fresh(), line, points, 3, learning_rate=0.1, progress=progress)
@@ -405,6 +407,31 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
         ml.load_checkpoint(tmp_path / "other.npz")
     with pytest.raises(FileNotFoundError):
         ml.load_checkpoint(tmp_path / "absent.npz")
+
+
+def test_a_file_of_an_earlier_version_is_read_and_its_run_goes_on_to_the_same_losses():
+    """checkpoint_format_1.npz was written by commit a2b9aa8: a network of 17 parameters after 6 steps of AdamW.
+
+    The file .json beside it holds what that program had in memory at this step, and its losses of 12 steps in one run.
+    """
+
+    def loss(params, batch):
+        first, last = params["layers"]
+        hidden = ml.relu(ml.linear(batch[0], first["weight"], first["bias"]))
+        return ((ml.linear(hidden, last["weight"], last["bias"]) - batch[1]) ** 2).mean()
+
+    def batches(rng):
+        x = rng.uniform(-1, 1, (16, 2))
+        return x, x[:, :1] * x[:, 1:]
+
+    folder = Path(__file__).parent / "data"
+    expected = json.loads((folder / "checkpoint_format_1.json").read_text(encoding="utf-8"))
+    state = ml.load_checkpoint(folder / "checkpoint_format_1.npz", ml.TrainingState)
+    assert state.step == state.optimizer["step"] == expected["step"] == 6
+    for found, stored in [(state.params, expected["params"]), (state.optimizer, expected["optimizer"])]:
+        ml.tree_map(np.testing.assert_array_equal, found, stored)
+    _, history = ml.train(state, loss, batches, 12, learning_rate=0.05, max_norm=1.0)
+    np.testing.assert_allclose(losses(history), expected["losses"][6:], rtol=1e-13)  # sums may be rounded differently
 
 
 def test_a_full_disk_leaves_the_checkpoint_that_was_there(tmp_path, monkeypatch):

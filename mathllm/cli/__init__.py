@@ -8,6 +8,7 @@
 The commands are written with click, which the extra "cli" installs; this file can be imported without it.
 """
 
+import importlib.util
 import sys
 
 
@@ -22,9 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     mathllm 0.1.0
     0
     """
-    try:
-        import click  # noqa: F401
-    except ModuleNotFoundError:
+    if not importlib.util.find_spec("click"):
         print("the command line of mathllm needs click: pip install 'mathllm[cli]'", file=sys.stderr)
         return 1
     from .commands import _mathllm

@@ -23,12 +23,9 @@ class _Commands(click.Group):
 
 
 @click.group(
-    "mathllm", cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+    "mathllm", cls=_Commands, commands=[_train, _generate, _chat, _models, _doctor],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)  # fmt: skip
 @click.version_option(ml.__version__, message="mathllm %(version)s")
 def _mathllm():
     """Train language models, generate text and chat, with the book's own NumPy code."""
-
-
-for _command in (_train, _generate, _chat, _models, _doctor):
-    _mathllm.add_command(_command)

@@ -39,20 +39,16 @@ def _doctor():
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     _line("cores", cores, platform.machine())
     click.echo()
-    problems = []
-    for name, package in data.packages().items():
-        state, text = data.status(name, full=True)
-        if state == "complete":
-            _line(name, "verified", text)
-        else:
-            _line(name, state, f"({package.contents})")
-        problems += [text] * (state == "damaged")
+    states = {name: data.status(name, full=True) for name in data.packages()}
+    for name, (state, text) in states.items():
+        note = text if state == "complete" else f"({data.packages()[name].contents})"
+        _line(name, state.replace("complete", "verified"), note)
     click.echo()
     for program, purpose in _PROGRAMS.items():
         _line(program, shutil.which(program) or "absent", f"({purpose})")
     click.echo()
-    if problems:
-        raise click.ClickException("; ".join(problems))
+    if damaged := [text for state, text in states.values() if state == "damaged"]:
+        raise click.ClickException("; ".join(damaged))
     click.echo("OK: everything required is installed")
 
 
@@ -69,14 +65,10 @@ def _version(name):
 
 def _blas():
     """The library that multiplies the matrices of NumPy, and its threads, which only threadpoolctl can count."""
-    built = np.show_config(mode="dicts")["Build Dependencies"]["blas"].get("name", "unknown")
+    name = np.show_config(mode="dicts")["Build Dependencies"]["blas"].get("name", "unknown")
     try:
         from threadpoolctl import threadpool_info
     except ImportError:
-        return built, "threads: unknown without threadpoolctl"
-    for pool in threadpool_info():
-        if pool["user_api"] == "blas":
-            threads = pool["num_threads"]
-            name = f"{pool['internal_api']} {pool['version'] or ''}".strip()
-            return name, f"{threads} thread{'s' * (threads != 1)}"
-    return built, ""
+        return name, "threads: unknown without threadpoolctl"
+    threads = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return name, f"threads: {max(threads, default='unknown')}"

@@ -129,11 +129,10 @@ def _load(name):
         loaded = load(name)
     except ValueError as error:  # of usage; an absent model is another error
         raise click.BadParameter(str(error), param_hint="MODEL") from error
-    if not loaded.model.config.causal:
-        raise click.BadParameter(f"{name} fills in masked words and cannot continue a text", param_hint="MODEL")
-    if loaded.tokenizer is None:
-        raise click.BadParameter(f"{name} has no tokenizer", param_hint="MODEL")
-    return loaded
+    if loaded.model.config.causal and loaded.tokenizer is not None:
+        return loaded
+    problem = "has no tokenizer" if loaded.model.config.causal else "fills in masked words and cannot continue a text"
+    raise click.BadParameter(f"{name} {problem}", param_hint="MODEL")
 
 
 def _answer(loaded, ids, rng, **options):

@@ -4,7 +4,6 @@ The folder holds run.json (the settings), tokenizer.json and checkpoint.npz from
 config.json and model.safetensors at the end. Each file appears when it is complete.
 """
 
-import functools
 import hashlib
 import importlib.util
 import json
@@ -94,9 +93,8 @@ def _new_settings(output, texts, settings):
     """The settings of a new run, which must not overwrite another."""
     if not texts:
         raise click.UsageError(f"no text to train on: name files, or one of {', '.join(_CORPORA)}")
-    for name in (_RUN, "config.json"):
-        if (output / name).exists():
-            raise click.UsageError(f"{output} holds the {name} of a run: --resume continues it")
+    if found := [name for name in (_RUN, "config.json") if (output / name).exists()]:
+        raise click.UsageError(f"{output} holds the {found[0]} of a run: --resume continues it")
     return {"texts": texts} | settings
 
 
@@ -149,16 +147,15 @@ def _config(settings, vocabulary):
         raise click.UsageError("--width {width} cannot be divided among --heads {heads}".format(**sizes))
     if settings["model_type"] == "gpt2":
         return gpt2_config(vocabulary=vocabulary, hidden=settings["hidden"] or 4 * sizes["width"], **sizes)
-    hidden = settings["hidden"] or 8 * sizes["width"] // 3
-    return llama_config(vocabulary=vocabulary, hidden=hidden, tied=True, **sizes)
+    return llama_config(vocabulary=vocabulary, hidden=settings["hidden"] or 8 * sizes["width"] // 3, tied=True, **sizes)
 
 
 def _stream(tokenizer, texts, context):
     documents = [tokenizer.encode(text, special=False) for text in texts]
     stream = training.token_stream(documents, tokenizer.special_tokens[_END])
     if len(stream) < context + 1:
-        needed = f"--context {context} needs {context + 1} tokens"
-        raise click.UsageError(f"{needed}, and the text, or its held-out part, has {len(stream)}")
+        found = f"the text, or its held-out part, has {len(stream)}"
+        raise click.UsageError(f"--context {context} needs {context + 1} tokens, and {found}")
     return stream
 
 
@@ -172,10 +169,7 @@ def _run(settings, config, streams, output):
     (tokens, held_out), steps, peak = streams, settings["steps"], settings["learning_rate"]
     shape = settings["batch"], settings["context"]
     options = {name: settings[name] for name in ("max_norm", "weight_decay", "workers", "validate_every", "save_every")}
-    options["validation"] = training.validation_batches(held_out, *shape)
-    options["learning_rate"] = functools.partial(
-        warmup_cosine, peak=peak, total=steps, warmup=min(settings["warmup"], steps - 1), floor=peak / 10
-    )
+    schedule = {"peak": peak, "total": steps, "warmup": min(settings["warmup"], steps - 1), "floor": peak / 10}
     size = f"{count_parameters(state.params):,} parameters, {len(tokens):,} tokens"
     click.echo(f"{size}, {state.step} of {steps} steps done")
     try:
@@ -183,12 +177,12 @@ def _run(settings, config, streams, output):
             return train(
                 state, lambda params, batch: model.next_token_loss(params, batch.inputs, batch.targets),
                 lambda rng: training.random_batch(tokens, *shape, rng), steps,
-                checkpoint=output / _CHECKPOINT, progress=progress, **options,
+                learning_rate=lambda step: warmup_cosine(step, **schedule), checkpoint=output / _CHECKPOINT,
+                validation=training.validation_batches(held_out, *shape), progress=progress, **options,
             )  # fmt: skip
     except KeyboardInterrupt:
-        stopped = click.ClickException(f"interrupted; mathllm train --resume --output {output} continues the run")
-        stopped.exit_code = 130  # the code of the shell for a program that Ctrl-C ended
-        raise stopped from None
+        click.echo(f"Error: interrupted; mathllm train --resume --output {output} continues the run", err=True)
+        raise click.exceptions.Exit(130) from None  # the code of the shell for a program that Ctrl-C ended
 
 
 def _progress(every):

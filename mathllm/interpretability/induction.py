@@ -13,20 +13,18 @@ from ..transformer import Config, Transformer, record_to
 from ..trees import tree_map
 
 
-def induction_model(
-    vocabulary: int, context: int, *, strength: float = 1000.0, confidence: float = 20.0
-) -> tuple[Transformer, dict]:
+def induction_model(vocabulary: int, context: int) -> tuple[Transformer, dict]:
     """A transformer with weights written by hand: [A][B] … [A] → [B], exactly, in two attention heads.
 
         layer 1:  query = position − 1, key = position, value = token:           writes "the token before"
         layer 2:  query = token, key = the token before, value = token:          writes the prediction  (16.23)
 
     The residual stream has four parts: the token, its position, the token before, and the prediction. Scores are 0 or
-    `strength`, so large that the softmax is exact; the feed-forward networks write zeros. If the token has occurred
+    1000, so large that the softmax is exact; the feed-forward networks write zeros. If the token has occurred
     several times, the predictions are the frequencies of its successors. If it is new, they are the frequencies of all
     tokens but the first.
 
-    vocabulary: V   context: longest sequence T   confidence: size of the logits   ->   (model, params), D = 3V + T
+    vocabulary: V   context: longest sequence T   ->   (model, params), D = 3V + T
 
     Raises: ValueError for sizes below 1.
     Source: Elhage et al. 2021; Olsson et al. 2022.
@@ -46,20 +44,20 @@ def induction_model(
     second = token.T @ token + everywhere, before.T @ token - start, token.T @ prediction
     params = {
         "embedding": token, "positions": position,
-        "blocks": [_block(*first, strength, np.sqrt(2)), _block(*second, strength, np.sqrt(3))],
-        "final_norm": {"gain": np.full(D, 2 / np.sqrt(D))}, "unembedding": confidence * prediction.T,
+        "blocks": [_block(*first, np.sqrt(2)), _block(*second, np.sqrt(3))],
+        "final_norm": {"gain": np.full(D, 2 / np.sqrt(D))}, "unembedding": 20 * prediction.T,
     }  # fmt: skip
     choices = {"norm": "rms", "norm_epsilon": 1e-12, "bias": False, "tied": False}
     return Transformer(Config(V, D, layers=2, heads=1, hidden=1, context=T, **choices)), params
 
 
-def _block(query, key, value, strength, length):
-    """A block with one head, whose scores are 0 or `strength`, and a feed-forward network that writes zeros.
+def _block(query, key, value, length):
+    """A block with one head, whose scores are 0 or 1000, and a feed-forward network that writes zeros.
 
     The rows of the stream have this length before the block; the gain of the norm restores it.
     """
     D = len(query)
-    sharpness = np.sqrt(strength * np.sqrt(D))  # of query and of key; scores are divided by √D
+    sharpness = np.sqrt(1000 * np.sqrt(D))  # of query and of key; scores are divided by √D
     return {
         "attention_norm": {"gain": np.full(D, length / np.sqrt(D))},
         "attention": {"query": sharpness * query, "key": sharpness * key, "value": value, "output": np.eye(D)},
@@ -108,9 +106,8 @@ def successor_texts(
 
 
 def train_induction_model(
-    rng: np.random.Generator, *, vocabulary: int = 8, length: int = 24, width: int = 32, noise: float = 0.3,
-    steps: int = 300, batch: int = 32, learning_rate: float = 0.015, every: int = 50,
-) -> tuple[Transformer, dict, list[tuple[int, float, float, float]]]:  # fmt: skip
+    rng: np.random.Generator, *, steps: int = 300, every: int = 50
+) -> tuple[Transformer, dict, list[tuple[int, float, float, float]]]:
     """A small transformer that learns the induction circuit from texts whose rules change with every text.
 
     ->   (model, params, history): two layers of one head each, trained on successor_texts(), where only those tokens
@@ -124,22 +121,22 @@ def train_induction_model(
     >>> [step for step, *_ in history]
     [1, 2]
     """
-    choices = {"hidden": 4, "context": length, "norm": "rms", "bias": False, "tied": False}
-    model = Transformer(Config(vocabulary, width, layers=2, heads=1, **choices))
+    vocabulary, length, choices = 8, 24, {"norm": "rms", "bias": False, "tied": False}
+    model = Transformer(Config(vocabulary, width=32, layers=2, heads=1, hidden=4, context=length, **choices))
     params = start = tree_map(_rescaled, model.init(rng, np.float32))
-    test, history = repeated_tokens(64, min(length // 2, vocabulary), vocabulary, rng), []
+    test, history = repeated_tokens(64, vocabulary, vocabulary, rng), []
 
     def step(params, gradient, state, **options):
         return adamw_step(params, clip_gradient(gradient, 1.0)[0], state, **options)
 
-    texts = (successor_texts(batch, length, vocabulary, rng, noise) for _ in range(steps))
+    texts = (successor_texts(32, length, vocabulary, rng, noise=0.3) for _ in range(steps))
     batches = ((tokens, _predictable(tokens)) for tokens in texts)
-    optimiser = {"init": adamw_init, "step": step, "learning_rate": lambda number: learning_rate * min(1, number / 20)}
+    optimiser = {"init": adamw_init, "step": step, "learning_rate": lambda number: 0.015 * min(1, number / 20)}
     for number, params, loss in descend(model.loss, start, batches, **optimiser):
         if number % every == 0:
             model(params, test, tap=record_to(record := {}))
             previous = previous_token_score(record["blocks.0.attention.weights"])
-            found = induction_score(record["blocks.1.attention.weights"], test.shape[1] // 2)
+            found = induction_score(record["blocks.1.attention.weights"], vocabulary)
             history.append((number, float(loss), float(previous[0]), float(found[0])))
     return model, params, history
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..autodiff import ArrayLike
-from ..errors import ShapeError
+from ..errors import ShapeError, all_within
 from ..shapes import contract
 
 
@@ -20,8 +20,8 @@ def neuron_correlations(activations: ArrayLike, features: ArrayLike) -> np.ndarr
     >>> neuron_correlations([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]], [[0.0], [1.0], [2.0]])
     array([[1., 0.]])
     """
-    correlations = _standardized(features).T @ _standardized(activations) / len(features)
-    return np.clip(correlations, -1, 1)  # rounding may step over the edge
+    x, y = _standardized("neuron_correlations", activations=activations, features=features)
+    return np.clip(y.T @ x / len(x), -1, 1)  # rounding may step over the edge
 
 
 @contract("n D, n F -> F")
@@ -38,7 +38,7 @@ def direction_correlations(activations: ArrayLike, features: ArrayLike) -> np.nd
     >>> direction_correlations(x, x[:, :1] + x[:, 1:]).round(6)  # each of the two neurons alone gives 0.71
     array([1.])
     """
-    x, y = _standardized(activations), _standardized(features)
+    x, y = _standardized("direction_correlations", activations=activations, features=features)
     prediction = x @ np.linalg.lstsq(x, y, rcond=None)[0]
     return np.sqrt(np.clip(np.mean(prediction * y, axis=0), 0, 1))  # of a least-squares fit, r² = ⟨fit, y⟩
 
@@ -58,14 +58,13 @@ def features_per_neuron(activations: ArrayLike, features: ArrayLike, threshold: 
     return np.sum(np.abs(neuron_correlations(activations, features)) > threshold, axis=0)
 
 
-def _standardized(x):
-    """Each column with mean 0 and variance 1, or zeros if it never changes."""
-    if len(x) < 2:
-        raise ShapeError(f"a correlation needs at least two examples, got {len(x)} (see chapter 16)")
-    x = np.asarray(x, float)
-    if not np.all(np.isfinite(x)):
-        raise ValueError("a correlation needs finite numbers, got NaN or ∞ (see chapter 16)")
-    centred = x - x.mean(axis=0)
-    spread = centred.std(axis=0)
-    constant = spread <= 1e-12 * np.abs(x).max(axis=0, initial=0)  # up to rounding of the mean
-    return np.where(constant, 0, centred / np.where(constant, 1, spread))
+def _standardized(function, **arrays):
+    """Yields the arrays, each column with mean 0 and variance 1, or zeros if it never changes."""
+    all_within(function, "(-∞, ∞)", **arrays)
+    for x in arrays.values():
+        if len(x) < 2:
+            raise ShapeError(f"{function}() needs at least two examples, got {len(x)} (see chapter 16)")
+        centred = x - x.mean(axis=0, dtype=float)
+        spread = centred.std(axis=0)
+        constant = spread <= 1e-12 * np.abs(x).max(axis=0, initial=0)  # up to rounding of the mean
+        yield np.where(constant, 0, centred / np.where(constant, 1, spread))

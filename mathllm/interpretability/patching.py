@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from ..autodiff import ArrayLike
-from ..errors import ShapeError, suggest
+from ..errors import suggest
+from ..shapes import contract
 from ..transformer import Transformer, record_to
 
 
@@ -36,6 +37,7 @@ def replace_with(replacements: dict[str, ArrayLike | Callable]) -> Callable:
     return tap
 
 
+@contract("_, _, B T, B T")
 def patch_effect(
     model: Transformer, params: dict, clean: ArrayLike, corrupted: ArrayLike, name: str, metric: Callable,
     positions: Sequence[int] | None = None,
@@ -44,12 +46,12 @@ def patch_effect(
 
         effect = (m(patched) − m(corrupted)) / (m(clean) − m(corrupted))            (16.8)
 
-    clean, corrupted: (B, T) int, two prompts of one length   name: of an intermediate, "blocks.0.attention.output"
+    clean, corrupted: ids of two prompts of one length   name: of an intermediate, "blocks.0.attention.output"
     metric: logits (B, T, V) -> one number, such as the logit of the right answer minus that of the wrong one
     positions: those to patch, all if not given   ->   0 if nothing changes, 1 if the patched run equals the clean one
 
-    Raises: ShapeError if the prompts differ in shape; ValueError for an unknown name, or if the metric is the same in
-    both runs, so that the effect would be divided by 0.
+    Raises: ValueError for an unknown name, or if the metric is the same in both runs, so that the effect would be
+    divided by 0.
     Source: Meng et al. 2022, §2 (causal tracing); Wang et al. 2023.
 
     >>> from mathllm.interpretability import induction_model
@@ -61,40 +63,22 @@ def patch_effect(
     >>> round(patch_effect(model, params, clean, corrupted, "blocks.0.attention.output", prefers_2), 6)
     0.0
     """
-    return patch_effects(model, params, clean, corrupted, [name], metric, positions)[name]
-
-
-def patch_effects(
-    model: Transformer, params: dict, clean: ArrayLike, corrupted: ArrayLike, names: Iterable[str], metric: Callable,
-    positions: Sequence[int] | None = None,
-) -> dict[str, float]:  # fmt: skip
-    """The effect (16.8) of each of several intermediates, patched one at a time.
-
-    Takes what `patch_effect` takes, with a list of names   ->   {name: effect}
-
-    >>> from mathllm.interpretability import induction_model
-    >>> model, params = induction_model(5, 4)
-    >>> names = [f"blocks.{n}.attention.output" for n in (0, 1)]
-    >>> prefers_2 = lambda logits: float(logits[0, -1, 2] - logits[0, -1, 3])
-    >>> effects = patch_effects(model, params, [[1, 2, 3, 1]], [[0, 2, 3, 1]], names, prefers_2, positions=[1])
-    >>> {name: round(effect, 6) for name, effect in effects.items()}  # "1 came before 2" is written at position 1
-    {'blocks.0.attention.output': 1.0, 'blocks.1.attention.output': 0.0}
-    """
     record, effect = _clean_run(model, params, clean, corrupted, metric)
     places = [slice(None) if positions is None else positions] * len(corrupted)
-    return {name: effect(_patched(model, params, corrupted, name, record, places)) for name in names}
+    return effect(_patched(model, params, corrupted, name, record, places))
 
 
+@contract("_, _, 1 T, 1 T")
 def patch_map(
     model: Transformer, params: dict, clean: ArrayLike, corrupted: ArrayLike, names: Sequence[str], metric: Callable
 ) -> np.ndarray:
     """The effect (16.8) of each intermediate at each position: at which position and depth the answer is decided.
 
-    Takes what `patch_effects` takes, with one prompt each, (1, T)   ->   (len(names), T)
+    Takes what `patch_effect` takes, with a list of names   ->   (len(names), T)
 
     All positions of a name are patched in one run, each in its own copy of the prompt. In a causal model nothing before
     the first difference of the prompts can have an effect; those entries are 0.
-    Raises: as `patch_effect`; ShapeError for more than one prompt.
+    Raises: as `patch_effect`.
 
     >>> from mathllm.interpretability import induction_model
     >>> model, params = induction_model(5, 4)
@@ -105,9 +89,6 @@ def patch_map(
            [0., 0., 0., 1.]])
     """
     record, effect = _clean_run(model, params, clean, corrupted, metric)
-    clean, corrupted = np.asarray(clean), np.asarray(corrupted)
-    if len(corrupted) != 1:
-        raise ShapeError(f"patch_map() needs one prompt of each kind, got {len(corrupted)}")
     first = int(np.argmax(clean[0] != corrupted[0])) if model.config.causal else 0
     places = range(first, corrupted.shape[1])
     copies = np.repeat(corrupted, len(places), axis=0)
@@ -157,8 +138,6 @@ def _patched(model, params, tokens, name, record, places):
 
 def _clean_run(model, params, clean, corrupted, metric):
     """The record of the clean run, and the effect (16.8) as a function of the logits of a patched run."""
-    if np.shape(clean) != np.shape(corrupted):
-        raise ShapeError(f"patching needs two prompts of one shape, got {np.shape(clean)} and {np.shape(corrupted)}")
     best = metric(model(params, clean, tap=record_to(record := {})))
     worst = metric(model(params, corrupted))
     if best == worst:

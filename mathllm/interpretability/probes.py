@@ -7,15 +7,14 @@ import numpy as np
 from ..autodiff import ArrayLike
 from ..cross_entropy import cross_entropy
 from ..errors import within
-from ..gradient_descent import adam_init, adam_step, descend, l2_penalty
+from ..gradient_descent import adam_init, adam_step, l2_penalty, minimize
 from ..shapes import contract
 
 
 @contract("n+ D, n")
 def train_probe(
-    x: ArrayLike, labels: ArrayLike, *,
-    classes: int | None = None, steps: int = 200, learning_rate: float = 0.1, l2: float = 1e-3,
-) -> dict[str, np.ndarray]:  # fmt: skip
+    x: ArrayLike, labels: ArrayLike, *, classes: int | None = None, steps: int = 200, l2: float = 1e-3
+) -> dict[str, np.ndarray]:
     """A linear classifier on activations that are not changed: softmax regression from zero, on all examples at once.
 
         p(y | x) = softmax(x W + b),      L = −mean ln p(y|x) + (λ/2)‖W‖²           (16.6)
@@ -41,8 +40,7 @@ def train_probe(
         return cross_entropy(logits, labels) + l2_penalty({"weight": probe["weight"]}, l2)
 
     probe = {"weight": np.zeros((x.shape[1], classes)), "bias": np.zeros(classes)}
-    for _, latest, _ in descend(loss, probe, steps, init=adam_init, step=adam_step, learning_rate=learning_rate):
-        probe = latest
+    probe = minimize(loss, probe, steps, init=adam_init, step=adam_step, learning_rate=0.1)
     return probe | {"weight": probe["weight"] / scale}
 
 

@@ -1,5 +1,7 @@
 """The residual stream as a sum: what each sublayer adds to it and to the logits, and the logit lens."""
 
+import re
+
 import numpy as np
 
 from ..autodiff import ArrayLike
@@ -26,8 +28,7 @@ def residual_contributions(record: dict[str, np.ndarray]) -> dict[str, np.ndarra
     ['embeddings', 'blocks.0.attention', 'blocks.0.feed_forward']
     """
     embeddings = _embeddings("residual_contributions", record)
-    sublayers = [name for name in record if name.startswith("blocks.") and name.count(".") == 3]
-    outputs = [name for name in sublayers if name.endswith(".output")]
+    outputs = [name for name in record if re.fullmatch(r"blocks\.\d+\.\w+\.output", name)]
     return {"embeddings": embeddings} | {name.removesuffix(".output"): record[name] for name in outputs}
 
 

@@ -76,12 +76,11 @@ def sparse_autoencoder_loss(params: dict, x: Array, penalty: float = 0.1) -> Arr
 
 @contract("n+ d")
 def train_sparse_autoencoder(
-    activations: ArrayLike, size: int, rng: np.random.Generator, *,
-    penalty: float = 0.2, steps: int = 1500, batch: int = 256, learning_rate: float = 0.02,
-) -> dict[str, np.ndarray]:  # fmt: skip
+    activations: ArrayLike, size: int, rng: np.random.Generator, *, penalty: float = 0.2, steps: int = 1500
+) -> dict[str, np.ndarray]:
     """Learn a dictionary of activations by Adam; after every step the decoder's rows are given length 1 again.
 
-    size: m   penalty: λ   batch: examples in a step   ->   parameters as of `sparse_autoencoder_init`
+    size: m   penalty: λ   ->   parameters as of `sparse_autoencoder_init`
 
     Raises: ValueError for a size below 1 or a negative penalty.
     Source: Bricken et al. 2023.
@@ -98,8 +97,8 @@ def train_sparse_autoencoder(
         return params | {"decoder": normalize(params["decoder"])}, state
 
     start = sparse_autoencoder_init(rng, activations.shape[1], size)
-    batches = ((activations[rng.integers(0, len(activations), batch)], penalty) for _ in range(steps))
-    return _trained(sparse_autoencoder_loss, start, batches, steps, learning_rate, step)
+    batches = ((activations[rng.integers(0, len(activations), 256)], penalty) for _ in range(steps))
+    return _trained(sparse_autoencoder_loss, start, batches, steps, step)
 
 
 @contract("N d, m+ d -> N")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..autodiff import Array, ArrayLike
 from ..errors import within
-from ..gradient_descent import adam_init, adam_step, descend, polynomial_decay
+from ..gradient_descent import adam_init, adam_step, minimize, polynomial_decay
 from ..gradients import relu
 from ..shapes import Contract, contract
 from ..vectors import norm, normalize
@@ -194,7 +194,7 @@ def superposition_loss(params: dict, x: ArrayLike, importance: ArrayLike | None 
 
 def train_superposition(
     features: int, d: int, density: float, rng: np.random.Generator, *,
-    importance: ArrayLike | None = None, steps: int = 1500, batch: int = 256, learning_rate: float = 0.02,
+    importance: ArrayLike | None = None, steps: int = 1500,
 ) -> dict[str, np.ndarray]:  # fmt: skip
     """Train the toy autoencoder (16.16) on fresh sparse features, to see how many it represents in d dimensions.
 
@@ -209,8 +209,8 @@ def train_superposition(
     """
     within("train_superposition", "whole [1, ∞)", features=features, d=d)
     start = {"weight": rng.normal(0, features**-0.5, size=(features, d)), "bias": np.zeros(features)}
-    batches = ((sparse_features(batch, features, density, rng), importance) for _ in range(steps))
-    return _trained(superposition_loss, start, batches, steps, learning_rate)
+    batches = ((sparse_features(256, features, density, rng), importance) for _ in range(steps))
+    return _trained(superposition_loss, start, batches, steps)
 
 
 @contract("n d -> n")
@@ -236,15 +236,13 @@ def feature_dimensions(weight: ArrayLike) -> np.ndarray:
     return np.where(present, np.minimum(1 / np.where(present, overlaps, 1), 1), 0.0)
 
 
-def _trained(loss, params, batches, steps, learning_rate, step=adam_step):
-    """The parameters after so many steps of Adam, with a learning rate that falls along a straight line to 0."""
+def _trained(loss, params, batches, steps, step=adam_step):
+    """The parameters after so many steps of Adam, with a learning rate that falls from 0.02 along a line to 0."""
 
     def rate(number):
-        return polynomial_decay(number - 1, peak=learning_rate, total=steps)
+        return polynomial_decay(number - 1, peak=0.02, total=steps)
 
-    for _, latest, _ in descend(loss, params, batches, init=adam_init, step=step, learning_rate=rate):
-        params = latest
-    return params
+    return minimize(loss, params, batches, init=adam_init, step=step, learning_rate=rate)
 
 
 def _require_sizes(name, features, d):

@@ -37,8 +37,8 @@ from .loop import (
     TrainingProgress, TrainingState, TrainingStopped, mean_loss, progress_bar, train, training_loop, training_state,
 )  # fmt: skip
 from .parallelism import (
-    Reduced, Task, column_parallel, data_parallel_gradient, pipeline_bubble, pipeline_gradient, pipeline_schedule,
-    ring_all_reduce, row_parallel, tensor_parallel_network, zero_init, zero_memory, zero_step,
+    Reduced, Task, data_parallel_gradient, pipeline_bubble, pipeline_gradient, pipeline_schedule, ring_all_reduce,
+    tensor_parallel_network, zero_init, zero_memory, zero_step,
 )  # fmt: skip
 from .precision import (
     BFLOAT16, FLOAT16, FLOAT32, FloatFormat, LossScale, MixedGradient, mixed_precision_gradient, round_to,
@@ -56,15 +56,14 @@ __all__ = [
     "LanguageModel", "LossScale", "Merge", "MixedGradient", "QUALITY_RULES", "Reduced", "ScalingLaw", "Task",
     "Tokenizer", "TrainingMemory", "TrainingProgress", "TrainingState", "TrainingStopped", "apply_merges",
     "approximate_parameters", "band_probability", "bits_per_byte", "bootstrap_interval", "candidate_pairs",
-    "column_parallel", "compute_optimal", "data_parallel_gradient", "deduplicate", "devices_needed", "divide",
-    "entropy_rate", "estimated_similarity", "fit_scaling_law", "gpt2_tokenizer", "guess_language",
-    "held_out_perplexity", "jaccard_similarity", "learn_merges", "load_checkpoint", "markov_source", "mean_loss",
-    "merge_ranks", "minhash_signature", "mixed_precision_gradient", "next_token_pairs", "one_blas_thread",
-    "optimal_exponents", "pair_counts", "parallel_value_and_grad", "perplexity_interval", "pipeline_bubble",
-    "pipeline_gradient", "pipeline_schedule", "pre_tokenize", "progress_bar", "quality_problems", "quality_score",
-    "quality_signals", "random_batch", "ring_all_reduce", "round_to", "row_parallel", "sample_source",
-    "save_checkpoint", "scaling_loss", "shingles", "target_count", "tensor_parallel_network", "token_stream", "train",
-    "train_language_model", "train_tokenizer", "training_flops", "training_loop", "training_memory",
-    "training_seconds", "training_state", "training_steps", "update_loss_scale", "validation_batches", "zero_init",
-    "zero_memory", "zero_step",
+    "compute_optimal", "data_parallel_gradient", "deduplicate", "devices_needed", "divide", "entropy_rate",
+    "estimated_similarity", "fit_scaling_law", "gpt2_tokenizer", "guess_language", "held_out_perplexity",
+    "jaccard_similarity", "learn_merges", "load_checkpoint", "markov_source", "mean_loss", "merge_ranks",
+    "minhash_signature", "mixed_precision_gradient", "next_token_pairs", "one_blas_thread", "optimal_exponents",
+    "pair_counts", "parallel_value_and_grad", "perplexity_interval", "pipeline_bubble", "pipeline_gradient",
+    "pipeline_schedule", "pre_tokenize", "progress_bar", "quality_problems", "quality_score", "quality_signals",
+    "random_batch", "ring_all_reduce", "round_to", "sample_source", "save_checkpoint", "scaling_loss", "shingles",
+    "target_count", "tensor_parallel_network", "token_stream", "train", "train_language_model", "train_tokenizer",
+    "training_flops", "training_loop", "training_memory", "training_seconds", "training_state", "training_steps",
+    "update_loss_scale", "validation_batches", "zero_init", "zero_memory", "zero_step",
 ]  # fmt: skip

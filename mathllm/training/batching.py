@@ -27,13 +27,12 @@ def next_token_pairs(tokens: ArrayLike) -> Batch:
         inputs = x₁ … x_T,      targets = x₂ … x_{T+1}                              (13.7)
 
     n = T + 1 tokens of text give T targets. The result, (..., T), holds views of the tokens.
-    Raises: ShapeError for fewer than two tokens.
+    Raises: ShapeError for fewer than two tokens; TypeError for ids that are not integers.
 
     >>> next_token_pairs([0, 1, 2, 3])
     Batch(inputs=array([0, 1, 2]), targets=array([1, 2, 3]))
     """
-    if tokens.shape[-1] < 2:
-        raise ShapeError(f"next_token_pairs() needs at least two tokens, got shape {tokens.shape} (see chapter 13)")
+    _require_stream("next_token_pairs", tokens, at_least=2)
     return Batch(tokens[..., :-1], tokens[..., 1:])
 
 
@@ -65,7 +64,8 @@ def random_batch(tokens: ArrayLike, size: int, length: int, rng: np.random.Gener
     >>> batch.inputs.shape, bool(np.all(batch.targets == batch.inputs + 1))
     ((2, 3), True)
     """
-    _require_stream("random_batch", tokens, size, length, at_least=length + 1)
+    within("random_batch", "whole [1, ∞)", size=size, length=length)
+    _require_stream("random_batch", tokens, at_least=length + 1)
     starts = rng.integers(len(tokens) - length, size=size)
     return next_token_pairs(tokens[starts[:, None] + np.arange(length + 1)])  # (B, T + 1)
 
@@ -85,7 +85,7 @@ def validation_batches(tokens: ArrayLike, size: int, length: int) -> Iterator[Ba
     [[3 1 4]] [[1 4 1]]
     [[1 0 0]] [[   5 -100 -100]]
     """
-    _require_stream("validation_batches", tokens, size, length, at_least=2)
+    within("validation_batches", "whole [1, ∞)", size=size, length=length)
     inputs, targets = next_token_pairs(tokens)
     padding = -len(inputs) % length
     inputs = np.pad(inputs, (0, padding)).reshape(-1, length)
@@ -93,9 +93,8 @@ def validation_batches(tokens: ArrayLike, size: int, length: int) -> Iterator[Ba
     return (Batch(inputs[i : i + size], targets[i : i + size]) for i in range(0, len(inputs), size))
 
 
-def _require_stream(function, tokens, size, length, at_least):
-    within(function, "whole [1, ∞)", size=size, length=length)
-    if len(tokens) < at_least:
-        raise ShapeError(f"{function}() needs a stream of at least {at_least} tokens, got shape {tokens.shape}")
+def _require_stream(function, tokens, at_least):
+    if tokens.shape[-1] < at_least:
+        raise ShapeError(f"{function}() needs at least {at_least} tokens, got shape {tokens.shape} (see chapter 13)")
     if tokens.dtype.kind not in "iu":
         raise TypeError(f"{function}() needs integer token ids, got {tokens.dtype} values")

@@ -162,10 +162,8 @@ def merge_ranks(merges: Iterable[tuple]) -> dict[tuple, int]:
     >>> merge_ranks([Merge("l", "o", 7), Merge("lo", "w", 7)])
     {('l', 'o'): 0, ('lo', 'w'): 1}
     """
-    ranks = {}
-    for left, right, *_count in merges:
-        ranks.setdefault((left, right), len(ranks))
-    return ranks
+    pairs = dict.fromkeys((left, right) for left, right, *_count in merges)  # each once
+    return {pair: rank for rank, pair in enumerate(pairs)}
 
 
 def _symbols(word):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..autodiff import ArrayLike
-from ..errors import within
+from ..errors import all_within, within
 from ..exponentials import log_sum_exp
 from ..shapes import contract
 from ..softmax import softmax
@@ -147,8 +147,7 @@ def scaling_loss(parameters: ArrayLike, tokens: ArrayLike, law: ScalingLaw = CHI
     [2.0023, 1.9366]
     """
     N, D = np.asarray(parameters, float), np.asarray(tokens, float)
-    if not (np.all(N > 0) and np.all(D > 0)):
-        raise ValueError("scaling_loss() needs numbers of parameters and tokens above 0")
+    all_within("scaling_loss", "(0, ∞]", parameters=N, tokens=D)
     return law.E + law.A / N**law.alpha + law.B / D**law.beta
 
 
@@ -217,10 +216,9 @@ def fit_scaling_law(parameters: ArrayLike, tokens: ArrayLike, losses: ArrayLike)
     >>> [round(float(constant), 3) for constant in law]
     [1.5, 60.0, 300.0, 0.4, 0.5]
     """
-    N, D, L = runs = np.array([parameters, tokens, losses], float)
+    N, D, L = np.array([parameters, tokens, losses], float)
     within("fit_scaling_law", "[5, ∞)", runs=len(L))
-    if not np.all((runs > 0) & np.isfinite(runs)):
-        raise ValueError("fit_scaling_law() needs finite sizes, lengths and losses above 0")
+    all_within("fit_scaling_law", "(0, ∞)", parameters=N, tokens=D, losses=L)
     if np.ptp(N) == 0 or np.ptp(D) == 0:
         raise ValueError("fit_scaling_law() needs runs of several sizes and of several lengths")
     logs = np.stack([np.zeros_like(N), -np.log(N), -np.log(D)])  # ln of 1, 1/N and 1/D

@@ -34,17 +34,18 @@ def save_checkpoint(path: str | Path, state: Any) -> Path:
     ...     load_checkpoint(path)
     {'weight': array([1., 1.]), 'step': 7}
     """
-    path = Path(path)
-    arrays = {}
-    structure = _describe(state, "state", arrays)
-    text = json.dumps({"format": _FORMAT, "structure": structure})
+    path, arrays = Path(path), {}
+    text = json.dumps({"format": _FORMAT, "structure": _described(state, "state", arrays)})
     partial = path.with_name(path.name + ".partial")
     with partial.open("wb") as file:
         np.savez(file, json=np.array(text), **arrays)
         file.flush()
         os.fsync(file.fileno())  # on the disk before the name points at it
     os.replace(partial, path)
-    _sync_folder(path.parent)
+    if os.name == "posix":  # the rename itself onto the disk; Windows does it by itself
+        folder = os.open(path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
     return path
 
 
@@ -69,23 +70,14 @@ def load_checkpoint(path: str | Path, structure: Callable | None = None) -> Any:
             description = json.loads(str(arrays["json"]))
             if description["format"] != _FORMAT:
                 raise ValueError(f"its format is {description['format']}, not {_FORMAT}")
-            state = _rebuild(description["structure"], arrays)
+            state = _rebuilt(description["structure"], arrays)
     except (ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
         raise ValueError(f"{path} is damaged or no checkpoint of mathllm ({error})") from error
     return state if structure is None else structure(**state)
 
 
-def _describe(tree, place, arrays):
+def _described(tree, place, arrays):
     """The structure as JSON can hold it; the arrays are put aside under their places."""
-    if isinstance(tree, tuple) and hasattr(tree, "_asdict"):
-        tree = tree._asdict()
-    if isinstance(tree, dict):
-        if wrong := [key for key in tree if not isinstance(key, str)]:
-            raise TypeError(f"save_checkpoint() needs words as keys, got {wrong[0]!r} at {place}")
-        return {"dict": {key: _describe(branch, f"{place}/{key}", arrays) for key, branch in tree.items()}}
-    if isinstance(tree, list | tuple):
-        kind = "tuple" if isinstance(tree, tuple) else "list"
-        return {kind: [_describe(branch, f"{place}/{i}", arrays) for i, branch in enumerate(tree)]}
     if isinstance(tree, np.ndarray | np.generic) and tree.dtype.kind in "biufcUS":
         while place in arrays:  # {"a/b": …, "a": {"b": …}}
             place += "'"
@@ -93,25 +85,23 @@ def _describe(tree, place, arrays):
         return {"array" if isinstance(tree, np.ndarray) else "scalar": place}
     if tree is None or isinstance(tree, bool | int | float | str):
         return tree
-    raise TypeError(f"save_checkpoint() cannot write {type(tree).__name__} at {place}")
+    tree = tree._asdict() if hasattr(tree, "_asdict") else tree  # a named tuple
+    if isinstance(tree, dict) and all(isinstance(key, str) for key in tree):
+        return {"dict": {key: _described(branch, f"{place}/{key}", arrays) for key, branch in tree.items()}}
+    if isinstance(tree, list | tuple):
+        kind = "tuple" if isinstance(tree, tuple) else "list"
+        return {kind: [_described(branch, f"{place}/{i}", arrays) for i, branch in enumerate(tree)]}
+    found = f"{type(tree).__name__} at {place}"
+    raise TypeError(f"save_checkpoint() writes arrays, plain values, and dicts with words as keys, got {found}")
 
 
-def _rebuild(description, arrays):
+def _rebuilt(description, arrays):
+    """The state, from its structure and its arrays."""
     if not isinstance(description, dict):
         return description
     ((kind, content),) = description.items()
+    if kind in ("array", "scalar"):
+        return arrays[content] if kind == "array" else arrays[content][()]
     if kind == "dict":
-        return {key: _rebuild(branch, arrays) for key, branch in content.items()}
-    if kind in ("list", "tuple"):
-        return {"list": list, "tuple": tuple}[kind](_rebuild(branch, arrays) for branch in content)
-    return {"array": lambda a: a, "scalar": lambda a: a[()]}[kind](arrays[content])
-
-
-def _sync_folder(folder):
-    """The rename itself onto the disk, where the system allows it (Windows does it by itself)."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        return {key: _rebuilt(branch, arrays) for key, branch in content.items()}
+    return {"list": list, "tuple": tuple}[kind](_rebuilt(branch, arrays) for branch in content)

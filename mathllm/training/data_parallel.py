@@ -8,7 +8,7 @@ import contextvars
 import itertools
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -64,12 +64,10 @@ def parallel_value_and_grad(loss: Callable, workers: int = 1, count: Callable = 
     from concurrent.futures import ThreadPoolExecutor  # imported here, so that `import mathllm` stays quick
 
     def divided(params, batch):
-        def work(context, shard, weight):
-            return context.run(gradient, params, shard, weight)
-
         shards, weights = divide(batch, workers, count)
         contexts = [contextvars.copy_context() for _ in shards]  # np.errstate holds in every thread
-        values, gradients = zip(*pool.map(work, contexts, shards, weights), strict=True)
+        results = pool.map(lambda context, *part: context.run(gradient, params, *part), contexts, shards, weights)
+        values, gradients = zip(*results, strict=True)
         return sum(values), tree_map(lambda *parts: sum(parts[1:], parts[0]), *gradients)
 
     with one_blas_thread(), ThreadPoolExecutor(workers, thread_name_prefix="worker") as pool:
@@ -91,19 +89,17 @@ def divide(batch: Any, parts: int, count: Callable = target_count) -> tuple[list
     (rows,) = lengths
     edges = np.linspace(0, rows, min(parts, rows) + 1).astype(int)
     shards = [_rows(batch, slice(*pair)) for pair in itertools.pairwise(edges)]
-    counts = [(shard, n) for shard in shards if (n := count(shard))]
-    if not counts:
+    counts = [count(shard) for shard in shards]
+    if not any(counts):
         return [batch], [1]  # the loss says what is missing
-    total = sum(n for _, n in counts)
-    return [shard for shard, _ in counts], [n / total for _, n in counts]
+    return [shard for shard, n in zip(shards, counts, strict=True) if n], [n / sum(counts) for n in counts if n]
 
 
 def _rows(batch, rows):
     return tree_map(lambda array: array[rows] if np.ndim(array) else array, batch)
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> AbstractContextManager:
     """Limit the library of matrix products to one thread, if threadpoolctl is installed.
 
     >>> with one_blas_thread():
@@ -112,7 +108,5 @@ def one_blas_thread() -> Iterator[None]:
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:
-        yield
-        return
-    with threadpool_limits(1, user_api="blas"):
-        yield
+        return nullcontext()
+    return threadpool_limits(1, user_api="blas")

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from ..autodiff import ArrayLike
-from ..errors import ShapeError, within
+from ..errors import ShapeError, all_within, within
 from ..shapes import contract
 
 _CHUNK = 2048  # items hashed at a time: bounds the memory of their (items, hashes) values
@@ -113,8 +113,7 @@ def band_probability(similarity: ArrayLike, bands: int, rows: int) -> np.ndarray
     """
     within("band_probability", "whole [1, ∞)", bands=bands, rows=rows)
     J = np.asarray(similarity, float)
-    if not np.all((J >= 0) & (J <= 1)):
-        raise ValueError(f"band_probability() needs similarities from 0 to 1, got {J[~((J >= 0) & (J <= 1))].flat[0]}")
+    all_within("band_probability", "[0, 1]", similarity=J)
     with np.errstate(divide="ignore"):  # J = 1: ln 0 = −∞
         return -np.expm1(bands * np.log1p(-(J**rows)))  # 1 − (1 − J^r)^b, with the digits of a small J^r
 

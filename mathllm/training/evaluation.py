@@ -9,7 +9,8 @@ import numpy as np
 
 from ..autodiff import ArrayLike
 from ..cross_entropy import convert_information, perplexity
-from ..errors import ShapeError, within
+from ..errors import ShapeError, all_within, within
+from ..shapes import Contract
 
 
 class Interval(NamedTuple):
@@ -47,8 +48,7 @@ def bootstrap_interval(
     values = np.asarray(values)
     if values.ndim == 0 or len(values) == 0:
         raise ShapeError(f"bootstrap_interval() needs at least one value, got shape {values.shape}")
-    if not np.isfinite(values).all():
-        raise ValueError("bootstrap_interval() needs finite numbers, got NaN or ∞")
+    all_within("bootstrap_interval", "(-∞, ∞)", values=values)
     n = len(values)
     results = [statistic(values[rng.integers(n, size=n)]) for _ in range(samples)]
     method = "linear" if np.all(np.isfinite(results)) else "nearest"  # there is nothing between two infinities
@@ -118,12 +118,10 @@ def _totals(function, log_probabilities, tokens):
     """The sum of log-probabilities and the number of tokens of each piece of text, (n, 2)."""
     total = np.asarray(log_probabilities, float).ravel()
     count = np.ones(total.shape) if tokens is None else np.asarray(tokens, float).ravel()
-    if total.shape != count.shape:
-        raise ShapeError(f"{function}() needs a number of tokens for each sum, got {len(total)} sums and {len(count)}")
-    if not np.all(total <= 0):
-        raise ValueError(f"{function}() needs logarithms of probabilities, at most 0, got {total[~(total <= 0)][0]}")
-    if np.any(count < 0) or not count.sum() > 0:
-        raise ValueError(f"{function}() needs at least one token")
+    Contract("n, n").check(function, ["log_probabilities", "tokens"], [total, count])
+    all_within(function, "[-∞, 0]", log_probabilities=total)
+    all_within(function, "[0, ∞)", tokens=count)
+    within(function, "(0, ∞)", tokens=count.sum())
     return np.stack([total, count], axis=1)
 
 

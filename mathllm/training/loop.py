@@ -146,13 +146,11 @@ def training_loop(
     rng = _generator(state.rng)
     validation = None if validation is None else list(validation)
     history, length, validation_loss = [], None, None
-    clock, guard = _Clock(state.step, steps), _Guard(state.step, steps, checkpoint)
-    for number in range(state.step + 1, steps + 1):
-        guard.step = number
+    guard, first, tokens, began = _Guard(steps, checkpoint), state.step, 0, time.perf_counter()
+    for number in range(first + 1, steps + 1):
         batch = batches(rng)
-        value, gradient = guard.computed(value_and_gradient, state.params, batch)
-        guard.require_finite(value, gradient)
-        if checkpoint is not None and (state.step % save_every == 0 or state.step == clock.first):
+        value, gradient = guard.finite(number, "loss", value_and_gradient, state.params, batch)
+        if checkpoint is not None and (state.step % save_every == 0 or state.step == first):
             guard.save(state)
         if max_norm is not None:
             gradient, length = clip(gradient, max_norm)
@@ -160,61 +158,44 @@ def training_loop(
         params, optimizer = step(state.params, gradient, state.optimizer, learning_rate=eta, **options)
         state = TrainingState(params, optimizer, number, rng.bit_generator.state)
         if validation is not None and (number % validate_every == 0 or number == steps):
-            validation_loss = guard.computed(mean_loss, loss, params, validation, count)
-            guard.require_finite(validation_loss, what="validation loss")
-        speed, left = clock.after(number, count(batch))
+            validation_loss = guard.finite(number, "validation loss", mean_loss, loss, params, validation, count)
+        tokens, seconds = tokens + count(batch), time.perf_counter() - began
+        speed, left = tokens / seconds, seconds / (number - first) * (steps - number)
         history.append(TrainingProgress(number, steps, float(value), eta, length, validation_loss, speed, left))
         if progress is not None:
             progress(history[-1])
     if checkpoint is not None and history:  # no next step will compute the loss of this state
-        guard.require_finite(guard.computed(loss, state.params, batch), what="loss after the step")
+        guard.finite(steps, "loss after the step", loss, state.params, batch)
         guard.save(state)
     return state, history
-
-
-class _Clock:
-    """The speed of a run: the mean since the start of the call."""
-
-    def __init__(self, first, steps):
-        self.first, self.steps, self.tokens, self.began = first, steps, 0, time.perf_counter()
-
-    def after(self, number, tokens):
-        """After a step: tokens per second, and the seconds that are left."""
-        self.tokens += tokens
-        seconds = time.perf_counter() - self.began
-        return self.tokens / seconds, seconds / (number - self.first) * (self.steps - number)
 
 
 class _Guard:
     """Stops a run whose numbers are not finite, with a message that names the last good checkpoint."""
 
-    def __init__(self, step, steps, checkpoint):
-        self.step, self.steps, self.checkpoint, self.saved = step, steps, checkpoint, None
-
-    def computed(self, function, *args):
-        try:
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # an overflow is looked for afterwards
-                return function(*args)
-        except ShapeError:
-            raise  # a mistake of the program, not of the run
-        except (ValueError, ArithmeticError) as error:
-            raise self._stopped(f"the loss cannot be computed, {error}") from error
-
-    def require_finite(self, value, gradient=(), what="loss"):
-        if not np.isfinite(value):
-            raise self._stopped(f"the {what} is {value}")
-        if not np.all(np.isfinite(flatten(gradient)[0])):
-            raise self._stopped(f"the gradient is not finite, the {what} is {value:.6g}")
+    def __init__(self, steps, checkpoint):
+        self.steps, self.checkpoint, self.advice = steps, checkpoint, " (a smaller learning rate or clipping?)"
 
     def save(self, state):
         save_checkpoint(self.checkpoint, state)
-        self.saved = state.step
+        self.advice = f"; the last good checkpoint is that of step {state.step}, {self.checkpoint}"
 
-    def _stopped(self, reason):
-        where = f"step {self.step} of {self.steps}: {reason}"
-        if self.saved is None:
-            return TrainingStopped(f"{where} (a smaller learning rate or clipping?)")
-        return TrainingStopped(f"{where}; the last good checkpoint is that of step {self.saved}, {self.checkpoint}")
+    def finite(self, number, what, function, *args):
+        """What a function computes in the step of this number: a loss, or a loss and its gradient, all finite."""
+        where = f"step {number} of {self.steps}:"
+        try:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # an overflow is looked for afterwards
+                result = function(*args)
+        except ShapeError:
+            raise  # a mistake of the program, not of the run
+        except (ValueError, ArithmeticError) as error:
+            raise TrainingStopped(f"{where} the loss cannot be computed, {error}{self.advice}") from error
+        value, gradient = result if isinstance(result, tuple) else (result, ())
+        if not np.isfinite(value):
+            raise TrainingStopped(f"{where} the {what} is {value}{self.advice}")
+        if not np.all(np.isfinite(flatten(gradient)[0])):
+            raise TrainingStopped(f"{where} the gradient is not finite, the {what} is {value:.6g}{self.advice}")
+        return result
 
 
 def mean_loss(loss: Callable, params: dict, batches: Iterable, count: Callable = target_count) -> float:
@@ -260,17 +241,14 @@ def progress_bar(file: TextIO | None = None) -> Iterator[Callable]:
         raise ImportError("progress_bar() needs tqdm: pip install 'mathllm[train]'") from None
     silent = None if file is None else False  # with None, tqdm is silent unless the file is a terminal
     layout = "{percentage:3.0f}%|{bar}| {desc}"
-    bar = tqdm(total=0, file=file or sys.stderr, disable=silent, bar_format=layout, miniters=1)
+    with tqdm(total=0, file=file or sys.stderr, disable=silent, bar_format=layout, miniters=1) as bar:
 
-    def show(now: TrainingProgress):
-        bar.total = now.steps
-        bar.set_description_str(str(now), refresh=False)
-        bar.update(now.step - bar.n)
+        def show(now: TrainingProgress):
+            bar.total = now.steps
+            bar.set_description_str(str(now), refresh=False)
+            bar.update(now.step - bar.n)
 
-    try:
         yield show
-    finally:
-        bar.close()
 
 
 def _generator(state):

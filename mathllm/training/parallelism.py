@@ -44,8 +44,7 @@ def ring_all_reduce(parts: Sequence[ArrayLike]) -> Reduced:
     Reduced(results=[array([11., 22.]), array([11., 22.])], sent=[2, 2])
     """
     arrays = [np.asarray(part) for part in parts]
-    shape = _common_shape("ring_all_reduce", arrays)
-    n = len(arrays)
+    n, shape = len(arrays), _common_shape(arrays)
     chunks = [np.array_split(array.ravel(), n) for array in arrays]  # chunks[w][c]: chunk c of worker w
     sent = [0] * n
     for round in range(2 * (n - 1)):
@@ -80,62 +79,30 @@ def data_parallel_gradient(loss: Callable, params: Any, batch: Sequence[ArrayLik
     return sum(losses) / workers, mean
 
 
-@contract("... n, n m")
-def column_parallel(x: ArrayLike, W: ArrayLike, workers: int) -> list[Array]:
-    """A linear layer divided by outputs: every worker has all of x and some columns of W.
-
-        x [W₁ W₂ …] = [xW₁  xW₂ …]                                                  (13.17)
-
-    ->   for each worker (..., m / workers); the workers do not have to communicate
-
-    Raises: ShapeError if m is not divisible by the number of workers.
-    Source: Shoeybi et al. 2019 (Megatron), §3.
-
-    >>> column_parallel([1.0, 2.0], [[1.0, 0.0], [0.0, 3.0]], workers=2)
-    [array([1.]), array([6.])]
-    """
-    return [linear(x, W[:, columns]) for columns in _slices("column_parallel", W.shape[1], workers)]
-
-
-@contract("_, n m")
-def row_parallel(parts: Sequence[ArrayLike], W: ArrayLike) -> Array:
-    """A linear layer divided by inputs: every worker has some components of x and the rows of W for them.
-
-        [x₁ x₂ …] [W₁; W₂; …] = Σ_w x_w W_w                                         (13.18)
-
-    parts: for each worker (..., n / workers)   ->   (..., m); the sum is one all-reduce
-
-    Raises: ShapeError if n is not divisible by the number of workers, or for parts of different shapes.
-    Source: Shoeybi et al. 2019 (Megatron), §3.
-
-    >>> row_parallel([[1.0], [6.0]], [[1.0, 1.0], [0.0, 2.0]])
-    array([ 1., 13.])
-    """
-    rows = _slices("row_parallel", W.shape[0], len(parts))
-    _common_shape("row_parallel", parts)
-    products = [linear(part, W[own]) for part, own in zip(parts, rows, strict=True)]
-    return sum(products[1:], products[0])
-
-
 @contract("... D, D F, F M")
 def tensor_parallel_network(
     x: ArrayLike, W_up: ArrayLike, W_down: ArrayLike, *, workers: int, activation: Callable = relu
 ) -> Array:
     """The two layers of a feed-forward network on several workers, with one communication step.
 
-        f(xW₁) W₂ = Σ_w f(x W₁[:, w]) W₂[w, :]                                      (13.19)
+        by columns     x [U₁ U₂ …] = [xU₁  xU₂ …]                                   (13.17)
+        by rows        [h₁ h₂ …] [V₁; V₂; …] = Σ_w h_w V_w                          (13.18)
+        together       f(xU) V = Σ_w f(x U_w) V_w                                   (13.19)
 
-    ->   (..., M), as on one worker
+    W_up: U   W_down: V   activation: f   ->   (..., M), as on one worker
 
     The first matrix is divided by columns and the second by rows. The activation f acts on each component separately,
-    so the workers do not have to communicate between the two layers. Attention is divided by heads in the same way.
+    so the workers do not have to communicate between the two layers; the sum is one all-reduce. Attention is divided by
+    heads in the same way.
     Raises: ShapeError if F is not divisible by the number of workers.
     Source: Shoeybi et al. 2019 (Megatron), §3.
 
     >>> tensor_parallel_network([1.0, -2.0], np.eye(2), [[1.0, 2.0], [3.0, 4.0]], workers=2)
     array([1., 2.])
     """
-    return row_parallel([activation(hidden) for hidden in column_parallel(x, W_up, workers)], W_down)
+    parts = _slices("tensor_parallel_network", W_up.shape[1], workers)
+    products = [linear(activation(linear(x, W_up[:, part])), W_down[part]) for part in parts]
+    return sum(products[1:], products[0])
 
 
 class Task(NamedTuple):
@@ -300,9 +267,9 @@ def _slices(function, size, parts):
     return [slice(start, start + width) for start in range(0, size, width)]
 
 
-def _common_shape(function, arrays):
-    shapes = [np.shape(array) for array in arrays]
+def _common_shape(arrays):
+    shapes = [array.shape for array in arrays]
     if len(set(shapes)) != 1:
         found = ", ".join(map(str, shapes)) or "none"
-        raise ShapeError(f"{function}() needs arrays of one shape, one for each worker, got {found}")
+        raise ShapeError(f"ring_all_reduce() needs arrays of one shape, one for each worker, got {found}")
     return shapes[0]

@@ -88,13 +88,13 @@ class LossScale(NamedTuple):
     steps: int = 0
 
 
-def update_loss_scale(state: LossScale, finite: bool, *, interval: int = 2000, factor: float = 2.0) -> LossScale:
+def update_loss_scale(state: LossScale, finite: bool, *, interval: int = 2000) -> LossScale:
     """Dynamic loss scaling: halve the scale after an overflow, double it after `interval` steps without overflow.
 
         S ← S/2 if a gradient is not finite (and the step is skipped),   S ← 2S after so many finite ones   (13.13)
 
-    The scale thus stays close to the largest that does not overflow. `factor` replaces the 2.
-    Raises: ValueError for a factor that is not above 1 or an interval below 1.
+    The scale thus stays close to the largest that does not overflow.
+    Raises: ValueError for an interval below 1.
     Source: Micikevicius et al. 2018, §3.2.
 
     >>> update_loss_scale(LossScale(1024.0, 7), finite=False)
@@ -102,12 +102,11 @@ def update_loss_scale(state: LossScale, finite: bool, *, interval: int = 2000, f
     >>> update_loss_scale(LossScale(1024.0, 1999), finite=True)
     LossScale(scale=2048.0, steps=0)
     """
-    within("update_loss_scale", "(1, ∞)", factor=factor)
     within("update_loss_scale", "whole [1, ∞)", interval=interval)
     if not finite:
-        return LossScale(state.scale / factor, 0)
+        return LossScale(state.scale / 2, 0)
     if state.steps + 1 >= interval:
-        return LossScale(state.scale * factor, 0)
+        return LossScale(state.scale * 2, 0)
     return LossScale(state.scale, state.steps + 1)
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import within
 from ..softmax import softmax
 
 _STOP_WORDS = frozenset(["the", "be", "to", "of", "and", "that", "have", "with"])
@@ -63,29 +64,25 @@ def quality_signals(text: str) -> dict[str, float]:
     }
 
 
-def quality_problems(text: str, rules: Mapping[str, tuple] = QUALITY_RULES) -> list[str]:
-    """The problems of a page: one for each signal outside its limits. A page without problems may still be a bad page.
+def quality_problems(text: str) -> list[str]:
+    """The problems of a page by `QUALITY_RULES`: one for each signal outside its limits.
 
-    rules: {signal: (lower limit, upper limit, problem)}
-
-    Raises: ValueError for a rule about an unknown signal.
+    A page without problems may still be a bad page.
 
     >>> quality_problems("click here " * 40)
     ['no English sentences', 'the same three words again and again']
     """
     signals = quality_signals(text)
-    if unknown := rules.keys() - signals.keys():
-        raise ValueError(f"quality_problems() has no signal {min(unknown)!r}; there are {', '.join(signals)}")
-    return [problem for name, (low, high, problem) in rules.items() if not low <= signals[name] <= high]
+    return [problem for name, (low, high, problem) in QUALITY_RULES.items() if not low <= signals[name] <= high]
 
 
-def quality_score(text: str, rules: Mapping[str, tuple] = QUALITY_RULES) -> float:
+def quality_score(text: str) -> float:
     """The fraction of the rules that a page keeps, from 0 to 1.
 
     >>> round(quality_score("click here " * 40), 2)
     0.78
     """
-    return 1 - len(quality_problems(text, rules)) / len(rules)
+    return 1 - len(quality_problems(text)) / len(QUALITY_RULES)
 
 
 class LanguageGuess(NamedTuple):
@@ -114,8 +111,7 @@ def train_language_model(samples: Mapping[str, str]) -> LanguageModel:
     >>> sorted(train_language_model({"en": "the cat", "de": "die Katze"}).trigrams["en"])
     [' ca', ' th', 'at ', 'cat', 'he ', 'the']
     """
-    if len(samples) < 2:
-        raise ValueError(f"train_language_model() needs samples of at least two languages, got {len(samples)}")
+    within("train_language_model", "[2, ∞)", languages=len(samples))
     counts = {language: Counter(_trigrams(text)) for language, text in samples.items()}
     if empty := [language for language, count in counts.items() if not count]:
         raise ValueError(f"train_language_model() needs letters in the sample of {empty[0]!r}")

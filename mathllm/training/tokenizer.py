@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from ..errors import within
 from .bpe import _BYTES, _PRINTABLE, apply_merges, learn_merges, merge_ranks
@@ -81,9 +82,8 @@ class Tokenizer:
         self._word_ids = functools.lru_cache(maxsize=1 << 16)(self._encode_word)
 
     def _check(self):
-        for left, right in self.merges:
-            if left + right not in self.vocabulary:
-                raise ValueError(f"Tokenizer() needs an id for {left + right!r}, which its merges produce")
+        if missing := [left + right for left, right in self.merges if left + right not in self.vocabulary]:
+            raise ValueError(f"Tokenizer() needs an id for {missing[0]!r}, which its merges produce")
         ids = [*self.vocabulary.values(), *self.special_tokens.values()]
         if len(set(ids)) < len(ids):
             ((twice, _count),) = Counter(ids).most_common(1)
@@ -152,23 +152,21 @@ class Tokenizer:
     def save(self, path: str | Path) -> None:
         """Write one JSON file in the format of the library `tokenizers`, by convention called tokenizer.json."""
         byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-        digits = {"type": "Digits", "individual_digits": True}
-        both = {"type": "Sequence", "pretokenizers": [digits, byte_level]}
+        both = {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}, byte_level]}
         flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False) | {"special": True}
         special = sorted(self.special_tokens.items(), key=lambda item: item[1])
-        model = {
-            "type": "BPE",
-            "unk_token": next((token for token, i in special if i == self.unknown), None),
-            "vocab": {_show(token): i for token, i in self.vocabulary.items()} | self.special_tokens,
-            "merges": [[_show(left), _show(right)] for left, right in self.merges],
-        }
         content = {
             "version": "1.0",
             **dict.fromkeys(("truncation", "padding", "normalizer", "post_processor")),
             "added_tokens": [{"id": i, "content": token, **flags} for token, i in special],
             "pre_tokenizer": both if self.single_digits else byte_level,
             "decoder": byte_level,
-            "model": model,
+            "model": {
+                "type": "BPE",
+                "unk_token": next((token for token, i in special if i == self.unknown), None),
+                "vocab": {_show(token): i for token, i in self.vocabulary.items()} | self.special_tokens,
+                "merges": [[_show(left), _show(right)] for left, right in self.merges],
+            },
         }
         Path(path).write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
 
@@ -179,9 +177,10 @@ class Tokenizer:
         Raises: ValueError for a file of another kind of tokenizer; FileNotFoundError.
         """
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-        model = content.get("model", {}) if isinstance(content, dict) else {}
-        kinds = _kinds(content.get("pre_tokenizer")) if model else []
-        if "merges" not in model or "ByteLevel" not in kinds or not set(kinds) <= {"ByteLevel", "Digits"}:
+        content = content if isinstance(content, dict) else {}
+        model, cutting = content.get("model", {}), content.get("pre_tokenizer") or {}
+        kinds = {part.get("type") for part in cutting.get("pretokenizers", [cutting])}
+        if "merges" not in model or not {"ByteLevel"} <= kinds <= {"ByteLevel", "Digits"}:
             raise ValueError(f"Tokenizer.load() reads byte-level BPE with GPT-2's pattern; {path} is something else")
         merges = [tuple(merge.split(" ")) if isinstance(merge, str) else merge for merge in model["merges"]]
         special = {token["content"]: token["id"] for token in content.get("added_tokens", [])}
@@ -191,16 +190,16 @@ class Tokenizer:
     @classmethod
     def from_strings(
         cls, vocabulary: Mapping[str, int], merges: Iterable[tuple[str, str]],
-        special_tokens: Mapping[str, int] | None = None, *, single_digits: bool = False, unknown: int | None = None,
+        special_tokens: Mapping[str, int] | None = None, **options: Any,
     ) -> "Tokenizer":  # fmt: skip
         """A tokenizer from tokens in GPT-2's alphabet, which writes every byte as a visible character (the space as Ġ).
 
-        The files of GPT-2 and SmolLM2 are written in this alphabet.
+        The files of GPT-2 and SmolLM2 are written in this alphabet. `options`: single_digits, unknown.
         Raises: ValueError for a token with a character that is not in this alphabet.
         """
         ordinary = {_hide(token): i for token, i in vocabulary.items() if token not in (special_tokens or {})}
         pairs = [(_hide(left), _hide(right)) for left, right in merges]
-        return cls(ordinary, pairs, special_tokens, single_digits=single_digits, unknown=unknown)
+        return cls(ordinary, pairs, special_tokens, **options)
 
 
 def train_tokenizer(
@@ -221,17 +220,14 @@ def train_tokenizer(
     ['the', ' cat', ' ', 's', 'at']
     """
     special_tokens = list(dict.fromkeys(special_tokens))
-    merges = vocabulary_size - 256 - len(special_tokens)
-    if merges < 0:
-        raise ValueError(
-            f"train_tokenizer() needs a vocabulary of at least {256 + len(special_tokens)} tokens "
-            f"(256 bytes and {len(special_tokens)} special tokens), got {vocabulary_size}"
-        )
+    least = 256 + len(special_tokens)
+    within("train_tokenizer", f"[{least}, ∞)", vocabulary_size=vocabulary_size)
     words = Counter()
     for part in [text] if isinstance(text, str) else text:
         words.update(pre_tokenize(part, single_digits=single_digits))
     table = {word.encode(): count for word, count in words.items()}
-    return _numbered(learn_merges(table, merges, ties=ties, min_count=min_count), special_tokens, single_digits)
+    merges = learn_merges(table, vocabulary_size - least, ties=ties, min_count=min_count)
+    return _numbered(merges, special_tokens, single_digits)
 
 
 def gpt2_tokenizer() -> Tokenizer:
@@ -261,14 +257,6 @@ def _numbered(merges, special_tokens, single_digits):
     vocabulary = {token: i for i, token in enumerate(tokens)}
     special = {token: i for i, token in enumerate(special_tokens, start=len(vocabulary))}
     return Tokenizer(vocabulary, merges, special, single_digits=single_digits)
-
-
-def _kinds(pre_tokenizer):
-    if not pre_tokenizer:
-        return []
-    if pre_tokenizer["type"] == "Sequence":
-        return [kind for part in pre_tokenizer["pretokenizers"] for kind in _kinds(part)]
-    return [pre_tokenizer["type"]]
 
 
 def _show(token: bytes) -> str:

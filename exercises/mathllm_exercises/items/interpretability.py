@@ -524,7 +524,7 @@ PATCH = Item(
     minutes=15,
     source="Part II (004), circuits; Meng et al. 2022",
     answer="patch_neurons",
-    masked=("patch_effect", "patch_effects"),
+    masked=("patch_effect",),
     task="""
 A small network turns $x$ of shape `(D,)` into hidden neurons $h = \\operatorname{relu}(x\\,\\mathrm{up})$, adds
 $h\\,\\mathrm{down}$ to $x$, applies RMS norm with gain 1, and its metric $m$ is the dot product of the result with
