@@ -22,8 +22,8 @@ _FEW = 64  # tokens that are read by a ReadingStep; for more, the products alone
 class Transformer(ReadableTransformer):
     """The model of chapter 12 with a faster `next_token_loss` and a faster step of decoding.
 
-    Equal to `mathllm.Transformer` up to rounding. It is faster for the shapes of GPT-2 and LLaMA (`fits`
-    says whether) in float32 and float64; any other model, a mask of padding and a tap are computed by the readable form.
+    Equal to `mathllm.Transformer` up to rounding. It is faster for the shapes of GPT-2 and LLaMA (`fits` says whether)
+    in float32 and float64; any other model, a mask of padding and a tap are computed by the readable form.
 
     >>> from mathllm.transformer import llama_config
     >>> model = Transformer(llama_config(vocabulary=10, width=8, layers=2, heads=2, hidden=16))
