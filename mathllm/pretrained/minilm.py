@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import data
-from ..errors import MissingDataError, within
+from ..errors import within
 from ..similarity import mean_pool
 from ..transformer import Transformer
 from ..vectors import normalize
@@ -97,8 +97,6 @@ def token_vectors(sentence: str) -> tuple[list[str], np.ndarray]:
 
 @functools.cache
 def _load(place: Path) -> MiniLM:
-    try:
+    with data.reading("minilm"):
         config, params = load_pretrained(place)
         return MiniLM(Transformer(config), params, WordPiece.load(place / "vocab.txt"))
-    except ValueError as error:
-        raise MissingDataError(f"minilm is damaged: {error}; `make data` fetches it again") from error

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from .. import data
-from ..errors import MissingDataError
 from ..training import Tokenizer
 from .gguf import GGUF
 from .gguf_model import GGUFModel, gguf_tokenizer, load_gguf
@@ -73,10 +72,8 @@ def chat_prompt(messages: Iterable[Mapping[str, str]], *, answer: bool = True) -
 
 @functools.cache
 def _open(place: Path) -> GGUF:
-    try:
+    with data.reading("smollm2"):
         return GGUF(place / _FILE)
-    except ValueError as error:
-        raise MissingDataError(f"smollm2 is damaged: {error}; `make data` fetches it again") from error
 
 
 @functools.cache
