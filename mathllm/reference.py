@@ -8,8 +8,8 @@ erratum if the document is wrong, an error if our value is wrong.
 import functools
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,31 +21,16 @@ class ReferenceMismatchError(AssertionError):
     """A value other than the right one."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """One value of the documents: the printed one (`expected`) and the right one (`computed`)."""
+class Row(SimpleNamespace):
+    """One value of the documents, with the fields of its row in `reference_values.toml`.
 
-    id: str
-    document: str
-    chapter: str
-    section: str
-    kind: str
-    topic: str
-    basis: str
-    printed: bool
-    statement: str
-    inputs: Mapping[str, Any]
-    expected: Any
-    computed: Any
-    agrees: bool
-    note: str = ""
-    erratum: str = ""
-    decimals: int | None = None
-    rtol: float | None = None
-    unit_last_place: float | None = None
-    computed_from_printed: Any = None
-    verifiable: bool = True
-    rubric: tuple[str, ...] = ()
+    expected: the printed value   computed: the right one   agrees: whether they are the same   erratum: its name if not
+    decimals: those that are printed   unit_last_place: one unit of the last printed place, if it is not 10^-decimals
+    rtol: the relative tolerance
+    """
+
+    erratum = ""
+    decimals = rtol = unit_last_place = None
 
 
 @functools.cache

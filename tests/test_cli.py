@@ -437,7 +437,7 @@ def test_the_cache_comes_before_a_data_package(cache, tiny):
 
 
 def test_a_data_package_is_found_by_its_name(needs, cache):
-    assert hub.locate("minilm") == needs("minilm")
+    assert hub.locate("minilm") == needs("minilm") / "model"
     assert hub.load("minilm").model.config.width == 384
     assert hub.verify("minilm") == 3
 

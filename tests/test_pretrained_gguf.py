@@ -289,7 +289,7 @@ WHOLE = build({"a": 1}, [("w", (2,), 0, bytes(8))])
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "begins with b''"),
+        (b"", "not a whole GGUF file: .*empty"),
         (b"GGML" + WHOLE[4:], "begins with b'GGML'"),
         (b"GGUF" + struct.pack("<I", 1) + WHOLE[8:], "this is version 1"),
         (b"GGUF" + struct.pack(">I", 3) + WHOLE[8:], "big-endian"),

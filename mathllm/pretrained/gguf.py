@@ -15,6 +15,7 @@ slice of blocks at a time, so that the slice stays in the cache of the processor
     Q6_K      256        6.5625      d s (q − 32),     a scale s of 8 bits for every 16 weights
 """
 
+import functools
 import math
 import os
 import struct
@@ -28,14 +29,6 @@ from ..errors import suggest
 # The types of metadata: numbers, in the codes of struct and NumPy, texts, and arrays
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _ARRAY = 8, 9
-_TYPES = {  # of tensors: name, weights in a block, bytes of a block
-    0: ("F32", 1, 4), 1: ("F16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20), 6: ("Q5_0", 32, 22),
-    7: ("Q5_1", 32, 24), 8: ("Q8_0", 32, 34), 9: ("Q8_1", 32, 36), 10: ("Q2_K", 256, 84), 11: ("Q3_K", 256, 110),
-    12: ("Q4_K", 256, 144), 13: ("Q5_K", 256, 176), 14: ("Q6_K", 256, 210), 24: ("I8", 1, 1), 25: ("I16", 1, 2),
-    26: ("I32", 1, 4), 27: ("I64", 1, 8), 28: ("F64", 1, 8), 30: ("BF16", 1, 2),
-}  # fmt: skip
-_SIZES = {name: (weights, size) for name, weights, size in _TYPES.values()}
-_PLAIN = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "I8": "<i1", "I16": "<i2", "I32": "<i4", "I64": "<i8"}
 _SLICE = 1 << 17  # weights that are dequantised at a time: 512 kB of float32
 
 
@@ -66,8 +59,8 @@ class GGUF(Mapping):
 
     def __init__(self, path: str | os.PathLike):
         self.path = os.fspath(path)
-        self._bytes = np.memmap(self.path, np.uint8, "r") if os.path.getsize(self.path) else np.zeros(0, np.uint8)
         try:
+            self._bytes = np.memmap(self.path, np.uint8, "r")
             self.metadata, self.tensors = _read_header(self._bytes)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{self.path} is not a whole GGUF file: {error}") from None
@@ -104,10 +97,9 @@ def _read_header(content):
         raise ValueError(f"it has an alignment of {alignment!r} bytes")
     entries = _distinct("tensor", (head.entry() for _ in range(tensors)))
     start = -(-head.place // alignment) * alignment  # the first byte of the tensors
-    entries = {name: info._replace(start=start + info.start) for name, info in entries.items()}
     for name, info in entries.items():
-        if info.start + info.bytes > len(content):
-            end = info.start + info.bytes
+        entries[name] = info._replace(start=start + info.start)
+        if (end := start + info.start + info.bytes) > len(content):
             raise ValueError(f"{name} ends at byte {end:,}, but the file has {len(content):,} bytes")
     return metadata, entries
 
@@ -137,8 +129,7 @@ class _Cursor:
         return struct.unpack("<" + code, self.take(struct.calcsize("<" + code)))[0]
 
     def text(self):
-        length = int.from_bytes(self.take(8), "little")
-        return str(self.take(length), "utf-8")
+        return str(self.take(self.number("Q")), "utf-8")
 
     def value(self, kind):
         if kind in _NUMBERS:
@@ -162,10 +153,10 @@ class _Cursor:
         kind, start = self.number("I"), self.number("Q")
         if kind not in _TYPES:
             raise ValueError(f"{name} is of type number {kind}, which is not known")
-        kind, weights, size = _TYPES[kind]
+        kind, weights, block, _ = _TYPES[kind]
         if weights > 1 and (not shape or shape[-1] % weights):
             raise ValueError(f"rows of {name} {shape} are no multiple of the {weights} weights in a block of {kind}")
-        return name, TensorInfo(shape, kind, start, math.prod(shape) // weights * size)
+        return name, TensorInfo(shape, kind, start, math.prod(shape) // weights * block.itemsize)
 
 
 def dequantize(raw: bytes | np.ndarray, type: str, shape: int | tuple[int, ...]) -> np.ndarray:
@@ -180,33 +171,36 @@ def dequantize(raw: bytes | np.ndarray, type: str, shape: int | tuple[int, ...])
     >>> dequantize(scale_and_minimum + bytes(range(16)), "Q4_1", (32,))[:4]
     array([-1. , -0.5,  0. ,  0.5], dtype=float32)
     """
-    raw = np.frombuffer(np.ascontiguousarray(raw) if isinstance(raw, np.ndarray) else raw, np.uint8)
-    if type not in (known := [*_PLAIN, "BF16", *_DEQUANTIZE]):
+    known = {name: (weights, block, read) for name, weights, block, read in _TYPES.values() if read}
+    if type not in known:
         raise ValueError(f"dequantize() does not support the type {type!r}; it supports {', '.join(known)}")
-    weights, size = _SIZES[type]
+    weights, block, read = known[type]
+    raw = np.ascontiguousarray(memoryview(raw))
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    count = math.prod(shape)
-    if min(shape, default=0) < 0 or count % weights or len(raw) != count // weights * size:
-        raise ValueError(
-            f"dequantize() needs {size} bytes for every {weights} weights of {type}, got {len(raw)} for shape {shape}"
-        )
-    if type in _PLAIN:
-        return raw.view(_PLAIN[type]).astype(np.float32).reshape(shape)
-    if type == "BF16":  # the upper half of a float32
-        return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape)
-    blocks, step = raw.reshape(-1, size), _SLICE // weights
-    out = np.empty((len(blocks), weights), np.float32)
-    for i in range(0, len(blocks), step):
-        _DEQUANTIZE[type](blocks[i : i + step], out[i : i + step])
+    blocks = math.prod(shape) // weights
+    if min(shape, default=0) < 0 or (math.prod(shape), len(raw)) != (blocks * weights, blocks * block.itemsize):
+        needed = f"{block.itemsize} bytes for every {weights} weights of {type}"
+        raise ValueError(f"dequantize() needs {needed}, got {len(raw)} for shape {shape}")
+    out, step = np.empty((blocks, weights), np.float32), _SLICE // weights
+    for i in range(0, blocks, step):
+        read(raw.view(block)[i : i + step], out[i : i + step])
     return out.reshape(shape)
 
 
-# One function for each type: blocks (N, bytes) uint8 -> out (N, weights) float32, written in place
+# The types of tensors. A function reads N blocks into `out`, (N, weights) float32
 
 
-def _halves(blocks, start):
-    """The float16 at byte `start` of each block, as a column of float32."""
-    return np.ascontiguousarray(blocks[:, start : start + 2]).view("<f2").astype(np.float32)  # (N, 1)
+def _plain(blocks, out):
+    out[:, 0] = blocks
+
+
+def _bfloat16(blocks, out):
+    out.view(np.uint32)[:, 0] = blocks.astype(np.uint32) << 16  # the upper half of a float32
+
+
+def _column(numbers):
+    """One float16 of each block, as a column of float32."""
+    return numbers.astype(np.float32)[:, None]  # (N, 1)
 
 
 def _nibbles(packed, out):
@@ -216,78 +210,64 @@ def _nibbles(packed, out):
     out[..., n:] = packed >> 4
 
 
-def _fifth_bits(packed, out):
-    """Add 16 where the fifth bit of a weight is set: 32 bits for 32 weights, lowest first."""
-    out += np.unpackbits(packed, axis=-1, bitorder="little") * np.uint8(16)
-
-
-def _q4_0(blocks, out):
-    _nibbles(blocks[:, 2:], out)
-    out -= 8
-    out *= _halves(blocks, 0)
-
-
-def _q4_1(blocks, out):
-    _nibbles(blocks[:, 4:], out)
-    out *= _halves(blocks, 0)
-    out += _halves(blocks, 2)
-
-
-def _q5_0(blocks, out):
-    _nibbles(blocks[:, 6:], out)
-    _fifth_bits(blocks[:, 2:6], out)
-    out -= 16
-    out *= _halves(blocks, 0)
-
-
-def _q5_1(blocks, out):
-    _nibbles(blocks[:, 8:], out)
-    _fifth_bits(blocks[:, 4:8], out)
-    out *= _halves(blocks, 0)
-    out += _halves(blocks, 2)
-
-
 def _q8_0(blocks, out):
-    np.multiply(blocks[:, 2:].view(np.int8), _halves(blocks, 0), out=out)
+    np.multiply(blocks["q"], _column(blocks["d"]), out=out)
 
 
-def _q4_k(blocks, out):
-    out = out.reshape(-1, 4, 64)
-    _nibbles(blocks[:, 16:].reshape(-1, 4, 32), out)  # (N, 4, 64)
-    _scale_and_shift_k(blocks, out)
+def _of_32(blocks, out, zero=0):
+    """x = d (q − zero), or d q + m. Q5 keeps the fifth bits of the 32 weights in `high`, lowest first."""
+    _nibbles(blocks["q"], out)
+    if "high" in blocks.dtype.names:
+        out += np.unpackbits(blocks["high"], axis=-1, bitorder="little") * np.uint8(16)
+    if zero:
+        out -= zero
+    out *= _column(blocks["d"])
+    if "m" in blocks.dtype.names:
+        out += _column(blocks["m"])
 
 
-def _q5_k(blocks, out):
-    out = out.reshape(-1, 4, 64)
-    _nibbles(blocks[:, 48:].reshape(-1, 4, 32), out)  # (N, 4, 64)
-    bits = blocks[:, None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None] & 1  # (N, 8, 32)
-    out += bits.reshape(out.shape) * np.uint8(16)
-    _scale_and_shift_k(blocks, out)
-
-
-def _scale_and_shift_k(blocks, out):
-    """x = d s q − d' m, with s and m of 6 bits for each of the 8 groups of 32 weights, packed into 12 bytes."""
-    first, second, third = blocks[:, 4:8], blocks[:, 8:12], blocks[:, 12:16]
+def _of_256(blocks, out):
+    """x = d s q − m s', with s and s' of 6 bits for each of the 8 groups of 32 weights, packed into 12 bytes."""
+    quarters = out.reshape(-1, 4, 64)
+    _nibbles(blocks["q"], quarters)
+    if "high" in blocks.dtype.names:
+        bits = blocks["high"][:, None] >> np.arange(8, dtype=np.uint8)[:, None] & 1  # (N, 8, 32)
+        quarters += bits.reshape(quarters.shape) * np.uint8(16)
+    first, second, third = np.split(blocks["scales"], 3, axis=1)
     scales = np.concatenate([first & 63, third & 15 | first >> 6 << 4], axis=1)  # (N, 8)
     minima = np.concatenate([second & 63, third >> 4 | second >> 6 << 4], axis=1)  # (N, 8)
     groups = out.reshape(-1, 8, 32)
-    groups *= (_halves(blocks, 0) * scales)[..., None]
-    groups -= (_halves(blocks, 2) * minima)[..., None]
+    groups *= (_column(blocks["d"]) * scales)[..., None]
+    groups -= (_column(blocks["m"]) * minima)[..., None]
 
 
 def _q6_k(blocks, out):
-    low = blocks[:, :128].reshape(-1, 2, 1, 64)  # two halves of 128 weights
-    high = blocks[:, 128:192].reshape(-1, 2, 1, 32)
+    low, high = blocks["low"], blocks["high"]  # two halves of 128 weights
     four = np.concatenate([low & 15, low >> 4], axis=2).reshape(-1, 2, 4, 32)
     two = high >> np.arange(0, 8, 2, dtype=np.uint8)[:, None] & 3  # (N, 2, 4, 32)
-    scales = _halves(blocks, 208) * blocks[:, 192:208].view(np.int8)  # (N, 16)
+    scales = _column(blocks["d"]) * blocks["scales"]  # (N, 16)
     groups = out.reshape(-1, 16, 16)
     groups[...] = (four | two << 4).reshape(groups.shape)
     groups -= 32
     groups *= scales[..., None]
 
 
-_DEQUANTIZE = {
-    "Q4_0": _q4_0, "Q4_1": _q4_1, "Q5_0": _q5_0, "Q5_1": _q5_1, "Q8_0": _q8_0,
-    "Q4_K": _q4_k, "Q5_K": _q5_k, "Q6_K": _q6_k,
+_D, _M, _HIGH, _Q32 = ("d", "<f2"), ("m", "<f2"), ("high", "u1", 4), ("q", "u1", 16)
+_SCALES, _Q256 = ("scales", "u1", 12), ("q", "u1", (4, 32))
+_TYPES = {  # by number: name, weights in a block, the fields of its bytes, the function; the last three are not read
+    number: (name, weights, np.dtype(fields), function)
+    for number, name, weights, fields, function in [
+        (0, "F32", 1, "<f4", _plain), (1, "F16", 1, "<f2", _plain), (28, "F64", 1, "<f8", _plain),
+        (24, "I8", 1, "<i1", _plain), (25, "I16", 1, "<i2", _plain), (26, "I32", 1, "<i4", _plain),
+        (27, "I64", 1, "<i8", _plain), (30, "BF16", 1, "<u2", _bfloat16),
+        (2, "Q4_0", 32, [_D, _Q32], functools.partial(_of_32, zero=8)),
+        (3, "Q4_1", 32, [_D, _M, _Q32], _of_32),
+        (6, "Q5_0", 32, [_D, _HIGH, _Q32], functools.partial(_of_32, zero=16)),
+        (7, "Q5_1", 32, [_D, _M, _HIGH, _Q32], _of_32),
+        (8, "Q8_0", 32, [_D, ("q", "i1", 32)], _q8_0),
+        (12, "Q4_K", 256, [_D, _M, _SCALES, _Q256], _of_256),
+        (13, "Q5_K", 256, [_D, _M, _SCALES, ("high", "u1", 32), _Q256], _of_256),
+        (14, "Q6_K", 256, [("low", "u1", (2, 1, 64)), ("high", "u1", (2, 1, 32)), ("scales", "i1", 16), _D], _q6_k),
+        (9, "Q8_1", 32, "V36", None), (10, "Q2_K", 256, "V84", None), (11, "Q3_K", 256, "V110", None),
+    ]
 }  # fmt: skip

@@ -7,18 +7,15 @@ any supported type become float32.
 import math
 import os
 import re
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import ShapeError
 from ..training import Tokenizer
 from ..transformer import Transformer
 from ..trees import tree_leaves
 from .gguf import GGUF
-from .huggingface import from_hf
+from .huggingface import Pretrained, from_hf
 
 _NEEDED = {
     "num_hidden_layers": "block_count", "max_position_embeddings": "context_length",
@@ -40,15 +37,7 @@ _SPECIAL, _UNUSED = (3, 4), 5  # types of tokens in GGUF: control tokens and tho
 _SINGLE_DIGITS = {"gpt-2": False, "smollm": True}  # how text is split before BPE: whether each digit is separate
 
 
-class GGUFModel(NamedTuple):
-    """The model, its parameters (float32, read-only) and its tokenizer."""
-
-    model: Transformer
-    params: dict
-    tokenizer: Tokenizer
-
-
-def load_gguf(file: GGUF | str | os.PathLike) -> GGUFModel:
+def load_gguf(file: GGUF | str | os.PathLike) -> Pretrained:
     """The language model in a GGUF file: `model, params, tokenizer = load_gguf("SmolLM2.gguf")`.
 
     file: a path, or an open file
@@ -61,18 +50,14 @@ def load_gguf(file: GGUF | str | os.PathLike) -> GGUFModel:
     30
     """
     file = file if isinstance(file, GGUF) else GGUF(file)
-    with ThreadPoolExecutor(2) as pool:  # NumPy dequantises two tensors at a time
-        arrays = dict(zip(file, pool.map(file.__getitem__, file), strict=True))
-    config, params = from_hf(*gguf_to_hf(file, arrays))
+    config, params = from_hf(*gguf_to_hf(file))
     for array in tree_leaves(params):
         array.flags.writeable = False  # later calls may return the same arrays
-    return GGUFModel(Transformer(config), params, gguf_tokenizer(file))
+    return Pretrained(Transformer(config), params, gguf_tokenizer(file))
 
 
-def gguf_to_hf(file: GGUF, arrays: Mapping[str, np.ndarray] | None = None) -> tuple[dict, dict[str, np.ndarray]]:
+def gguf_to_hf(file: GGUF) -> tuple[dict, dict[str, np.ndarray]]:
     """The settings and tensors of a LLaMA in a GGUF file, under the names of a Hugging Face checkpoint.
-
-    arrays: the tensors of the file, if they have been read already
 
     GGUF orders the rows of query and key so that neighbours are rotated together. Here they are put back into two
     halves: row 2i of a head becomes row i, and row 2i + 1 becomes row i + K/2.
@@ -88,14 +73,15 @@ def gguf_to_hf(file: GGUF, arrays: Mapping[str, np.ndarray] | None = None) -> tu
     config = _settings(file)
     heads = {"attn_q": config["num_attention_heads"]}
     heads["attn_k"] = config["num_key_value_heads"] or heads["attn_q"]
+    names = [name for name in file if not re.fullmatch(_ROPE_FACTORS, name)]  # those are among the settings
+    with ThreadPoolExecutor(2) as pool:  # NumPy dequantises two tensors at a time
+        arrays = dict(zip(names, pool.map(file.__getitem__, names), strict=True))
     tensors = {}
-    for name in file:
+    for name, array in arrays.items():
         layer, part = re.fullmatch(r"(?:blk\.(\d+)\.)?(.*)\.weight|.*", name).groups()
         prefix = f"model.layers.{layer}." if layer else ""
-        if not re.fullmatch(_ROPE_FACTORS, name):  # those are among the settings
-            array = (arrays or file)[name]
-            array = _in_halves(array, heads[part]) if part in heads and array.ndim == 2 else array
-            tensors[f"{prefix}{_TENSORS[part]}.weight" if part in _TENSORS else name] = array
+        array = _in_halves(array, heads[part]) if part in heads and array.ndim == 2 else array
+        tensors[f"{prefix}{_TENSORS[part]}.weight" if part in _TENSORS else name] = array
     return config, tensors
 
 
@@ -181,7 +167,4 @@ def _rope_scaling(file, given, context):
 
 def _in_halves(array, heads):
     """Rows (H, K/2, 2) -> rows (H, 2, K/2): the two components of a pair move from neighbouring rows to two halves."""
-    rows, columns = array.shape
-    if rows % (2 * heads):
-        raise ShapeError(f"{rows} rows cannot be split into {heads} heads of pairs")
-    return array.reshape(heads, rows // heads // 2, 2, columns).swapaxes(1, 2).reshape(rows, columns)
+    return array.reshape(heads, -1, 2, array.shape[1]).swapaxes(1, 2).reshape(array.shape)

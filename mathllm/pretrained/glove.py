@@ -33,14 +33,12 @@ def load() -> WordVectors:
 
 @functools.cache
 def _open(place: Path) -> WordVectors:
-    try:
+    with data.reading("glove"):
         words = read_words(place)
         vectors = np.load(place / _ARRAY, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise MissingDataError(f"glove is damaged: {error}; `make data` fetches it again") from error
-    if vectors.shape != (len(words), 50) or vectors.dtype != np.float32:
-        raise MissingDataError(f"glove is damaged: {len(words):,} words for {vectors.shape} of {vectors.dtype}")
-    return WordVectors(words, vectors)
+        if vectors.shape != (len(words), 50) or vectors.dtype != np.float32:
+            raise ValueError(f"{len(words):,} words for {vectors.shape} of {vectors.dtype}")
+        return WordVectors(words, vectors)
 
 
 def read_words(place: Path) -> list[str]:

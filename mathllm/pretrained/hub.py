@@ -10,6 +10,7 @@ A model that is in the cache is found there without a network, and HF_HUB_OFFLIN
 stores each file under its checksum, so `verify` can tell years later whether a model is still what was fetched.
 """
 
+import contextlib
 import hashlib
 import re
 from os import PathLike
@@ -23,11 +24,10 @@ from ..transformer import Transformer
 from .files import read_json
 from .gguf import GGUF
 from .gguf_model import gguf_ends, load_gguf
-from .huggingface import load_pretrained
+from .huggingface import load_pretrained, weight_files
 from .wordpiece import WordPiece
 
 _PACKAGES = ("smollm2", "minilm")
-_WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _WANTED = ["*.json", "*.safetensors", "vocab.txt", "merges.txt"]
 
 
@@ -64,12 +64,10 @@ def locate(name_or_path: str | PathLike, *, download: bool = False) -> Path:
     if found := _cached(name):
         return found
     if name in _PACKAGES:
-        return data.path(name)
+        return next(data.path(name).glob("*.gguf"), data.path(name) / "model")
     if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith("."):
         return _from_hub(name, download)
-    if "/" in name or path.exists():
-        raise ValueError(f"{name} is no folder with a model, no .gguf file, and no name such as org/model")
-    known = f"; there are {', '.join(_PACKAGES)}, folders, .gguf files, and names such as org/model"
+    known = f"; it is no folder, no .gguf file, no name such as org/model, and none of {', '.join(_PACKAGES)}"
     raise ValueError(f"no model is called {name!r}{suggest(name, _PACKAGES) or known}")
 
 
@@ -86,12 +84,10 @@ def load(name_or_path: str | PathLike) -> LoadedModel:
     '<|im_end|><|endoftext|>'
     """
     place = locate(name_or_path)
-    if _is_package(place):
-        place = next(place.glob("*.gguf"), place / "model")
     if place.is_file():
         file = GGUF(place)
-        model, params, tokenizer = load_gguf(file)
-        return LoadedModel(model, params, tokenizer, gguf_ends(file, tokenizer))
+        loaded = load_gguf(file)
+        return LoadedModel(*loaded, gguf_ends(file, loaded.tokenizer))
     config, params = load_pretrained(place)
     return LoadedModel(Transformer(config), params, _tokenizer(place), _ends(place))
 
@@ -107,11 +103,11 @@ def verify(name_or_path: str | PathLike) -> int:
     ...     verify("minilm")
     3
     """
-    place, name = locate(name_or_path), str(name_or_path)
-    if _is_package(place):
+    name = str(name_or_path)
+    if name in _PACKAGES and not Path(name).is_dir() and not _cached(name):
         data.verify(name)
         return len(data.packages()[name].files)
-    links = [file for file in sorted(place.rglob("*")) if file.is_symlink()]
+    links = [file for file in sorted(locate(name).rglob("*")) if file.is_symlink()]
     known = {file: file.resolve().name for file in links if re.fullmatch("[0-9a-f]{40,64}", file.resolve().name)}
     for file, checksum in known.items():
         if _checksum(file, sha256=len(checksum) == 64) != checksum:
@@ -135,20 +131,14 @@ def cached_models() -> dict[str, Path]:
     return {name: path for name in names if (path := _cached(name))}
 
 
-def _is_package(place):
-    """Whether a place from `locate` is a data package, which holds its model in a file or folder inside."""
-    return place.is_dir() and not (place / "config.json").is_file()
-
-
 def _library():
     """The package huggingface_hub, or None where it is not installed."""
-    try:
-        import huggingface_hub
+    with contextlib.suppress(ModuleNotFoundError):
         import huggingface_hub.constants
         import huggingface_hub.errors
-    except ModuleNotFoundError:
-        return None
-    return huggingface_hub
+
+        return huggingface_hub
+    return None
 
 
 def _cached(name):
@@ -172,24 +162,23 @@ def _from_hub(name, download):
     try:
         place = Path(library.snapshot_download(name, allow_patterns=_WANTED))
     except library.errors.GatedRepoError:
-        raise MissingDataError(f"{name} needs your consent: give it on the page of the model, and log in") from None
+        problem = f"{name} needs your consent: give it on the page of the model, and log in"
     except library.errors.RepositoryNotFoundError:
-        raise MissingDataError(f"the Hugging Face hub has no model {name}") from None
+        problem = f"the Hugging Face hub has no model {name}"
     except OSError as error:
         offline = library.constants.is_offline_mode()
         reason = "HF_HUB_OFFLINE is set" if offline else f"the hub cannot be reached ({type(error).__name__})"
-        raise MissingDataError(f"{name} is not in the cache, and {reason}") from error
-    if missing := _missing(place):
-        raise ValueError(f"{name} cannot be read: its repository has no {missing}")
-    return place
+        problem = f"{name} is not in the cache, and {reason}"
+    else:
+        if not (missing := _missing(place)):
+            return place
+        problem = f"{name} cannot be read: its repository has no {missing}"
+    raise MissingDataError(problem)
 
 
 def _missing(place):
     """The first file that a folder lacks to be a model, or None."""
-    needed = ["config.json", _WEIGHTS]
-    if (place / _INDEX).is_file() and not (place / _WEIGHTS).is_file():
-        needed[1:] = sorted(set(read_json(place / _INDEX).get("weight_map", {}).values()))
-    return next((name for name in needed if not (place / name).is_file()), None)
+    return next((name for name in ("config.json", *weight_files(place)) if not (place / name).is_file()), None)
 
 
 def _tokenizer(place):

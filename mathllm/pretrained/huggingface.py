@@ -13,15 +13,25 @@ import re
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import ShapeError, suggest
 from ..training import Tokenizer
-from ..transformer import Config, parameter_table
+from ..transformer import Config, Transformer, parameter_table
 from ..trees import rebuild, walk
 from .files import load_tensors, read_json, save_tensors, written_whole
 from .settings import read_settings, to_hf_config
+from .wordpiece import WordPiece
+
+class Pretrained(NamedTuple):
+    """A model, its parameters (float32, read-only) and its tokenizer."""
+
+    model: Transformer
+    params: dict
+    tokenizer: Tokenizer | WordPiece
+
 
 # Names
 
@@ -149,13 +159,24 @@ def load_pretrained(directory: str | PathLike) -> tuple[Config, dict]:
     ...     load_pretrained(folder)[0] == config
     True
     """
-    directory = Path(directory)
-    config, index = read_json(directory / "config.json"), directory / "model.safetensors.index.json"
-    files = {"model.safetensors"}
-    if index.is_file():
-        files = set(read_json(index).get("weight_map", {}).values())
-    tensors = {name: array for file in sorted(files) for name, array in load_tensors(directory / file).items()}
-    return from_hf(config, tensors)
+    directory, tensors = Path(directory), {}
+    for file in weight_files(directory):
+        tensors |= load_tensors(directory / file)
+    return from_hf(read_json(directory / "config.json"), tensors)
+
+
+def weight_files(directory: str | PathLike) -> list[str]:
+    """The names of the files with the tensors of a checkpoint: those that its index lists, or model.safetensors.
+
+    Raises: ValueError for a damaged index.
+
+    >>> weight_files("folder")
+    ['model.safetensors']
+    """
+    index = Path(directory) / "model.safetensors.index.json"
+    if not index.is_file():
+        return ["model.safetensors"]
+    return sorted(set(read_json(index).get("weight_map", {}).values()))
 
 
 def save_pretrained(

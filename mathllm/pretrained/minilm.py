@@ -7,31 +7,22 @@ two sentence vectors is their cosine.
 import functools
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from .. import data
-from ..errors import MissingDataError, within
+from ..errors import within
 from ..similarity import mean_pool
 from ..transformer import Transformer
 from ..vectors import normalize
-from .huggingface import load_pretrained
+from .huggingface import Pretrained, load_pretrained
 from .wordpiece import WordPiece
 
 LONGEST = 256
 """The number of tokens of a sentence that are read. The model was trained on sentences up to this length."""
 
 
-class MiniLM(NamedTuple):
-    """The model, its parameters (float32, mapped, read-only) and its tokenizer."""
-
-    model: Transformer
-    params: dict
-    tokenizer: WordPiece
-
-
-def load() -> MiniLM:
+def load() -> Pretrained:
     """all-MiniLM-L6-v2: `model, params, tokenizer = load()`. A second call returns the same objects.
 
     Raises: MissingDataError if the package is absent or damaged; ImportError without safetensors.
@@ -96,9 +87,7 @@ def token_vectors(sentence: str) -> tuple[list[str], np.ndarray]:
 
 
 @functools.cache
-def _load(place: Path) -> MiniLM:
-    try:
+def _load(place: Path) -> Pretrained:
+    with data.reading("minilm"):
         config, params = load_pretrained(place)
-        return MiniLM(Transformer(config), params, WordPiece.load(place / "vocab.txt"))
-    except ValueError as error:
-        raise MissingDataError(f"minilm is damaged: {error}; `make data` fetches it again") from error
+        return Pretrained(Transformer(config), params, WordPiece.load(place / "vocab.txt"))

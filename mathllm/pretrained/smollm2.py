@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from .. import data
-from ..errors import MissingDataError
 from ..training import Tokenizer
 from .gguf import GGUF
-from .gguf_model import GGUFModel, gguf_tokenizer, load_gguf
+from .gguf_model import gguf_tokenizer, load_gguf
+from .huggingface import Pretrained
 
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 _SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 
 
-def load() -> GGUFModel:
+def load() -> Pretrained:
     """SmolLM2-135M-Instruct: `model, params, tokenizer = load()`. A second call returns the same objects.
 
     Raises: MissingDataError if the package is absent or damaged.
@@ -42,7 +42,8 @@ def load_tokenizer() -> Tokenizer:
     ...     load_tokenizer().tokens("<|im_start|>In 1990, tokenizers")
     ['<|im_start|>', 'In', ' ', '1', '9', '9', '0', ',', ' token', 'izers']
     """
-    return _tokenizer(data.path("smollm2"))
+    with data.reading("smollm2"):
+        return gguf_tokenizer(GGUF(data.path("smollm2") / _FILE))
 
 
 def chat_prompt(messages: Iterable[Mapping[str, str]], *, answer: bool = True) -> str:
@@ -72,18 +73,6 @@ def chat_prompt(messages: Iterable[Mapping[str, str]], *, answer: bool = True) -
 
 
 @functools.cache
-def _open(place: Path) -> GGUF:
-    try:
-        return GGUF(place / _FILE)
-    except ValueError as error:
-        raise MissingDataError(f"smollm2 is damaged: {error}; `make data` fetches it again") from error
-
-
-@functools.cache
-def _load(place: Path) -> GGUFModel:
-    return load_gguf(_open(place))
-
-
-@functools.cache
-def _tokenizer(place: Path) -> Tokenizer:
-    return gguf_tokenizer(_open(place))
+def _load(place: Path) -> Pretrained:
+    with data.reading("smollm2"):
+        return load_gguf(place / _FILE)
