@@ -44,6 +44,22 @@ def suggest(name: str, candidates: Iterable[str], n: int = 3) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
+def one_of(function: str, choices: Iterable[str], /, **names: str) -> None:
+    """Refuse a name that is not among the choices.
+
+    Raises: ValueError that names the function, the name, and the choices nearest to it or, if none is near, all.
+
+    >>> one_of("rotate", ("adjacent", "half"), pairing="half")
+    >>> one_of("rotate", ("adjacent", "half"), pairing="other")
+    Traceback (most recent call last):
+    ValueError: rotate() has no pairing 'other'; choices are adjacent, half
+    """
+    for what, name in names.items():
+        if name not in choices:
+            hint = suggest(str(name), choices) or f"; choices are {', '.join(choices)}"
+            raise ValueError(f"{function}() has no {what} {name!r}{hint}")
+
+
 def within(function: str, interval: str, /, **numbers: Real) -> None:
     """Refuse numbers outside an interval, such as "[0, 1)", "(0, ∞)", or "whole [1, ∞)" for whole numbers.
 

@@ -3,13 +3,14 @@
     "... T K, ... S+ K, ... S D -> ... T D"
 
 describes three arguments and the result. A letter stands for one size everywhere in the line. `...` stands for any axes
-in front, which must broadcast; an axis `T?` may also be 1, an axis `S+` must not be empty, a number stands for itself,
-and an argument `_` is not looked at. Arguments that are None are left out.
+in front, which must broadcast; an axis `T?` may also be 1, an axis `S+` must not be empty, an axis `N++` must be at
+least 2, a number stands for itself, and an argument `_` is not looked at. Arguments that are None are left out.
 """
 
 import functools
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -90,8 +91,8 @@ def contract(text: str) -> Callable:
             args = list(args)
             args += [options.pop(name) for name in _following(parameters[len(args) : count], options)]
             for place, axes in enumerate(shapes.arguments[: len(args)]):
-                if axes != ["_"] and args[place] is not None and not hasattr(args[place], "shape"):
-                    args[place] = _array(function.__name__, args[place])
+                if axes != ["_"] and args[place] is not None:
+                    args[place] = real_array(function.__name__, args[place])
             shapes.check(function.__name__, parameters, args, function.__module__)
             return function(*args, **options)
 
@@ -125,18 +126,31 @@ def _following(names, options):
         yield name
 
 
-def _array(function, value):
+def real_array(function: str, value: Any) -> Any:
+    """Lists and numbers as an array; what has a shape already stays as it is. Only real numbers are taken.
+
+    Raises: ShapeError for rows of unequal length; TypeError for complex numbers, words, and whatever else is no number.
+
+    >>> real_array("norm", [3, 4])
+    array([3, 4])
+    >>> real_array("norm", np.array([3, 4j]))
+    Traceback (most recent call last):
+    TypeError: norm() needs real numbers, got complex128 values
+    """
     try:
-        return np.asarray(value)
+        array = value if hasattr(value, "shape") else np.asarray(value)
     except ValueError as error:
         raise ShapeError(f"{function}() needs an array, got rows of unequal length ({error})") from None
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{function}() needs real numbers, got {array.dtype} values")
+    return array
 
 
 def _misfit(letter, size, name, sizes):
     """What is wrong with an axis of this size, or None."""
     symbol = letter.rstrip("?+")
-    if letter.endswith("+") and size == 0:
-        return f"{symbol} is 0 in {name}"
+    if size < (least := letter.count("+")):
+        return f"{symbol} is {size} in {name}" + (f", at least {least} are needed" if least > 1 else "")
     if letter.endswith("?") and size == 1:
         return None
     wanted, where = (int(symbol), None) if symbol.isdigit() else sizes.setdefault(symbol, (size, name))

@@ -22,7 +22,7 @@ from mathllm.attention import (
     rotate,
     split_heads,
 )
-from mathllm.autodiff import backward, value_and_grad
+from mathllm.autodiff import backpropagate, value_and_grad
 from mathllm.cross_entropy import cross_entropy
 from mathllm.gradient_descent import adamw, adamw_step, clip_gradient
 from mathllm.gradients import gelu_tanh, silu
@@ -43,7 +43,7 @@ PARTS = [Transformer.hidden, Transformer.embed, Transformer.block, Transformer.s
 MODEL = [embedding, *PARTS, *ATTENTION, linear, feed_forward, Transformer.unembed]
 OF_FAMILY = {"gpt2": [gelu_tanh, layer_norm], "llama": [silu, rms_norm, rotary_angles, rotate]}
 TRAINING = [
-    train, training_loop, mean_loss, value_and_grad, backward._backpropagate, Transformer.next_token_loss,
+    train, training_loop, mean_loss, value_and_grad, backpropagate, Transformer.next_token_loss,
     Transformer.__call__, causal_mask, softmax_gradient, cross_entropy, clip_gradient, adamw_step, adamw,
 ]  # fmt: skip
 GENERATION = [generate, continuation, sampler, apply_temperature, keep_top_p, softmax, sample_token]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
-from ..errors import ShapeError, within
+from ..errors import ShapeError, one_of, within
 from ..shapes import contract
 from .rope_scaling import RotaryScaling
 
@@ -66,8 +66,7 @@ def rotate(x: Array, *, angles: ArrayLike, pairing: str = "half") -> WithPullbac
     >>> rotate(np.array([[1.0, 0.0]]), angles=np.array([[np.pi / 2]])).round(3)
     array([[0., 1.]])
     """
-    if pairing not in ("adjacent", "half"):
-        raise ValueError(f"unknown pairing {pairing!r}; pairings are adjacent and half")
+    one_of("rotate", ("adjacent", "half"), pairing=pairing)
     angles = np.asarray(angles, np.float64)
     if angles.shape != (x.shape[-2], x.shape[-1] // 2) or x.shape[-1] % 2:
         raise ShapeError(f"rotate() needs x (..., T, K) and angles (T, K/2), got shapes {x.shape} and {angles.shape}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ShapeError, suggest, within
+from ..errors import ShapeError, one_of, within
 
 _SETTINGS = {  # the kinds, and the settings that each has besides its factor
     "linear": (), "ntk": (), "dynamic": ("trained",), "yarn": ("trained", "turns", "whole_pairs", "attention_factor"),
@@ -47,9 +47,7 @@ class RotaryScaling:
     long: tuple[float, ...] | None = None
 
     def __post_init__(self):
-        if self.kind not in _SETTINGS:
-            hint = suggest(str(self.kind), _SETTINGS) or f"; there are {', '.join(_SETTINGS)}"
-            raise ValueError(f"unknown scaling {self.kind!r}{hint}")
+        one_of("RotaryScaling", _SETTINGS, kind=self.kind)
         for name in {name for names in _SETTINGS.values() for name in names} - {"trained", *_SETTINGS[self.kind]}:
             if getattr(self, name) != getattr(RotaryScaling, name):
                 kinds = " and ".join(kind for kind, names in _SETTINGS.items() if name in names)

@@ -16,12 +16,12 @@ this package.
 from . import arithmetic as _arithmetic  # noqa: F401  gives tensors their operators
 
 # What the modules define, written by tools/build_exports.py
-from .backward import grad, value_and_grad, vjp
+from .backward import backpropagate, grad, value_and_grad, vjp
 from .check import GradientCheck, check_gradient
 from .differences import central_difference, hessian_vector_product
 from .tensor import Array, ArrayLike, Tensor, WithPullback, primitive, sum_to
 
 __all__ = [
-    "Array", "ArrayLike", "GradientCheck", "Tensor", "WithPullback", "central_difference", "check_gradient", "grad",
-    "hessian_vector_product", "primitive", "sum_to", "value_and_grad", "vjp",
+    "Array", "ArrayLike", "GradientCheck", "Tensor", "WithPullback", "backpropagate", "central_difference",
+    "check_gradient", "grad", "hessian_vector_product", "primitive", "sum_to", "value_and_grad", "vjp",
 ]  # fmt: skip

@@ -2,13 +2,14 @@
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from numbers import Real
 
 import numpy as np
 
 from ..errors import ShapeError
-from ..shapes import Contract, documented
+from ..shapes import Contract, documented, real_array
 
 
 def primitive(
@@ -39,23 +40,24 @@ def primitive(
     """
     if function is None:
         return functools.partial(primitive, nondiff=nondiff, shapes=shapes)
-    parameters = inspect.signature(function).parameters.values()
+    signature = inspect.signature(function)
+    parameters = signature.parameters.values()
     positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    most = math.inf if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional)
     skipped = {positional.index(name) for name in nondiff}
     contract = Contract(shapes) if shapes else None
     name = function.__name__.strip("_")
 
     @functools.wraps(function)
     def call(*args, **options):
-        if options and not options.keys().isdisjoint(positional):
-            args, options = _by_position(function, args, options)
+        if len(args) > most or not options.keys().isdisjoint(positional):
+            bound = signature.bind(*args, **options)  # also words the complaint about too many arguments
+            bound.apply_defaults()
+            args, options = bound.args, bound.kwargs
         traced = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         for key, option in options.items():
             if isinstance(option, Tensor):
                 raise TypeError(f"{name}() cannot differentiate its option {key!r}")
-        if len(args) > len(positional) and not variadic:
-            function(*args, **options)  # lets Python word the complaint about too many arguments
         values = _as_arrays(name, args, skipped)
         if contract:
             contract.check(name, positional, values, function.__module__)
@@ -68,13 +70,6 @@ def primitive(
     if contract:
         call.__doc__ = documented(function.__doc__, contract.line(positional))
     return call
-
-
-def _by_position(function, args, options):
-    """The same call with every positional parameter passed by position."""
-    bound = inspect.signature(function).bind(*args, **options)
-    bound.apply_defaults()
-    return bound.args, bound.kwargs
 
 
 def _as_arrays(name, args, skipped):
@@ -99,18 +94,10 @@ def _common_dtype(values):
 
 
 def _floating(name, value):
-    if not isinstance(value, np.ndarray):
-        if _holds_tensor(value):
-            raise TypeError(f"{name}() got a list of tensors; give it one array, or stack them first")
-        try:
-            value = np.asarray(value)
-        except ValueError as error:
-            raise ShapeError(f"{name}() needs an array, got rows of unequal length ({error})") from None
-    if value.dtype.kind == "f":
-        return value
-    if value.dtype.kind in "iub":
-        return value.astype(np.float64)
-    raise TypeError(f"{name}() needs real numbers, got {value.dtype} values")
+    if _holds_tensor(value):
+        raise TypeError(f"{name}() got a list of tensors; give it one array, or stack them first")
+    value = np.asarray(real_array(name, value))
+    return value if value.dtype.kind == "f" else value.astype(np.float64)
 
 
 def _holds_tensor(value):

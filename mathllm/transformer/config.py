@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..attention import RotaryScaling
-from ..errors import suggest, within
+from ..errors import one_of, within
 
 _CHOICES = {
     "positions": ("learned", "rotary", "sinusoidal", "alibi", "relative", "none"),
@@ -96,23 +96,22 @@ class Config:
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
         for name, choices in _CHOICES.items():
-            if (value := getattr(self, name)) not in choices:
-                hint = suggest(str(value), choices) or f"; choices are {', '.join(choices)}"
-                raise ValueError(f"Config: unknown {name} {value!r}{hint}")
+            one_of("Config", choices, **{name: getattr(self, name)})
         sizes = ("vocabulary", "width", "layers", "heads", "kv_heads", "head_width", "hidden", "context")
         within("Config", "whole [1, ∞)", **{name: getattr(self, name) for name in sizes})
         if self.rope_scaling is not None and self.rope_scaling.trained is None:
             object.__setattr__(self, "rope_scaling", replace(self.rope_scaling, trained=self.context))
-        if self.heads % self.kv_heads:
-            raise ValueError(f"Config: {self.heads} heads cannot share {self.kv_heads} kv_heads evenly")
         if self.experts:
             within("Config", f"whole [1, {self.experts}]", experts_used=self.experts_used)
-        if self.positions == "rotary" and self.head_width % 2:
-            raise ValueError(f"Config: rotary positions need an even head_width, got {self.head_width}")
-        if self.encoder_layers and not self.causal:
-            raise ValueError("Config: a model with an encoder of its own has a causal decoder")
-        if (self.positions == "relative") != (self.t5 is not None):
-            raise ValueError("Config: relative positions and t5=T5Parts() belong together")
+        uneven, odd = self.heads % self.kv_heads, self.positions == "rotary" and self.head_width % 2
+        misfits = {
+            f"{self.heads} heads cannot share {self.kv_heads} kv_heads evenly": uneven,
+            f"rotary positions need an even head_width, got {self.head_width}": odd,
+            "a model with an encoder of its own has a causal decoder": self.encoder_layers and not self.causal,
+            "relative positions and t5=T5Parts() belong together": (self.positions == "relative") != bool(self.t5),
+        }
+        if found := [message for message, wrong in misfits.items() if wrong]:
+            raise ValueError(f"Config: {found[0]}")
 
     @property
     def score_scale(self) -> float:

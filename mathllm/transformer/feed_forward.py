@@ -6,18 +6,16 @@ import numpy as np
 
 from ..attention import project
 from ..autodiff import Array, ArrayLike, Tensor, WithPullback, primitive
-from ..errors import ShapeError, within
+from ..errors import one_of, within
 from ..gradients import gelu, gelu_tanh, relu, silu
-from ..shapes import contract
+from ..shapes import Contract, contract
 from ..softmax import softmax
 
 ACTIVATIONS = {"gelu": gelu, "gelu_tanh": gelu_tanh, "relu": relu, "silu": silu}
 
 
 @contract("... D -> ... D")
-def feed_forward(
-    x: ArrayLike, params: dict, *, activation: str = "gelu_tanh", tap: Callable | None = None
-) -> Array:
+def feed_forward(x: ArrayLike, params: dict, *, activation: str = "gelu_tanh", tap: Callable | None = None) -> Array:
     """The position-wise network: widen, apply the activation function, narrow; with a gate if the parameters have one.
 
         y = φ(x W_up + b) W_down + b'          or          (φ(x W_gate) ∘ x W_up) W_down (12.6)
@@ -31,8 +29,7 @@ def feed_forward(
     >>> feed_forward(np.array([2.0, -3.0]), {"up": np.eye(2), "down": np.eye(2)}, activation="relu")
     array([2., 0.])
     """
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"unknown activation {activation!r}; activations are {', '.join(ACTIVATIONS)}")
+    one_of("feed_forward", ACTIVATIONS, activation=activation)
     function, up = ACTIVATIONS[activation], project(x, params, "up")
     hidden = function(project(x, params, "gate")) * up if "gate" in params else function(up)
     return project(hidden if tap is None else tap("hidden", hidden), params, "down")
@@ -60,8 +57,8 @@ def mixture_of_experts(
     experts = params["experts"]
     within("mixture_of_experts", f"whole [1, {len(experts)}]", used=used)
     tokens = x.reshape(-1, x.shape[-1])  # (N, D)
-    if params["router"].shape != (needed := (x.shape[-1], len(experts))):
-        raise ShapeError(f"mixture_of_experts() needs a router {needed}, got {params['router'].shape}")
+    needed = Contract(f"... D, D {len(experts)}")
+    needed.check("mixture_of_experts", ["x", "router"], [x, params["router"]], __name__)
     scores = tokens @ params["router"]  # (N, E)
     values = scores.value if isinstance(scores, Tensor) else scores
     active = np.zeros(values.shape, bool)

@@ -8,41 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from ..attention import (
-    alibi_bias,
-    causal_mask,
-    multi_head_attention,
-    padding_mask,
-    relative_buckets,
-    rotary_angles,
-    rotate,
-    sinusoidal_positions,
-)
-from ..autodiff import Array, ArrayLike, Tensor
+from ..attention.heads import multi_head_attention
+from ..attention.positions import alibi_bias, relative_buckets, rotary_angles, rotate, sinusoidal_positions
+from ..attention.scaled_dot_product import causal_mask, padding_mask
+from ..autodiff import Array, ArrayLike
 from ..cross_entropy import IGNORED, cross_entropy
 from ..errors import ShapeError
 from ..matrices import linear
+from ..shapes import contract
 from ..trees import rebuild, walk
 from ..vectors import embedding
 from .config import Config
 from .feed_forward import ACTIVATIONS, feed_forward, mixture_of_experts
 from .norms import layer_norm, rms_norm
 from .parameters import parameter_table
+from .taps import same_shape, under
 
-
-def record_to(record: dict) -> Callable:
-    """A tap that stores every intermediate of a run: `model(params, tokens, tap=record_to(record := {}))`.
-
-    >>> tap = record_to(record := {})
-    >>> tap("embeddings", np.ones(2)) is record["embeddings"]
-    True
-    """
-
-    def tap(name, value):
-        record[name] = value.value if isinstance(value, Tensor) else value
-        return value
-
-    return tap
+Marks = ArrayLike | None  # 1 for a token and 0 for padding; None where nothing is padding
 
 
 class Transformer:
@@ -69,7 +51,7 @@ class Transformer:
         return rebuild(table, fresh)
 
     def __call__(
-        self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None, *,
+        self, params: dict, tokens: ArrayLike, attention_mask: Marks = None, *,
         tap: Callable | None = None, **options: Any,
     ) -> Array:  # fmt: skip
         """Logits for every position.
@@ -92,39 +74,34 @@ class Transformer:
         logits = self.unembed(params, self.hidden(params, tokens, attention_mask, tap=tap, **options))
         return logits if tap is None else tap("logits", logits)
 
+    @contract("_, _, B T+, B T -> B T D")
     def hidden(
-        self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None, *,
-        segments: ArrayLike | None = None, source: ArrayLike | None = None, source_mask: ArrayLike | None = None,
-        cache: Any = None, tap: Callable | None = None,
+        self, params: dict, tokens: ArrayLike, attention_mask: Marks = None, *, segments: ArrayLike | None = None,
+        source: ArrayLike | None = None, source_mask: Marks = None, cache: Any = None, tap: Callable | None = None,
     ) -> Array:  # fmt: skip
-        """The last vector of every position, from which the logits are computed: (B, T, D). Takes what a call takes."""
-        tap = _checked_tap(tap)
-        tokens = _checked_tokens(tokens)
-        encoded = None if cache is None else cache.source
+        """The last vector of every position, from which the logits are computed. Takes what a call takes."""
+        tap, encoded = same_shape(tap), None if cache is None else cache.source
         if self.config.encoder_layers and encoded is None:
-            encoded = self.encode(params, source, source_mask, tap)
-        past = np.zeros((1, 1), int) if cache is None else cache.counts[:, None]
-        x = self.embed(params, tokens, past + self._positions(tokens, attention_mask), segments)
-        start = 0 if cache is None else cache.length
+            encoded = self.encode(params, source, source_mask, tap=tap)
+        positions = _positions(tokens, attention_mask) + (0 if cache is None else cache.counts[:, None])
+        x = tap("embeddings", self.embed(params, tokens, positions, segments))
         if cache is None:
-            mask = self._mask(tokens, attention_mask)
+            mask = _mask(tokens, attention_mask, self.config.causal)
         else:
-            mask = cache.advance(tokens.shape, attention_mask)
-            cache.source = encoded
-        bias = self._bias(params.get("positions"), tokens.shape[1], tokens.shape[1] if cache is None else cache.visible)
-        x, attention = tap("embeddings", x), {"mask": mask, "bias": bias, "encoded": encoded}
-        x = self._blocks(params["blocks"], x, start, "blocks", tap, cache=cache, **attention)
+            mask, cache.source = cache.advance(tokens.shape, attention_mask), encoded
+        x = self._blocks(params, "blocks", x, tap, cache, mask=mask, encoded=encoded)
         return tap("final_norm", self.norm(x, params["final_norm"]) if "final_norm" in params else x)
 
-    def encode(self, params: dict, source: ArrayLike, source_mask: ArrayLike | None, tap: Callable) -> tuple:
-        """What the decoder attends to of a source text (B, S): its last vectors (B, S, D), and its padding mask."""
+    @contract("_, _, B S+, B S")
+    def encode(
+        self, params: dict, source: ArrayLike | None, source_mask: Marks = None, *, tap: Callable
+    ) -> tuple:
+        """What the decoder attends to of a source text: its last vectors (B, S, D), and its padding mask."""
         if source is None:
             raise ValueError("this model has an encoder: give it source=tokens of the text to read")
-        source = _checked_tokens(source)
-        mask = None if source_mask is None else padding_mask(source_mask)
-        bias = self._bias(params.get("encoder_positions"), source.shape[1], source.shape[1], causal=False)
-        x = tap("encoder.embeddings", self.embed(params, source, self._positions(source, source_mask)))
-        x = self._blocks(params["encoder"], x, 0, "encoder", tap, mask=mask, bias=bias)
+        mask = _mask(source, source_mask, causal=False)
+        x = tap("encoder.embeddings", self.embed(params, source, _positions(source, source_mask)))
+        x = self._blocks(params, "encoder", x, tap, mask=mask)
         return tap("encoder.final_norm", self.norm(x, params["encoder_norm"])), mask
 
     def embed(
@@ -142,42 +119,30 @@ class Transformer:
             x = x + embedding(params["segments"], np.zeros_like(tokens) if segments is None else segments)
         return self.norm(x, params["embedding_norm"]) if "embedding_norm" in params else x
 
-    def block(
-        self, x: Array, block: dict, *, tap: Callable, mask: np.ndarray | None = None, bias: Array | None = None,
-        rotation: Callable | None = None, cache: Callable | None = None, encoded: tuple | None = None,
-    ) -> Array:  # fmt: skip
+    def block(self, x: Array, block: dict, *, tap: Callable, encoded: tuple | None = None, **options: Any) -> Array:
         """One block: attention between the tokens, then a network for each token, each added to the residual stream.
 
             x ← x + attention(norm(x)),      x ← x + network(norm(x))
+
+        encoded: what `encode` gives   options: mask, bias, rotation and cache, as `multi_head_attention` takes them
         """
         c = self.config
-        heads = {"heads": c.heads, "kv_heads": c.kv_heads, "scale": c.score_scale}
-
-        def attend(h):
-            options = {"mask": mask, "bias": bias, "rotation": rotation, "cache": cache}
-            return multi_head_attention(h, block["attention"], **heads, **options, tap=under(tap, "attention"))
-
-        def attend_to_source(h):
-            options = {"context": encoded[0], "mask": encoded[1], "tap": under(tap, "cross_attention")}
-            return multi_head_attention(h, block["cross_attention"], **heads, **options)
-
-        def network(h):
-            if c.experts:
-                options = {"used": c.experts_used, "activation": c.activation, "tap": under(tap, "feed_forward")}
-                return mixture_of_experts(h, block["feed_forward"], **options)
-            return feed_forward(h, block["feed_forward"], activation=c.activation, tap=under(tap, "feed_forward"))
-
-        x = self.sublayer(x, attend, block["attention_norm"], under(tap, "attention"))
+        heads = functools.partial(multi_head_attention, heads=c.heads, kv_heads=c.kv_heads, scale=c.score_scale)
+        attend = functools.partial(heads, **options)
+        network = functools.partial(mixture_of_experts, used=c.experts_used) if c.experts else feed_forward
+        network = functools.partial(network, activation=c.activation)
+        x = self.sublayer(x, attend, block["attention"], block["attention_norm"], under(tap, "attention"))
         if "cross_attention" in block:
-            x = self.sublayer(x, attend_to_source, block["cross_norm"], under(tap, "cross_attention"))
-        x = self.sublayer(x, network, block["feed_forward_norm"], under(tap, "feed_forward"))
+            read = functools.partial(heads, context=encoded[0], mask=encoded[1])
+            x = self.sublayer(x, read, block["cross_attention"], block["cross_norm"], under(tap, "cross_attention"))
+        x = self.sublayer(x, network, block["feed_forward"], block["feed_forward_norm"], under(tap, "feed_forward"))
         return tap("output", x)
 
-    def sublayer(self, x: Array, function: Callable, norm: dict, tap: Callable) -> Array:
+    def sublayer(self, x: Array, function: Callable, params: dict, norm: dict, tap: Callable) -> Array:
         """x + f(norm(x)) for pre-norm, norm(x + f(x)) for post-norm (12.5)."""
         if self.config.norm_order == "pre":
-            return x + tap("output", function(self.norm(x, norm)))
-        return self.norm(x + tap("output", function(x)), norm)
+            return x + tap("output", function(self.norm(x, norm), params, tap=tap))
+        return self.norm(x + tap("output", function(x, params, tap=tap)), norm)
 
     def norm(self, x: Array, params: dict) -> Array:
         """The norm of this model: RMS norm or layer norm."""
@@ -189,41 +154,37 @@ class Transformer:
         """Logits (..., V) from the last vectors (..., D)."""
         if self.config.t5:
             x = x * self.config.t5.output_scale
-        if "head" in params:
-            head = params["head"]
+        if head := params.get("head", {}):
             x = ACTIVATIONS[self.config.activation](linear(x, head["transform"], head["transform_bias"]))
             x = self.norm(x, head["norm"])
-        logits = linear(x, params["embedding"].T if self.config.tied else params["unembedding"])
-        return logits + params["head"]["bias"] if "head" in params else logits
+        matrix = params["embedding"].T if self.config.tied else params["unembedding"]
+        return linear(x, matrix, head.get("bias"))
 
     def last_logits(
-        self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None,
-        *, count: int = 1, **options: Any,
-    ) -> Array:  # fmt: skip
+        self, params: dict, tokens: ArrayLike, attention_mask: Marks = None, *, count: int = 1, **options: Any
+    ) -> Array:
         """Logits after the last `count` tokens, (B, count, V): only these are multiplied by the unembedding."""
         return self.unembed(params, self.hidden(params, tokens, attention_mask, **options)[:, -count:])
 
+    @contract("_, _, B T+, B T+, B T")
     def loss(
-        self, params: dict, tokens: ArrayLike, labels: ArrayLike, attention_mask: ArrayLike | None = None,
-        **options: Any,
-    ) -> Array:  # fmt: skip
+        self, params: dict, tokens: ArrayLike, labels: ArrayLike, attention_mask: Marks = None, **options: Any
+    ) -> Array:
         """Mean cross-entropy in nats, with labels as transformers takes them.
 
         A decoder is given labels = tokens and shifts them itself: position t predicts label t + 1. An encoder, and a
         decoder with a source, predict the label at the same place. Labels of −100 do not count.
 
-        tokens, labels: (B, T) int   ->   one number
+        tokens, labels: int   ->   one number
         """
-        labels = _checked_tokens(labels)
         labels = labels.astype(np.int64) if labels.dtype.kind == "u" else labels  # −100 has a sign
         if self.config.causal and not self.config.encoder_layers:
             labels = np.concatenate([labels[:, 1:], np.full_like(labels[:, :1], IGNORED)], axis=1)
         return self.next_token_loss(params, tokens, labels, attention_mask, **options)
 
     def next_token_loss(
-        self, params: dict, tokens: ArrayLike, targets: ArrayLike, attention_mask: ArrayLike | None = None,
-        **options: Any,
-    ) -> Array:  # fmt: skip
+        self, params: dict, tokens: ArrayLike, targets: ArrayLike, attention_mask: Marks = None, **options: Any
+    ) -> Array:
         """Mean cross-entropy in nats, where the targets stand in the places of the tokens they follow.
 
         tokens, targets: (B, T) int, as of a batch of next_token_pairs(); targets of −100 do not count   ->   one number
@@ -236,69 +197,35 @@ class Transformer:
         """
         return cross_entropy(self(params, tokens, attention_mask, **options), targets)
 
-    def _blocks(self, blocks, x, start, name, tap, cache=None, **attention):
-        """All blocks of a stack, the first of whose tokens stands at the position `start`."""
-        c = self.config
+    def _blocks(self, params, stack, x, tap, cache=None, **options):
+        """All blocks of a stack, "blocks" or "encoder"; the cache, if there is one, has made room for x."""
+        c, new = self.config, x.shape[1]
+        start, keys = (0, new) if cache is None else (cache.length - new, cache.visible)
         if c.positions == "rotary":
-            angles = rotary_angles(start + np.arange(x.shape[1]), c.head_width, c.rope_base, c.rope_scaling)
-            attention["rotation"] = functools.partial(rotate, angles=angles, pairing=c.pairing)
-        for number, block in enumerate(blocks):
+            angles = rotary_angles(start + np.arange(new), c.head_width, c.rope_base, c.rope_scaling)
+            options["rotation"] = functools.partial(rotate, angles=angles, pairing=c.pairing)
+        elif c.positions == "alibi":
+            options["bias"] = alibi_bias(c.heads, new, keys)  # (H, T, S)
+        elif c.positions == "relative":
+            table = params["positions" if stack == "blocks" else "encoder_positions"]
+            sorting = {"buckets": c.t5.buckets, "farthest": c.t5.farthest, "causal": stack == "blocks"}
+            buckets = relative_buckets(new, keys, **sorting)
+            options["bias"] = embedding(table, buckets).transpose(2, 0, 1)
+        for number, block in enumerate(params[stack]):
             layer = None if cache is None else cache.layer(number)
-            x = self.block(x, block, cache=layer, tap=under(tap, f"{name}.{number}"), **attention)
+            x = self.block(x, block, cache=layer, tap=under(tap, f"{stack}.{number}"), **options)
         return x
 
-    def _mask(self, tokens, attention_mask):
-        """Which tokens may attend to which, where nothing is cached."""
-        causal = causal_mask(tokens.shape[1]) if self.config.causal else None
-        if attention_mask is None:
-            return causal
-        return padding_mask(attention_mask) if causal is None else causal & padding_mask(attention_mask)
 
-    def _positions(self, tokens, attention_mask):
-        """The position of each new token in its text, (1 or B, T): the tokens before it that are no padding."""
-        if attention_mask is None:
-            return np.arange(tokens.shape[1])[None]
-        marks = padding_mask(attention_mask)[:, 0, 0]
-        if marks.shape != tokens.shape:
-            raise ShapeError(f"the model needs a mark for each token, {tokens.shape}, got {marks.shape}")
-        return np.maximum(np.cumsum(marks, axis=1) - 1, 0)
-
-    def _bias(self, table, queries, keys, causal=True):
-        """What is added to the scores for the distances between tokens, (H, T, S), or None."""
-        c = self.config
-        if c.positions == "alibi":
-            return alibi_bias(c.heads, queries, keys)
-        if c.positions != "relative":
-            return None
-        buckets = relative_buckets(queries, keys, buckets=c.t5.buckets, farthest=c.t5.farthest, causal=causal)
-        return embedding(table, buckets).transpose(2, 0, 1)
+def _positions(tokens, attention_mask):
+    """The position of each new token, (1 or B, T): the number of new tokens before it that are no padding."""
+    marks = np.ones((1, tokens.shape[1]), bool) if attention_mask is None else padding_mask(attention_mask)[:, 0, 0]
+    return np.maximum(np.cumsum(marks, axis=1) - 1, 0)
 
 
-def under(tap: Callable, prefix: str) -> Callable:
-    """The same tap for names that begin with a prefix and a dot.
-
-    >>> under(lambda name, value: name, "blocks.0")("output", 1.0)
-    'blocks.0.output'
-    """
-    return lambda name, value: tap(f"{prefix}.{name}", value)
-
-
-def _checked_tap(tap):
-    """The tap, or one that changes nothing; what it returns must have the shape of what it saw."""
-    if tap is None:
-        return lambda name, value: value
-
-    def checked(name, value):
-        new = tap(name, value)
-        if np.shape(new) != value.shape:
-            raise ShapeError(f"{name!r} has shape {value.shape}, the tap returned {np.shape(new)}")
-        return new
-
-    return checked
-
-
-def _checked_tokens(tokens):
-    tokens = np.asarray(tokens)
-    if tokens.ndim != 2 or tokens.shape[1] == 0:
-        raise ShapeError(f"the model needs tokens of shape (B, T) with T ≥ 1, got {tokens.shape}")
-    return tokens
+def _mask(tokens, attention_mask, causal):
+    """Which tokens may attend to which, where nothing is cached; None where all may."""
+    mask = None if attention_mask is None else padding_mask(attention_mask)
+    if not causal:
+        return mask
+    return causal_mask(tokens.shape[1]) & (True if mask is None else mask)

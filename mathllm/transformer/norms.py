@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
-from ..errors import ShapeError, within
+from ..errors import within
 from ..shapes import contract
 
 
@@ -39,20 +39,11 @@ def rms_norm(x: Array, gain: Array, *, epsilon: float = 1e-5) -> WithPullback:
     >>> rms_norm([1.0, 2.0, 3.0, 4.0], np.ones(4), epsilon=0).round(4)
     array([0.3651, 0.7303, 1.0954, 1.4606])
     """
-    wide = _wide(x)
-    square = _finite("rms_norm", np.mean(wide * wide, axis=-1, keepdims=True))
-    inverse_rms = 1 / np.sqrt(square + wide.dtype.type(epsilon))
-    unit = (wide * inverse_rms).astype(x.dtype, copy=False)
-
-    def pullback(dy):
-        g = dy * gain
-        dx = inverse_rms * (g - unit * np.mean(g * unit, axis=-1, keepdims=True))
-        return dx.astype(x.dtype, copy=False), dy * unit
-
-    return unit * gain, pullback
+    unit, unit_pullback = _standardized("rms_norm", x, epsilon, axis=-1, centre=False)
+    return unit * gain, lambda dy: (unit_pullback(dy * gain), dy * unit)
 
 
-@primitive(shapes="N D, D, D -> N D")
+@primitive(shapes="N++ D, D, D -> N D")
 def batch_norm(x: Array, gain: Array, bias: Array, *, epsilon: float = 1e-5) -> WithPullback:
     """Batch norm in training: scale each feature to mean 0 and variance 1 over the examples of a batch.
 
@@ -67,11 +58,11 @@ def batch_norm(x: Array, gain: Array, bias: Array, *, epsilon: float = 1e-5) -> 
     >>> batch_norm([[1.0], [3.0]], np.ones(1), np.zeros(1), epsilon=0).ravel()
     array([-1.,  1.])
     """
-    unit, unit_pullback = _standardized("batch_norm", _examples("batch_norm", x), epsilon, axis=0)
+    unit, unit_pullback = _standardized("batch_norm", x, epsilon, axis=0)
     return unit * gain + bias, lambda dy: (unit_pullback(dy * gain), dy * unit, dy)
 
 
-@contract("D, D, N D")
+@contract("D, D, N++ D")
 def running_statistics(
     mean: ArrayLike, variance: ArrayLike, x: ArrayLike, momentum: float = 0.1
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -88,50 +79,38 @@ def running_statistics(
     (array([1.]), array([1.5]))
     """
     within("running_statistics", "[0, 1]", momentum=momentum)
-    batch = _examples("running_statistics", x)
-    new_mean = (1 - momentum) * mean + momentum * batch.mean(axis=0)
-    return new_mean, (1 - momentum) * variance + momentum * batch.var(axis=0, ddof=1)
+    new_mean = (1 - momentum) * mean + momentum * x.mean(axis=0)
+    return new_mean, (1 - momentum) * variance + momentum * x.var(axis=0, ddof=1)
 
 
-def _standardized(name, x, epsilon, axis):
-    """(x − μ) / √(σ² + ε) along an axis, and its pullback, which takes g of (12.2)."""
-    wide = _wide(x)
-    centred, square = _centred(name, wide, axis)
+def _standardized(name, x, epsilon, axis, centre=True):
+    """(x − μ) / √(σ² + ε) along an axis, or x / √(mean(x²) + ε), and its pullback, which takes g of (12.2)."""
+    wide = x.astype(np.promote_types(x.dtype, np.float32), copy=False)  # in float16, 256² is infinite
+    centred, square = _centred(wide, axis) if centre else (wide, _mean_square(wide, axis))
+    if np.any(square == np.inf):
+        raise ValueError(f"{name}() needs numbers whose squares are finite in {square.dtype} (see chapter 12)")
     scale = 1 / np.sqrt(square + wide.dtype.type(epsilon))
     unit = (centred * scale).astype(x.dtype, copy=False)
 
     def pullback(g):
-        dx = scale * (g - g.mean(axis=axis, keepdims=True) - unit * np.mean(g * unit, axis=axis, keepdims=True))
+        along = unit * np.mean(g * unit, axis=axis, keepdims=True)
+        dx = scale * ((g - g.mean(axis=axis, keepdims=True) if centre else g) - along)
         return dx.astype(x.dtype, copy=False)
 
     return unit, pullback
 
 
-def _centred(name, x, axis):
+def _centred(x, axis):
     """x without its mean along an axis, and the mean of the squares of what is left."""
     mean = x.mean(axis=axis, keepdims=True)
     centred = x - mean
-    square = np.mean(centred * centred, axis=axis, keepdims=True)
+    square = _mean_square(centred, axis)
     if np.any(np.abs(mean) > 10 * np.sqrt(square)):  # beside small differences, the rounding of the mean is not small
         shifted = x - x.take([0], axis=axis)  # exactly 0 for equal numbers
         centred = shifted - shifted.mean(axis=axis, keepdims=True)
-        square = np.mean(centred * centred, axis=axis, keepdims=True)
-    return centred, _finite(name, square)
+        square = _mean_square(centred, axis)
+    return centred, square
 
 
-def _finite(name, square):
-    if np.any(square == np.inf):
-        raise ValueError(f"{name}() needs numbers whose squares are finite in {square.dtype} (see chapter 12)")
-    return square
-
-
-def _examples(name, x):
-    """The batch, of at least two examples: a single one has no variance."""
-    if len(x) < 2:
-        raise ShapeError(f"{name}() needs at least two examples (N, D), got shape {x.shape} (see chapter 12)")
-    return x
-
-
-def _wide(x):
-    """At least float32: the square of 256 is more than a float16 can hold."""
-    return x.astype(np.promote_types(x.dtype, np.float32), copy=False)
+def _mean_square(x, axis):
+    return np.mean(x * x, axis=axis, keepdims=True)
