@@ -8,6 +8,7 @@ array of shape (..., d) holds many vectors of d components.
 import numpy as np
 
 from .autodiff import Array, ArrayLike, WithPullback, primitive
+from .errors import all_within
 from .shapes import contract
 
 
@@ -25,8 +26,7 @@ def vector(components: ArrayLike) -> np.ndarray:
     if components.dtype.kind not in "fiub":
         raise ValueError(f"vector() needs real numbers, got {components.tolist()}")
     v = np.array(components, components.dtype if components.dtype.kind == "f" else np.float64)
-    if not np.all(np.isfinite(v)):
-        raise ValueError(f"vector() needs finite components, got {v[~np.isfinite(v)][0]} (see chapter 01)")
+    all_within("vector", "(-∞, ∞)", components=v)
     return v
 
 
@@ -99,8 +99,8 @@ def distance(a: Array, b: Array) -> WithPullback:
     return length, pullback
 
 
-@primitive(shapes="... m+ n+ -> ...")
-def frobenius_norm(W: Array) -> WithPullback:
+@contract("... m+ n+ -> ...")
+def frobenius_norm(W: Array) -> Array:
     """Length of a matrix whose entries are read as one long vector.
 
         ‖W‖_F = √(Σᵢ Σⱼ Wᵢⱼ²) = √tr(WᵀW),      ∂‖W‖_F/∂W = W / ‖W‖_F                (1.4)
@@ -108,12 +108,7 @@ def frobenius_norm(W: Array) -> WithPullback:
     >>> float(frobenius_norm([[1, 2], [2, 4]]))
     5.0
     """
-    length = norm(W.reshape(*W.shape[:-2], W.shape[-2] * W.shape[-1]))
-
-    def pullback(dlength):
-        return dlength[..., None, None] * (W / np.where(length > 0, length, 1)[..., None, None])
-
-    return length, pullback
+    return norm(W.reshape(*W.shape[:-2], W.shape[-2] * W.shape[-1]))
 
 
 @contract("... -> ... V")

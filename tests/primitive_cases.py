@@ -124,7 +124,7 @@ CASES = {
         Case("norm", ml.norm, WIDE, wild=True),
         Case("normalize", ml.normalize, WIDE, wild=True),
         Case("distance", ml.distance, PAIR, wild=True),
-        Case("frobenius_norm", ml.frobenius_norm, normal(("n", 3, "d")), wild=True),
+        Case("frobenius_norm", ml.frobenius_norm, normal(("n", 3, "d")), wild=True, composed=True),
         Case("embedding", ml.embedding, with_integers(normal((5, "d")), 0, 5, "n", 2), wild=True),
     ],
     2: [

@@ -136,7 +136,7 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
         (lambda: vectors.vector([]), ml.ShapeError, r"components \(d\), got shape \(0,\): d is 0"),
         (lambda: vectors.vector([[1, 2]]), ml.ShapeError, r"\(1, 2\)"),
         (lambda: vectors.vector([[1], [2, 3]]), ml.ShapeError, "unequal length"),
-        (lambda: vectors.vector([1, np.nan]), ValueError, "finite.*nan"),
+        (lambda: vectors.vector([1, np.nan]), ValueError, r"components in \(-∞, ∞\), got nan"),
         (lambda: vectors.vector(["king"]), ValueError, "king"),
         (lambda: ml.norm(3), ml.ShapeError, r"x \(\.\.\., d\), got shape \(\): x has 0 axes \(see chapter 01\)"),
         (lambda: ml.norm([]), ml.ShapeError, r"got shape \(0,\): d is 0 in x"),

@@ -22,6 +22,7 @@ from ..gradients import numerical_gradient, relu
 from ..matrices import linear
 from ..shapes import Contract
 from ..softmax import softmax
+from ..trees import flatten
 
 # The spectral radius of each factor decides nothing about the product.
 EXPLODING_PAIR = (((0.0, 2.0), (0.0, 0.0)), ((0.0, 0.0), (2.0, 0.0)))  # radius 0 each, yet ‖(J₁J₂)ᵏ‖ = 4ᵏ
@@ -32,15 +33,9 @@ VANISHING_PAIR = (((2.0, 0.0), (0.0, 0.1)), ((0.1, 0.0), (0.0, 2.0)))  # radius 
 
 
 def trace_network(
-    x: ArrayLike = (1.0, 0.5),
-    W1: ArrayLike = ((0.15, 0.20), (0.25, 0.30)),
-    b1: ArrayLike = (0.35, 0.35),
-    W2: ArrayLike = ((0.40, 0.45),),
-    b2: ArrayLike = (0.60,),
-    y: float = 1,
-    *,
-    learning_rate: float = 0.5,
-) -> SimpleNamespace:
+    x: ArrayLike = (1.0, 0.5), W1: ArrayLike = ((0.15, 0.20), (0.25, 0.30)), b1: ArrayLike = (0.35, 0.35),
+    W2: ArrayLike = ((0.40, 0.45),), b2: ArrayLike = (0.60,), y: float = 1, *, learning_rate: float = 0.5,
+) -> SimpleNamespace:  # fmt: skip
     """One step of training of a network with one hidden ReLU layer and one sigmoid output: every number by its name.
 
         δ² = ŷ − y,   dW² = δ² a¹ᵀ,   δ¹ = W²ᵀδ² ⊙ relu′(z¹),   dW¹ = δ¹ xᵀ,   W ← W − η dW   (11.5)
@@ -60,7 +55,7 @@ def trace_network(
     """
     x, W1, b1, W2, b2 = arrays = [np.asarray(array, np.float64) for array in (x, W1, b1, W2, b2)]
     Contract("n, h n, h, 1 h, 1").check("trace_network", ["x", "W1", "b1", "W2", "b2"], arrays)
-    step = SimpleNamespace(**_forward(x, W1, b1, W2, b2, y))
+    step = _forward(x, W1, b1, W2, b2, y)
     step.exp_neg_z2 = float(exp(-step.z2))
     step.delta2 = step.prediction - y
     step.dW2, step.db2 = np.outer(step.delta2, step.a1), np.array([step.delta2])
@@ -71,7 +66,7 @@ def trace_network(
     step.W1, step.b1 = W1 - learning_rate * step.dW1, b1 - learning_rate * step.db1
     step.W2, step.b2 = W2 - learning_rate * step.dW2, b2 - learning_rate * step.db2
     after = _forward(x, step.W1, step.b1, step.W2, step.b2, y)
-    step.prediction_after, step.loss_after = after["prediction"], after["loss"]
+    step.prediction_after, step.loss_after = after.prediction, after.loss
     return step
 
 
@@ -79,10 +74,8 @@ def _forward(x, W1, b1, W2, b2, y):
     z1 = W1 @ x + b1
     a1 = relu(z1)
     z2 = float((W2 @ a1 + b2)[0])
-    return {
-        "z1": z1, "a1": a1, "z2_terms": np.append(W2[0] * a1, b2), "z2": z2,
-        "prediction": float(sigmoid(z2)), "loss": float(binary_cross_entropy(z2, y)),
-    }  # fmt: skip
+    prediction, loss = float(sigmoid(z2)), float(binary_cross_entropy(z2, y))
+    return SimpleNamespace(z1=z1, a1=a1, z2_terms=np.append(W2[0] * a1, b2), z2=z2, prediction=prediction, loss=loss)
 
 
 # The listing with two bugs: columns are examples, z = Wx + b with W (m, n), b (m, 1)
@@ -180,18 +173,13 @@ def listing_gradient_gap(
     True
     """
     activations, pre_activations = forward(x, layers)
-    gradients = backward(activations[-1] - target, activations, pre_activations, layers)
+    gradient, _ = flatten(backward(activations[-1] - target, activations, pre_activations, layers))
+    theta, views = flatten(layers)
 
-    def error(l, part):
-        def loss(moved):
-            changed = [list(layer) for layer in layers]
-            changed[l][part] = moved
-            return 0.5 * np.sum((forward(x, changed)[0][-1] - target) ** 2)
+    def loss(theta):
+        return 0.5 * np.sum((forward(x, views(theta))[0][-1] - target) ** 2)
 
-        ours = gradients[l][part].reshape(layers[l][part].shape)
-        return np.abs(ours - numerical_gradient(loss, layers[l][part])).max()
-
-    return float(max(error(l, part) for l in range(len(layers)) for part in (0, 1)))
+    return float(np.abs(gradient - numerical_gradient(loss, theta)).max())
 
 
 # Exclusive or
@@ -212,7 +200,7 @@ class XorRun(NamedTuple):
     params: dict[str, np.ndarray]
 
 
-def xor_init(seed: int = 42, hidden: int = 4) -> dict[str, np.ndarray]:
+def xor_init(seed: int = 42) -> dict[str, np.ndarray]:
     """The initial weights of the listing: NumPy's generator of 2010, He's scale, biases of zero.
 
     >>> xor_init()["W1"].round(4)
@@ -220,13 +208,12 @@ def xor_init(seed: int = 42, hidden: int = 4) -> dict[str, np.ndarray]:
            [-0.2342, -0.2341,  1.5792,  0.7674]])
     """
     old = np.random.RandomState(seed)
-    W1 = old.standard_normal((2, hidden)) * he_scale(2)
-    W2 = old.standard_normal((hidden, 1)) * he_scale(hidden)
-    return {"W1": W1, "b1": np.zeros((1, hidden)), "W2": W2, "b2": np.zeros((1, 1))}
+    W1, W2 = old.standard_normal((2, 4)) * he_scale(2), old.standard_normal((4, 1)) * he_scale(4)
+    return {"W1": W1, "b1": np.zeros((1, 4)), "W2": W2, "b2": np.zeros((1, 1))}
 
 
-def train_xor(seed: ArrayLike = 42, *, epochs: int = 10_000, learning_rate: float = 0.5, hidden: int = 4) -> XorRun:
-    """Train a network of one hidden ReLU layer on exclusive or, with the gradients that the listing writes out.
+def train_xor(seed: ArrayLike = 42, *, epochs: int = 10_000, learning_rate: float = 0.5) -> XorRun:
+    """Train a network of one hidden layer of four ReLU units on exclusive or, with the gradients that the listing writes out.
 
         dz₂ = ŷ − y,   dW₂ = a₁ᵀdz₂/4,   dz₁ = dz₂W₂ᵀ ⊙ [z₁ > 0],   dW₁ = Xᵀdz₁/4
 
@@ -242,11 +229,11 @@ def train_xor(seed: ArrayLike = 42, *, epochs: int = 10_000, learning_rate: floa
     """
     within("train_xor", "whole [1, ∞)", epochs=epochs)
     X, y = np.array(XOR_INPUTS), np.array(XOR_TARGETS)
-    starts = [xor_init(int(s), hidden) for s in np.ravel(seed)]
+    starts = [xor_init(int(s)) for s in np.ravel(seed)]
     W1, b1, W2, b2 = (np.stack([start[name] for start in starts]) for name in ("W1", "b1", "W2", "b2"))
     losses = []
     for _ in range(epochs):
-        z1 = X @ W1 + b1  # (seeds, 4, hidden)
+        z1 = X @ W1 + b1  # (seeds, 4, 4)
         a1 = np.maximum(z1, 0)
         a2 = sigmoid(a1 @ W2 + b2)  # (seeds, 4, 1)
         losses.append(-np.mean(y * np.log(a2 + 1e-8) + (1 - y) * np.log(1 - a2 + 1e-8), axis=(1, 2)))

@@ -1,5 +1,7 @@
 """Chapter 02: a table that turns a cosine into words, as a source document prints it."""
 
+from ..errors import within
+
 # Lower edges, inclusive: 0.90 is "Near-identical", 0.00 is "Weak or no relation".
 COSINE_BANDS = (
     (0.90, "Near-identical"),
@@ -18,6 +20,5 @@ def interpret_cosine(cosine: float) -> str:
     >>> interpret_cosine(0.9), interpret_cosine(0.0), interpret_cosine(-0.2)
     ('Near-identical', 'Weak or no relation', 'Opposing (rare)')
     """
-    if not -1 - 1e-9 <= cosine <= 1 + 1e-9:
-        raise ValueError(f"interpret_cosine() needs a cosine between −1 and 1, got {cosine}")
+    within("interpret_cosine", "[-1, 1]", cosine=round(cosine, 9))
     return next((label for lower_edge, label in COSINE_BANDS if cosine >= lower_edge), COSINE_BANDS[-1][1])

@@ -19,15 +19,13 @@ def cosine_similarity(a: Array, b: Array) -> WithPullback:
     >>> round(float(cosine_similarity([2, 5, 1], [3, 4, 2])), 3)
     0.949
     """
-    length_a, length_b = norm(a)[..., None], norm(b)[..., None]
-    if np.any(length_a == 0) or np.any(length_b == 0):
-        raise ValueError("cosine_similarity() needs vectors with a direction, got a zero vector (see chapter 02)")
     unit_a, unit_b = normalize(a), normalize(b)
     cosine = np.clip(np.sum(unit_a * unit_b, axis=-1), -1, 1)  # rounding may step over the edge
 
     def pullback(dcosine):
         dcosine, c = dcosine[..., None], cosine[..., None]
-        return dcosine * (unit_b - c * unit_a) / length_a, dcosine * (unit_a - c * unit_b) / length_b
+        da = dcosine * (unit_b - c * unit_a) / norm(a)[..., None]
+        return da, dcosine * (unit_a - c * unit_b) / norm(b)[..., None]
 
     return cosine, pullback
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
-from ..errors import within
+from ..errors import all_within, within
 from ..shapes import contract
 from .cosine import cosine_similarity_matrix
 
@@ -45,8 +45,7 @@ def mean_pool(x: Array, mask: Array | None = None) -> WithPullback:
     if not np.all((mask == 0) | (mask == 1)):
         raise ValueError("mean_pool() needs a mask of zeros and ones")
     tokens = mask.sum(axis=-1)[..., None]
-    if np.any(tokens == 0):
-        raise ValueError("mean_pool() needs at least one token that is not padding in each sentence")
+    all_within("mean_pool", "[1, ∞)", tokens_beside_padding=tokens)
     weights = mask[..., None] / tokens[..., None]  # (..., T, 1)
 
     def pullback(ds):
@@ -69,8 +68,7 @@ def retrieve(query: ArrayLike, documents: ArrayLike, k: int = 3) -> tuple[np.nda
     (array([1, 2]), array([1.   , 0.707]))
     """
     within("retrieve", "whole [1, ∞)", k=k)
-    if not (np.all(np.isfinite(query)) and np.all(np.isfinite(documents))):
-        raise ValueError("retrieve() needs vectors of finite numbers")
+    all_within("retrieve", "(-∞, ∞)", query=query, documents=documents)
     cosines = cosine_similarity_matrix(query[None, :], documents)[0]
     best = np.argsort(-cosines, kind="stable")[:k]
     return best, cosines[best]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ..autodiff import ArrayLike
-from ..errors import ShapeError, UnknownWordError, suggest, within
+from ..errors import ShapeError, UnknownWordError, all_within, suggest, within
 from ..vectors import normalize
 from .cosine import cosine_similarity
 
@@ -92,8 +92,7 @@ class WordVectors:
         if vector.shape != self.vectors.shape[1:]:
             size = self.vectors.shape[1]
             raise ShapeError(f"nearest() needs a vector of {size} components, got shape {vector.shape}")
-        if not np.all(np.isfinite(vector)):
-            raise ValueError("nearest() needs a vector of finite numbers")
+        all_within("nearest", "(-∞, ∞)", query=vector)
         products = self.vectors @ normalize(vector).astype(self.vectors.dtype)
         without_direction = np.full_like(products, -np.inf)
         return np.divide(products, self._lengths, out=without_direction, where=self._lengths > 0)
