@@ -217,7 +217,7 @@ def test_the_wheel_holds_every_file_of_both_packages_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert held == {name for name in here if "__pycache__" not in name}
-    assert {Path(name).suffix for name in held} >= {".py", ".toml", ".js", ".css", ".svg"}
+    assert {Path(name).suffix for name in held} >= {".py", ".toml", ".js", ".css", ".svg", ".mplstyle"}
 
 
 def test_the_wheel_says_that_the_package_is_annotated(wheel):

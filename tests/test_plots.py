@@ -93,14 +93,13 @@ def test_a_figure_is_stored_at_twice_the_width_it_is_shown_at(published):
     assert image_of(output).width == 2 * output[1]["image/png"]["width"]
 
 
-@pytest.mark.parametrize(("theme", "bright"), [("light", True), ("dark", False)])
-def test_the_themes_have_a_solid_paper_and_readable_ink(theme, bright, published):
-    plots.use_style(theme)
+def test_a_figure_has_a_solid_white_paper_and_readable_ink(published):
+    plots.use_style()
     [output] = published(plots.show, parabola(), alt="A parabola.")
     *paper, opacity = image_of(output).convert("RGBA").getpixel((0, 0))
     assert opacity == 255  # legible whatever the page behind it
-    assert (min(paper) > 200) is bright
-    assert output[1]["needs_background"] == theme
+    assert min(paper) > 200
+    assert output[1]["needs_background"] == "light"
     ink = matplotlib.colors.to_rgb(matplotlib.rcParams["text.color"])
     assert contrast(ink, np.array(paper) / 255) > 7
 
@@ -115,13 +114,6 @@ def contrast(one, other):
 
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
-
-
-def test_an_unknown_theme_is_refused_and_changes_nothing():
-    before = dict(matplotlib.rcParams)
-    with pytest.raises(ValueError, match="did you mean light"):
-        plots.use_style("ligth")
-    assert dict(matplotlib.rcParams) == before
 
 
 def test_lines_take_the_colours_of_okabe_and_ito_in_order():

@@ -220,7 +220,7 @@ def _write(path, content):
 
 def _fingerprints(text, files):
     """What a chapter depends on, with its sha256: modules, files beside them (.js, .svg, .toml), lock, notebook."""
-    kinds = (".css", ".js", ".svg", ".toml")
+    kinds = (".css", ".js", ".mplstyle", ".svg", ".toml")
     beside = {path for file in files for path in file.parent.iterdir() if path.suffix in kinds}
     depends = {text.target, text.root / "requirements.lock", *files, *beside}
     names = {path: text.relative(path) if path.is_relative_to(text.root) else str(path) for path in depends}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .plots import _in_a_notebook, _png
+from .plots import _in_a_notebook, _png, _publish
 
 
 def show_source(function: Callable, docstring: bool = True) -> None:
@@ -28,13 +28,8 @@ def show_source(function: Callable, docstring: bool = True) -> None:
         return f"; did you mean {' or '.join(near)}?" if near else ""
     """
     listing = _listing(function, docstring)
-    if not _in_a_notebook():
-        print(listing)
-        return
-    from IPython.display import display
-
     fence = "```"
-    display({"text/markdown": f"{fence}python\n{listing}\n{fence}", "text/plain": listing}, raw=True)
+    _publish({"text/markdown": f"{fence}python\n{listing}\n{fence}"}, listing)
 
 
 @contextmanager

@@ -33,56 +33,23 @@ COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY_BLUE, GREY)  # the order 
 SEQUENTIAL = "viridis"  # for weights and probabilities, from 0 upwards
 DIVERGING = "PuOr_r"  # for signed values, with zero in the middle
 
-_THEMES = {
-    "light": {"paper": "#ffffff", "ink": "#1f2328", "line": "#8a8f98", "grid": "#e3e6ea"},
-    "dark": {"paper": "#14181e", "ink": "#e6e8eb", "line": "#9aa1ab", "grid": "#2f3640"},
-}
-_SETTINGS = {  # matplotlib's settings that take each tone of a theme
-    "paper": ("axes.facecolor", "figure.facecolor", "patch.edgecolor"),
-    "ink": ("axes.labelcolor", "text.color", "xtick.labelcolor", "ytick.labelcolor"),
-    "line": ("axes.edgecolor", "xtick.color", "ytick.color"),
-    "grid": ("grid.color",),
-}
 _CSS_PIXELS_PER_INCH = 96
 _DPI = 2 * _CSS_PIXELS_PER_INCH  # two stored pixels for each CSS pixel: sharp on screens of high resolution
-_STYLE = {
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.unicode_minus": True,
-    "figure.constrained_layout.use": True,
-    "figure.dpi": _CSS_PIXELS_PER_INCH,
-    "figure.figsize": (6.4, 3.6),
-    "font.family": "DejaVu Sans",  # part of matplotlib, so it is the same on every machine
-    "font.size": 10,
-    "grid.linewidth": 0.8,
-    "image.cmap": SEQUENTIAL,
-    "legend.frameon": False,
-    "lines.linewidth": 2,
-    "lines.markersize": 6,
-    "mathtext.fontset": "dejavusans",
-    "savefig.facecolor": "auto",
-}
 
 
-def use_style(theme: str = "light") -> None:
-    """Set matplotlib's defaults to the book's style, for a white page or ("dark") for a dark one.
+def use_style() -> None:
+    """Set matplotlib's defaults to the book's style: those of book.mplstyle, and the colours above.
 
-    >>> use_style("drak")
-    Traceback (most recent call last):
-    ValueError: no theme 'drak'; did you mean dark?
+    >>> use_style()
+    >>> import matplotlib
+    >>> matplotlib.rcParams["text.color"]
+    '#1f2328'
     """
-    if theme not in _THEMES:
-        raise ValueError(f"no theme {theme!r}{suggest(str(theme), _THEMES) or '; there are light and dark'}")
-    import matplotlib
+    import matplotlib.style
     from cycler import cycler
 
-    tones = {setting: _THEMES[theme][tone] for tone, settings in _SETTINGS.items() for setting in settings}
-    matplotlib.rcParams.update(_STYLE | tones | {"axes.prop_cycle": cycler(color=COLOURS)})
+    colours = {"axes.prop_cycle": cycler(color=COLOURS), "image.cmap": SEQUENTIAL}
+    matplotlib.style.use([resources.files(__package__) / "book.mplstyle", colours])
 
 
 def show(fig: "Figure", alt: str) -> None:
@@ -105,20 +72,19 @@ def show(fig: "Figure", alt: str) -> None:
         import matplotlib.pyplot as plt
 
         plt.close(fig)
+    background = {"needs_background": "light"}  # as JupyterLab reads it, and for the image as nbconvert does
+    metadata = {"image/png": {"alt": alt, "width": width} | background} | background
+    _publish({"image/png": base64.b64encode(png).decode()}, f"Figure: {alt}", metadata)
+
+
+def _publish(data, words, metadata=None):
+    """Display data in a notebook, with words as their plain text. Print the words where there is no notebook."""
     if not _in_a_notebook():
-        print(f"Figure: {alt}")
+        print(words)
         return
     from IPython.display import display
 
-    background = "light" if _is_light(fig.get_facecolor()) else "dark"
-    display(
-        {"image/png": base64.b64encode(png).decode(), "text/plain": f"Figure: {alt}"},
-        metadata={
-            "image/png": {"alt": alt, "width": width, "needs_background": background},  # as nbconvert reads them
-            "needs_background": background,  # as JupyterLab reads it
-        },
-        raw=True,
-    )
+    display(data | {"text/plain": words}, metadata=metadata, raw=True)
 
 
 def _png(fig):
@@ -135,13 +101,6 @@ def _in_a_notebook():
     from IPython import get_ipython
 
     return get_ipython() is not None
-
-
-def _is_light(colour):
-    from matplotlib.colors import to_rgb
-
-    red, green, blue = to_rgb(colour)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5  # relative luminance, without the gamma
 
 
 class TransformerMap:

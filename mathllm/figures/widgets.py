@@ -43,22 +43,36 @@ def module(name: str) -> str:
 
 
 class Figure(anywidget.AnyWidget):
-    """An interactive figure. A subclass sets `_esm = module("its_module.js")` and its traits.
+    """An interactive figure. A subclass has traits, and a module of its name: that of VectorLength is vector_length.js.
 
     The first line of its docstring describes the figure to readers wherever it cannot be shown.
+    Raises: ValueError for lists of different lengths among the traits `_of_one_length`, and for what `_problem` says.
     """
 
     _css = read("widgets.css")
+    _of_one_length = ()
+
+    def __init_subclass__(cls, **options: Any):
+        if "_esm" not in vars(cls):  # each object has a class of its own, which anywidget derives with its module
+            words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]+", cls.__name__)
+            cls._esm = module("_".join(words).lower() + ".js")
+        super().__init_subclass__(**options)
+
+    def __init__(self, **traits: Any):
+        super().__init__(**traits)
+        lengths = {name: len(getattr(self, name)) for name in self._of_one_length}
+        problem = self._problem()
+        if len(set(lengths.values())) > 1:
+            found = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            problem = f"needs lists of one length, got {found}"
+        if problem:
+            raise ValueError(f"{type(self).__name__} {problem}")
 
     def __repr__(self) -> str:
         return f"Interactive figure: {inspect.getdoc(type(self)).splitlines()[0]}"
 
-    def _need_one_length(self, *names):
-        """Refuse lists of different lengths."""
-        lengths = {name: len(getattr(self, name)) for name in names}
-        if len(set(lengths.values())) > 1:
-            found = ", ".join(f"{name} {length}" for name, length in lengths.items())
-            raise ValueError(f"{type(self).__name__} needs lists of one length, got {found}")
+    def _problem(self):
+        """Why these traits cannot be shown, to follow the name of the figure in a message, or None."""
 
 
 def _number(default, low, high):
@@ -91,7 +105,6 @@ class AngleCosine(Figure):
     60.0
     """
 
-    _esm = module("angle_cosine.js")
     angle = _number(35.0, 0, 180)
     length_a = _number(3.0, 0.5, 4)
     length_b = _number(2.0, 0.5, 4)
@@ -110,22 +123,11 @@ class AttentionStepper(Figure):
     """
 
     _EXAMPLES = (
-        {
-            "name": "three tokens",
-            "tokens": ["1", "2", "3"],
-            "query": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]],
-            "key": [[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]],
-            "value": [[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]],
-        },
-        {
-            "name": "The cat sat",
-            "tokens": ["The", "cat", "sat"],
-            "query": [[1.0, 0.5], [0.3, 0.8], [0.1, 0.9]],
-            "key": [[0.9, 0.2], [0.4, 0.7], [0.2, 0.8]],
-            "value": [],  # this example ends with the weights
-        },
-    )
-    _esm = module("attention_stepper.js")
+        {"name": "three tokens", "tokens": ["1", "2", "3"], "query": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]],
+         "key": [[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], "value": [[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]]},
+        {"name": "The cat sat", "tokens": ["The", "cat", "sat"], "query": [[1.0, 0.5], [0.3, 0.8], [0.1, 0.9]],
+         "key": [[0.9, 0.2], [0.4, 0.7], [0.2, 0.8]], "value": []},  # this example ends with the weights
+    )  # fmt: skip
     examples = traitlets.List(traitlets.Dict(), list(_EXAMPLES), minlen=1).tag(sync=True)
     example = _whole(0, 0)
     step = _whole(1, 1, 5)
@@ -133,14 +135,13 @@ class AttentionStepper(Figure):
     mask = _choice("none", "causal", "window")
     scaled = traitlets.Bool(True).tag(sync=True)
 
-    def __init__(self, **traits: Any):
-        super().__init__(**traits)
+    def _problem(self):
         for example in self.examples:
             lengths = [len(example[name]) for name in ("tokens", "query", "key", "value") if len(example[name])]
             if len(set(lengths)) != 1 or len(lengths) < 3:
-                raise ValueError(f"AttentionStepper needs one row per token, got {lengths} in {example['name']!r}")
+                return f"needs one row per token, got {lengths} in {example['name']!r}"
         if self.example >= len(self.examples) or self.row >= len(self.examples[self.example]["tokens"]):
-            raise ValueError(f"AttentionStepper has no row {self.row} in an example {self.example}")
+            return f"has no row {self.row} in an example {self.example}"
 
 
 class BackpropStepper(Figure):
@@ -152,7 +153,6 @@ class BackpropStepper(Figure):
     [1.0, 0.5]
     """
 
-    _esm = module("backprop_stepper.js")
     inputs = _numbers([1.0, 0.5], -2, 2, length=2)
     target = _choice(1, 0)
     step = _whole(1, 1, 8)
@@ -167,7 +167,6 @@ class BetaPosterior(Figure):
     7
     """
 
-    _esm = module("beta_posterior.js")
     prior_a = _whole(1, 1, 50)
     prior_b = _whole(1, 1, 50)
     heads = _whole(7, 0, 50)
@@ -185,7 +184,6 @@ class DescentSurface(Figure):
     20
     """
 
-    _esm = module("descent_surface.js")
     surface = _choice("narrow valley", "saddle point", "two minima")
     method = _choice("gradient descent", "momentum", "Adam")
     log_rate = _number(-1.3, -3, 0)
@@ -204,15 +202,13 @@ class FeaturePlane(Figure):
     0.0
     """
 
-    _esm = module("feature_plane.js")
     features = _whole(5, 2, 8)
     active = traitlets.List(traitlets.Int(), [1]).tag(sync=True)
     bias = _number(0.0, -1, 0)
 
-    def __init__(self, **traits: Any):
-        super().__init__(**traits)
+    def _problem(self):
         if not set(self.active) <= set(range(1, self.features + 1)):
-            raise ValueError(f"FeaturePlane needs active features from 1 to {self.features}, got {self.active}")
+            return f"needs active features from 1 to {self.features}, got {self.active}"
 
 
 class GridDeformation(Figure):
@@ -224,7 +220,6 @@ class GridDeformation(Figure):
     1.0
     """
 
-    _esm = module("grid_deformation.js")
     w11 = _number(1.0, -2, 2)
     w12 = _number(0.0, -2, 2)
     w21 = _number(0.0, -2, 2)
@@ -244,18 +239,16 @@ class KLPenalty(Figure):
     10.0
     """
 
-    _esm = module("kl_penalty.js")
     answers = _words(["plain", "rude", "friendly", "☺☺☺☺"])
     reference = _numbers([0.5, 0.3, 0.199, 0.001])
     reward = _numbers([1.0, 0.0, 2.0, 4.0])
     true_reward = _numbers([1.0, 0.0, 2.0, -2.0])
     beta = _number(10.0, 0.1, 10)
+    _of_one_length = ("answers", "reference", "reward", "true_reward")
 
-    def __init__(self, **traits: Any):
-        super().__init__(**traits)
-        self._need_one_length("answers", "reference", "reward", "true_reward")
-        if min(self.reference) <= 0 or not np.isclose(sum(self.reference), 1, rtol=0, atol=1e-6):
-            raise ValueError(f"KLPenalty needs a distribution without zeros as reference, got {self.reference}")
+    def _problem(self):
+        if not all(p > 0 for p in self.reference) or not np.isclose(sum(self.reference), 1, rtol=0, atol=1e-6):
+            return f"needs a distribution without zeros as reference, got {self.reference}"
 
 
 class LogProduct(Figure):
@@ -267,7 +260,6 @@ class LogProduct(Figure):
     30
     """
 
-    _esm = module("log_product.js")
     probability = _number(0.5, 0.01, 0.99)
     factors = _whole(20, 1, 1000)
 
@@ -289,7 +281,6 @@ class MergeStepper(Figure):
         "repeated letters": {"banana": 3, "bandana": 2, "ananas": 2, "cabana": 1},
         "verbs": {"walk": 4, "walked": 3, "walking": 3, "talk": 2, "talked": 4, "talking": 2},
     }
-    _esm = module("merge_stepper.js")
     corpora = traitlets.Dict(_CORPORA).tag(sync=True)
     corpus = traitlets.Unicode("").tag(sync=True)
     ties = _choice("first appearance", "lexicographic")
@@ -299,9 +290,11 @@ class MergeStepper(Figure):
         if words is not None:
             traits["corpora"] = {"words from the text": dict(words)} | self._CORPORA
         super().__init__(**traits)
-        if not self.corpora or not all(self.corpora.values()):
-            raise ValueError("MergeStepper needs words, got none")
         self.corpus = self.corpus or next(iter(self.corpora))
+
+    def _problem(self):
+        if not self.corpora or not all(self.corpora.values()):
+            return "needs words, got none"
 
 
 class ParameterCalculator(Figure):
@@ -321,7 +314,6 @@ class ParameterCalculator(Figure):
         "SmolLM2": {"vocabulary": 49152, "width": 576, "layers": 30, "hidden": 1536, "context": 0,
                     "gated": True, "bias": False, "key_width": 192},
     }  # fmt: skip
-    _esm = module("parameter_calculator.js")
     models = traitlets.Dict(_MODELS).tag(sync=True)
     model = _choice(*_MODELS)
 
@@ -337,7 +329,6 @@ class RankSlider(Figure):
     [1.0, 1.0]
     """
 
-    _esm = module("rank_slider.js")
     columns = traitlets.List().tag(sync=True)  # u_i, one list for each singular value
     sizes = traitlets.List().tag(sync=True)  # σ_i, the largest first
     rows = traitlets.List().tag(sync=True)  # v_i
@@ -364,7 +355,6 @@ class RotaryPair(Figure):
     3
     """
 
-    _esm = module("rotary_pair.js")
     query_position = _whole(5, 0, 30)
     key_position = _whole(3, 0, 30)
     query_angle = traitlets.Float(20.0).tag(sync=True)
@@ -384,18 +374,19 @@ class SamplingFilters(Figure):
     2
     """
 
-    _esm = module("sampling_filters.js")
     tokens = _words()
     logits = _numbers()
     temperature = _number(1.0, 0.1, 3)
     top_k = _whole(1, 1)
     top_p = _number(1.0, 0.05, 1)
+    _of_one_length = ("tokens", "logits")
 
     def __init__(self, tokens: Sequence[str], logits: Sequence[float], **traits: Any):
         super().__init__(tokens=tokens, logits=logits, **{"top_k": len(logits)} | traits)
-        self._need_one_length("tokens", "logits")
+
+    def _problem(self):
         if sorted(self.logits, reverse=True) != self.logits:
-            raise ValueError("SamplingFilters needs logits in falling order")
+            return "needs logits in falling order"
 
 
 class SecantTangent(Figure):
@@ -408,7 +399,6 @@ class SecantTangent(Figure):
     1.0
     """
 
-    _esm = module("secant_tangent.js")
     curve = _choice("square", "cube", "exponential", "kink")
     x = _number(0.5, -1.5, 1.5)
     h = _number(1.0, -1, 1)
@@ -425,14 +415,10 @@ class SoftmaxBars(Figure):
     1.0
     """
 
-    _esm = module("softmax_bars.js")
     labels = _words(["a", "b", "c"])
     logits = _numbers([2.0, 1.0, 0.5], -5, 10)
     temperature = _number(1.0, 0.1, 10)
-
-    def __init__(self, **traits: Any):
-        super().__init__(**traits)
-        self._need_one_length("labels", "logits")
+    _of_one_length = ("labels", "logits")
 
 
 class TrainingBudget(Figure):
@@ -445,7 +431,6 @@ class TrainingBudget(Figure):
     0
     """
 
-    _esm = module("training_budget.js")
     parameters = _number(9.8451, 7, 12)
     tokens = _number(12.3, 9, 14)
     devices = _whole(3, 0, 13)
@@ -465,17 +450,15 @@ class TwoDistributions(Figure):
     'bits'
     """
 
-    _esm = module("two_distributions.js")
     labels = _words(["the", "a", "an"])
     p = _numbers([6.0, 3.0, 1.0], 0, 10)
     q = _numbers([7.0, 2.0, 1.0], 0, 10)
     unit = _choice("nats", "bits")
+    _of_one_length = ("labels", "p", "q")
 
-    def __init__(self, **traits: Any):
-        super().__init__(**traits)
-        self._need_one_length("labels", "p", "q")
+    def _problem(self):
         if not (sum(self.p) > 0 and sum(self.q) > 0):
-            raise ValueError("TwoDistributions needs a weight that is not zero in p and in q")
+            return "needs a weight that is not zero in p and in q"
 
 
 class VectorLength(Figure):
@@ -487,7 +470,6 @@ class VectorLength(Figure):
     [6.0, 8.0]
     """
 
-    _esm = module("vector_length.js")
     components = _numbers([2.0, 2.0], -8, 8, length=2)
 
 
@@ -503,18 +485,15 @@ class WordMap(Figure):
     ['king', 'car']
     """
 
-    _esm = module("word_map.js")
     words = _words()
     groups = _words()  # the group of each word
     vectors = traitlets.List(traitlets.List(traitlets.Float())).tag(sync=True)
     landmarks = traitlets.List(traitlets.Unicode(), minlen=2, maxlen=2).tag(sync=True)
 
     def __init__(
-        self,
-        vectors: Mapping[str, Sequence[float]],
-        groups: Mapping[str, Sequence[str]],
+        self, vectors: Mapping[str, Sequence[float]], groups: Mapping[str, Sequence[str]],
         landmarks: Sequence[str] | None = None,
-    ):
+    ):  # fmt: skip
         words = [word for group in groups.values() for word in group]
         if len(words) < 2:
             raise ValueError(f"WordMap needs at least two words, got {len(words)}")
@@ -523,11 +502,10 @@ class WordMap(Figure):
             raise ShapeError(f"WordMap needs vectors of one size, got sizes {sorted(sizes)}")
         if landmarks is None:
             landmarks = [words[0], list(groups.values())[-1][0] if len(groups) > 1 else words[1]]
-        if unknown := [word for word in landmarks if word not in words]:
-            raise ValueError(f"WordMap has no landmark {unknown[0]!r}; its words are {', '.join(words)}")
-        super().__init__(
-            words=words,
-            groups=[name for name, group in groups.items() for _ in group],
-            vectors=[np.asarray(vectors[word], np.float64).round(5).tolist() for word in words],
-            landmarks=list(landmarks),
-        )
+        rounded = [np.asarray(vectors[word], np.float64).round(5).tolist() for word in words]
+        names = [name for name, group in groups.items() for _ in group]
+        super().__init__(words=words, groups=names, vectors=rounded, landmarks=list(landmarks))
+
+    def _problem(self):
+        if unknown := [word for word in self.landmarks if word not in self.words]:
+            return f"has no landmark {unknown[0]!r}; its words are {', '.join(self.words)}"

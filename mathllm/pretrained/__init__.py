@@ -8,7 +8,7 @@
     gguf.py         the file format of llama.cpp, with quantised weights
     gguf_model.py   the model and the tokenizer in such a file
     huggingface.py  a checkpoint of the Hugging Face hub, from and to a folder
-    names.py        its names of tensors and settings, beside ours
+    names.py        its names of tensors and settings, beside ours: the tables of families.toml
     settings.py     its config.json, and our `Config`
     files.py        its files: JSON and safetensors
     wordpiece.py    the tokenizer of BERT

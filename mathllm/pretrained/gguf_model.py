@@ -150,19 +150,22 @@ def _rope_scaling(file, given, context):
     trained = given.get("original_context_length", context)
     rope = {"rope_type": kind, "factor": factor, "original_max_position_embeddings": trained}
     factors = {name: np.asarray(file[name]).tolist() for name in file if re.fullmatch(_ROPE_FACTORS, name)}
-    if kind == "none" and "rope_freqs.weight" in factors:
-        both = dict.fromkeys(("short_factor", "long_factor"), factors["rope_freqs.weight"])
-        return rope | both | {"rope_type": "longrope", "attention_factor": 1.0}
-    if kind == "longrope" and "rope_factors_long.weight" in factors:
-        short, long = (factors.get(f"rope_factors_{length}.weight") for length in ("short", "long"))
-        return rope | {"short_factor": short, "long_factor": long, "attention_factor": sharpness}
-    if factors or kind not in ("none", "linear", "yarn"):
-        found = f"{kind!r} with {', '.join(factors) or 'no factors'}"
-        raise ValueError(f"gguf_to_hf() does not read the rotary positions of {file.path}, {found}")
-    if kind == "yarn":
-        betas = {f"beta_{end}": given.get(f"yarn_beta_{end}") for end in ("fast", "slow")}
-        return rope | betas | {"attention_factor": sharpness * (1 + 0.1 * math.log(factor))}
-    return rope if kind == "linear" else None
+    match kind, *sorted(factors):
+        case ["none"]:
+            return None
+        case ["linear"]:
+            return rope
+        case ["yarn"]:
+            betas = {f"beta_{end}": given.get(f"yarn_beta_{end}") for end in ("fast", "slow")}
+            return rope | betas | {"attention_factor": sharpness * (1 + 0.1 * math.log(factor))}
+        case ["none", "rope_freqs.weight" as name]:
+            both = dict.fromkeys(("short_factor", "long_factor"), factors[name])
+            return rope | both | {"rope_type": "longrope", "attention_factor": 1.0}
+        case ["longrope", "rope_factors_long.weight" as long, "rope_factors_short.weight" as short]:
+            both = {"short_factor": factors[short], "long_factor": factors[long]}
+            return rope | both | {"attention_factor": sharpness}
+    found = f"{kind!r} with {', '.join(factors) or 'no factors'}"
+    raise ValueError(f"gguf_to_hf() does not read the rotary positions of {file.path}, {found}")
 
 
 def _in_halves(array, heads):

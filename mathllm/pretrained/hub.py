@@ -28,7 +28,6 @@ from .huggingface import load_pretrained, weight_files
 from .wordpiece import WordPiece
 
 _PACKAGES = ("smollm2", "minilm")
-_WANTED = ["*.json", "*.safetensors", "vocab.txt", "merges.txt"]
 
 
 class LoadedModel(NamedTuple):
@@ -159,8 +158,9 @@ def _from_hub(name, download):
         fetch = "" if library else "pip install 'mathllm[cli,hub]', then "
         fetch += f"`mathllm models install {name}`"
         raise MissingDataError(f"{name} is no folder and not in the cache of the hub; to fetch it: {fetch}")
+    wanted = ["*.json", "*.safetensors", "vocab.txt", "merges.txt"]  # nothing that could be executed
     try:
-        place = Path(library.snapshot_download(name, allow_patterns=_WANTED))
+        place = Path(library.snapshot_download(name, allow_patterns=wanted))
     except library.errors.GatedRepoError:
         problem = f"{name} needs your consent: give it on the page of the model, and log in"
     except library.errors.RepositoryNotFoundError:

@@ -25,6 +25,7 @@ from .files import load_tensors, read_json, save_tensors, written_whole
 from .settings import read_settings, to_hf_config
 from .wordpiece import WordPiece
 
+
 class Pretrained(NamedTuple):
     """A model, its parameters (float32, read-only) and its tokenizer."""
 

@@ -84,7 +84,7 @@ def _family_for(config):
 def _read(family, given, head):
     """Our fields. Some are more than another name for a number."""
     fields = {ours: given[theirs] for ours, (theirs, _) in family.settings.items()}
-    gated, _, activation = fields["activation"].rpartition("-")
+    gated, _, activation = str(fields["activation"]).rpartition("-")
     activation = "gelu_new" if gated and activation == "gelu" else activation  # this is what "gated-gelu" means in T5
     if activation not in _ACTIVATIONS or (gated and (family.name, gated) != ("t5", "gated")):
         known = ", ".join(_ACTIVATIONS)

@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
-from ..errors import within
+import numpy as np
+
+from ..errors import all_within, within
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _LONGEST_WORD = 100  # characters; BERT's tokenizer turns longer words into [UNK]
@@ -89,9 +91,8 @@ class WordPiece:
 
         Raises: ValueError for an id outside the vocabulary.
         """
-        ids = list(ids)
-        if outside := [i for i in ids if not 0 <= i < len(self)]:
-            raise ValueError(f"decode() needs ids from 0 to {len(self) - 1:,}, got {outside[0]}")
+        ids = np.array(list(ids), int)
+        all_within("decode", f"[0, {len(self)})", ids=ids)
         tokens = [self._tokens[i] for i in ids]
         return " ".join([token for token in tokens if token not in ("[PAD]", "[CLS]", "[SEP]")]).replace(" ##", "")
 
