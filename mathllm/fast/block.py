@@ -200,19 +200,15 @@ def _attention(projected, config, memory, layer, rotation, sizes):
 
 def _activated(wide, config, memory, layer):
     """φ(gate) ∘ up, or φ(up), (N, F); its derivatives by gate and up take their places in `wide`."""
-    hidden = memory(("hidden", layer), (len(wide), config.hidden), wide.dtype)
-    parts, rows = wide.shape[1] // config.hidden, max(1, _CACHE // (4 * config.hidden))
-    for start in range(0, len(wide), rows):
-        z, *up = np.split(wide[start : start + rows], parts, axis=1)
-        value, slope = ACTIVATIONS[config.activation](z)
-        factor = up[0] if up else 1
-        np.multiply(value, factor, out=hidden[start : start + rows])
-        np.multiply(slope, factor, out=z)
-        if up:
-            factor[...] = value
+    z, *up = np.split(wide, wide.shape[1] // config.hidden, axis=1)
+    value, slope = ACTIVATIONS[config.activation](z)
+    hidden = value * up[0] if up else value
+    np.multiply(slope, up[0] if up else 1, out=z)
+    for factor in up:
+        factor[...] = value
 
     def pullback(dhidden):
-        for part in np.split(wide, parts, axis=1):
+        for part in (z, *up):
             part *= dhidden
         return wide
 
