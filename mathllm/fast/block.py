@@ -4,8 +4,7 @@ A step of a small model spends about a third of its time on moving numbers, and 
 system page by page. Each function of this module equals functions of chapters 8 to 12 up to rounding, and returns its
 value and its pullback as they do. What it saves is measured in benchmarks/README.md:
 
-    joined     matrices that multiply the same vectors become one; the gain and bias of the norm before them are
-               multiplied into it, because it has fewer numbers than the activations
+    joined     matrices that multiply the same vectors become one
     causal     scores are computed in blocks of queries, up to the last key that a block may attend to
     complex    a rotation is one multiplication of complex numbers
     in place   elementwise functions work on parts that fit into the cache, and leave their derivatives behind
@@ -48,72 +47,63 @@ class Memory:
         return np.matmul(a, b, out=self(name, (len(a), b.shape[1]), a.dtype))
 
 
-def normalise(x: np.ndarray, epsilon: float, centred: bool, memory: Memory, name: object) -> tuple:
-    """`rms_norm`, or `layer_norm` if centred, without gain and bias: unit vectors u, and their pullback in place.
+def normalise(x: np.ndarray, params: dict, epsilon: float, centred: bool, memory: Memory, name: object) -> tuple:
+    """`rms_norm`, or `layer_norm` if centred: y = γ ∘ u + β; pullback(dy) -> dx, in dy's place, and dγ and dβ.
 
         u = x̂ / √(mean(x̂²) + ε),   x̂ = x or x − mean(x);      dx = (du − u mean(du ∘ u) [− mean(du)]) / √(mean(x̂²) + ε)
 
-    x: (N, D)   ->   u: (N, D)
+    x: (N, D)   ->   (N, D)
 
-    >>> normalise(np.array([[3.0, 3.0, -3.0]]), 0.0, False, Memory(), "unit")[0]
-    array([[ 1.,  1., -1.]])
+    >>> normalise(np.array([[3.0, 3.0, -3.0]]), {"gain": np.array([1, 1, 2])}, 0.0, False, Memory(), "norm")[0]
+    array([[ 1.,  1., -2.]])
     """
-    unit, width = memory(name, x.shape, x.dtype), x.shape[1]
+    unit, gain, width = memory(name, x.shape, x.dtype), params["gain"], x.shape[1]
     if centred:
         x = np.subtract(x, x.mean(axis=1, keepdims=True), out=unit)
     inverse = (1 / np.sqrt(np.vecdot(x, x) / width + epsilon))[:, None].astype(x.dtype)
     np.multiply(x, inverse, out=unit)
+    y = np.multiply(unit, gain, out=memory((name, "y"), x.shape, x.dtype))
+    if "bias" in params:
+        y += params["bias"]
 
-    def pullback(du):
-        mean = np.vecdot(du, unit)[:, None] / width
-        du -= np.multiply(unit, mean, out=memory("scratch", unit.shape, unit.dtype))
+    def pullback(dy):
+        gradient = {"gain": np.einsum("nd, nd -> d", dy, unit)} | ({"bias": dy.sum(axis=0)} if "bias" in params else {})
+        dy *= gain
+        dy -= np.multiply(unit, np.vecdot(dy, unit)[:, None] / width, out=memory("scratch", unit.shape, unit.dtype))
         if centred:
-            du -= du.mean(axis=1, keepdims=True)
-        du *= inverse
-        return du
+            dy -= dy.mean(axis=1, keepdims=True)
+        dy *= inverse
+        return dy, gradient
 
-    return unit, pullback
+    return y, pullback
 
 
-def normed_linear(
-    unit: np.ndarray, norm: dict, params: dict, names: list[str], memory: Memory, place: object,
-    order: np.ndarray | slice = slice(None),
-) -> tuple:  # fmt: skip
-    """`linear` with several matrices at once, of vectors to which the gain γ and bias β of a norm still belong.
+def joined_linear(
+    x: np.ndarray, params: dict, names: list[str], memory: Memory, place: object, order: np.ndarray | slice
+) -> tuple:
+    """`linear` with several matrices at once: y = x [W₁ W₂ …] + [b₁ b₂ …]; pullback(dy) -> dx, dW₁, dW₂ … db₁, db₂ ….
 
-        y = (γ ∘ u + β) W + b = u W′ + b′   with W = [W₁ W₂ …],  W′ = γ ∘ W,  b′ = β W + b
-        dγ = rowsum(dW′ ∘ W),   dW = γ ∘ dW′ + β db′,   dβ = W db′,   db = db′
+    x: (N, D)   names: of the matrices (D, n₁), (D, n₂) …   order: of the columns of y   ->   (N, n₁ + n₂ + …)
 
-    unit: (N, D)   names: of the matrices (D, n₁), (D, n₂) …   order: of the columns of y
-    ->   y: (N, n₁ + n₂ + …); pullback(dy) -> du, the gradient of the norm, and that of matrices and biases
-
-    >>> params, norm = {"query": np.eye(2), "key": np.ones((2, 1))}, {"gain": np.array([1.0, 10.0])}
-    >>> normed_linear(np.array([[3.0, 4.0]]), norm, params, ["query", "key"], Memory(), "y")[0]
-    array([[ 3., 40., 43.]])
+    >>> params = {"query": np.eye(2), "key": np.ones((2, 1))}
+    >>> joined_linear(np.array([[3.0, 4.0]]), params, ["query", "key"], Memory(), "y", slice(None))[0]
+    array([[3., 4., 7.]])
     """
-    matrix = np.concatenate([params[name] for name in names], axis=1)[:, order]
-    ends, gain = np.cumsum([params[name].shape[1] for name in names]), norm["gain"][:, None]
-    weight = matrix * gain
-    y = memory.product(place, unit, weight)
-    if biased := "bias" in norm or any(f"{name}_bias" in params for name in names):
-        bias = np.concatenate([params.get(f"{name}_bias", np.zeros(params[name].shape[1])) for name in names])[order]
-        y += (bias + norm["bias"] @ matrix if "bias" in norm else bias).astype(y.dtype)
+    matrix, widths = np.concatenate([params[n] for n in names], axis=1)[:, order], [params[n].shape[1] for n in names]
+    y = memory.product(place, x, matrix)
+    biases = [params.get(f"{name}_bias", np.zeros(width, x.dtype)) for name, width in zip(names, widths, strict=True)]
+    if biased := any(f"{name}_bias" in params for name in names):
+        y += np.concatenate(biases)[order]
 
     def parts(ordered, suffix=""):
         values = np.empty_like(ordered)
         values[..., order] = ordered
-        split = np.split(values, ends[:-1], axis=-1)
+        split = np.split(values, np.cumsum(widths)[:-1], axis=-1)
         return {f"{name}{suffix}": part for name, part in zip(names, split, strict=True) if f"{name}{suffix}" in params}
 
     def pullback(dy):
-        dweight, dbias = unit.T @ dy, dy.sum(axis=0) if biased else None
-        dnorm = {"gain": np.vecdot(dweight, matrix)}
-        dweight *= gain
-        if "bias" in norm:
-            dnorm["bias"] = matrix @ dbias
-            dweight += np.outer(norm["bias"], dbias)
-        gradient = parts(dweight) | (parts(dbias, "_bias") if biased else {})
-        return memory.product(("du", names[0]), dy, weight.T), dnorm, gradient
+        gradient = parts(x.T @ dy) | (parts(dy.sum(axis=0), "_bias") if biased else {})
+        return memory.product(("dx", names[0]), dy, matrix.T), gradient
 
     return y, pullback
 
@@ -152,8 +142,8 @@ def block(
 def _sublayer(x, function, name, kinds, output, params, config, memory, layer, order=slice(None)):
     """x + f(norm(x) W) W_out + b_out with f = `function`; pullback(dy) -> dx, the gradient of this part."""
     own, norm, place, bias = params[name], params[f"{name}_norm"], (name, layer), f"{output}_bias"
-    unit, norm_pullback = normalise(x, config.norm_epsilon, config.norm == "layer", memory, ("unit", *place))
-    wide, wide_pullback = normed_linear(unit, norm, own, kinds, memory, ("wide", *place), order)
+    h, norm_pullback = normalise(x, norm, config.norm_epsilon, config.norm == "layer", memory, ("norm", *place))
+    wide, wide_pullback = joined_linear(h, own, kinds, memory, ("wide", *place), order)
     hidden, hidden_pullback = function(wide, config, memory, layer)
     y = memory.product(("sum", *place), hidden, own[output])
     y += x
@@ -163,8 +153,8 @@ def _sublayer(x, function, name, kinds, output, params, config, memory, layer, o
     def pullback(dy):
         gradient = {output: hidden.T @ dy} | ({bias: dy.sum(axis=0)} if bias in own else {})
         dhidden = memory.product(("dx", output), dy, own[output].T)
-        du, dnorm, more = wide_pullback(hidden_pullback(dhidden))
-        dx = norm_pullback(du)
+        dh, more = wide_pullback(hidden_pullback(dhidden))
+        dx, dnorm = norm_pullback(dh)
         dx += dy
         return dx, {f"{name}_norm": dnorm, name: gradient | more}
 
@@ -210,19 +200,15 @@ def _attention(projected, config, memory, layer, rotation, sizes):
 
 def _activated(wide, config, memory, layer):
     """φ(gate) ∘ up, or φ(up), (N, F); its derivatives by gate and up take their places in `wide`."""
-    hidden = memory(("hidden", layer), (len(wide), config.hidden), wide.dtype)
-    parts, rows = wide.shape[1] // config.hidden, max(1, _CACHE // (4 * config.hidden))
-    for start in range(0, len(wide), rows):
-        z, *up = np.split(wide[start : start + rows], parts, axis=1)
-        value, slope = ACTIVATIONS[config.activation](z)
-        factor = up[0] if up else 1
-        np.multiply(value, factor, out=hidden[start : start + rows])
-        np.multiply(slope, factor, out=z)
-        if up:
-            factor[...] = value
+    z, *up = np.split(wide, wide.shape[1] // config.hidden, axis=1)
+    value, slope = ACTIVATIONS[config.activation](z)
+    hidden = value * up[0] if up else value
+    np.multiply(slope, up[0] if up else 1, out=z)
+    for factor in up:
+        factor[...] = value
 
     def pullback(dhidden):
-        for part in np.split(wide, parts, axis=1):
+        for part in (z, *up):
             part *= dhidden
         return wide
 
