@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import ShapeError
+from ..shapes import real_array
 from .backward import grad
 from .tensor import ArrayLike
 
@@ -36,7 +37,7 @@ def hessian_vector_product(function: Callable, x: ArrayLike, v: ArrayLike, epsil
     >>> hessian_vector_product(lambda x: (x**3).sum(), np.array([1.0, 2.0]), np.array([1.0, 0.0])).round(6)
     array([6., 0.])
     """
-    x, v = np.asarray(x, float), np.asarray(v, float)
+    x, v = (real_array("hessian_vector_product", array).astype(float) for array in (x, v))
     if x.shape != v.shape:
         raise ShapeError(f"hessian_vector_product() needs a direction of the shape of x, {x.shape}, got {v.shape}")
     return central_difference(grad(function), x, v, epsilon)

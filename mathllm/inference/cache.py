@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..attention import causal_mask, padding_mask, sliding_window_mask
+from ..attention import padding_mask, sliding_window_mask
 from ..autodiff import ArrayLike
 from ..errors import ShapeError, within
+from ..shapes import Contract
 from ..transformer import Config, forward_flops
 
 
@@ -88,10 +89,17 @@ class KVCache:
         counts = count
         if attention_mask is not None:
             marks = padding_mask(attention_mask)[:, 0, 0]
-            if marks.shape != (self.batch, count):
-                raise ShapeError(f"the cache needs marks of shape {(self.batch, count)}, got {marks.shape}")
+            Contract(f"{self.batch} {count}").check("KVCache.advance", ["attention_mask"], [marks])
             counts = marks.sum(axis=1)
             self._padded = self._padded or not marks.all()
+        self._make_room(count)
+        self.marks[:, self._stop : self._stop + count] = marks
+        self._stop, self._new, self.length = self._stop + count, count, self.length + count
+        self.counts = self.counts + counts
+        return self._mask(count)
+
+    def _make_room(self, count):
+        """Set where the keys that the new tokens see begin; with a window they move to the front if the end is near."""
         keep = self._stop if self.window is None else min(self._stop, self.window - 1)
         if keep + count > self.capacity:
             raise ShapeError(
@@ -104,19 +112,10 @@ class KVCache:
                 part[..., :keep, :] = part[..., old, :].copy()
             self.marks[:, :keep] = self.marks[:, old].copy()
             self._stop = keep
-        self._start, self._new = self._stop - keep, count
-        self.marks[:, self._stop : self._stop + count] = marks
-        self._stop += count
-        self.length += count
-        self.counts = self.counts + counts
-        return self._mask(count)
+        self._start = self._stop - keep
 
     def _mask(self, count):
-        mask = None
-        if self.window is not None and count > 1:
-            mask = sliding_window_mask(count, self.window, self.visible)
-        elif count > 1:
-            mask = causal_mask(count, self.visible)
+        mask = None if count == 1 else sliding_window_mask(count, self.window or self.visible, self.visible)
         marks = self.marks[:, self._start : self._stop]
         if not self._padded or marks.all():
             return mask
@@ -157,8 +156,7 @@ class KVCache:
         """
         if self.window is not None:
             raise ValueError("a cache with a window cannot go back: it has forgotten what would become visible again")
-        if not 0 <= length <= self.length:
-            raise ValueError(f"the cache holds {self.length} tokens, it cannot be cropped to {length}")
+        within("KVCache.crop", f"[0, {self.length}]", length=length)
         self.counts = self.counts - self.marks[:, length : self.length].sum(axis=1)
         self.length = self._stop = length
 

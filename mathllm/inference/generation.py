@@ -10,8 +10,10 @@ import numpy as np
 from ..attention import padding_mask
 from ..autodiff import ArrayLike
 from ..errors import ShapeError, within
+from ..shapes import Contract, real_array
 from ..softmax import log_softmax
 from ..transformer import Transformer
+from ..vectors import token_ids
 from .beam import beam_search
 from .cache import KVCache
 from .filters import apply_temperature, greedy, keep_min_p, keep_top_k, keep_top_p, penalize_repetition, sample_token
@@ -43,6 +45,9 @@ def left_pad(prompts: Sequence, pad_token_id: int = 0) -> tuple[np.ndarray, np.n
     return tokens, mask
 
 
+_UNCHANGED = {"temperature": 1.0, "top_k": None, "top_p": None, "min_p": None}
+
+
 def reshape_logits(
     logits: ArrayLike, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None,
     min_p: float | None = None,
@@ -71,29 +76,33 @@ def sampler(
     `top_k`, `top_p` and `min_p` in this order. In both cases `repetition_penalty` and then
     `logits_processor(tokens, logits)` change the logits before.
 
-    Raises: ValueError for a temperature of 0, which means greedy decoding, and for options of sampling without `rng`.
+    Raises: ValueError for options of sampling without `rng`, and what `reshape_logits` refuses, as temperature 0.
 
     >>> choose = sampler()
     >>> choose(np.array([[2.0, 1.0, 0.5]]), np.array([[0]]), np.array([[1]]))
     array([0])
     """
     reshaping = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
-    if temperature == 0:
-        raise ValueError("temperature 0 divides by zero: for greedy decoding leave out temperature and rng")
-    if rng is None and reshaping != {"temperature": 1.0, "top_k": None, "top_p": None, "min_p": None}:
+    if rng is not None:
+        reshape_logits([0.0], **reshaping)  # refuses now what it would refuse after the first pass
+    elif reshaping != _UNCHANGED:
         raise ValueError(
             "temperature, top_k, top_p and min_p are for sampling: give rng=np.random.default_rng(seed), "
-            "or leave them out for greedy decoding"
+            "or for greedy decoding leave them out"
         )
 
     def choose(logits, tokens, attention_mask):
-        if repetition_penalty != 1:
-            logits = penalize_repetition(logits, tokens, repetition_penalty, attention_mask)
-        if logits_processor is not None:
-            logits = logits_processor(tokens, logits)
+        logits = _changed(logits, tokens, attention_mask, repetition_penalty, logits_processor)
         return greedy(logits) if rng is None else sample_token(reshape_logits(logits, **reshaping), rng)
 
     return choose
+
+
+def _changed(logits, tokens, attention_mask, repetition_penalty, logits_processor):
+    """The logits after the penalty for repetitions and the processor, if there are any."""
+    if repetition_penalty != 1:
+        logits = penalize_repetition(logits, tokens, repetition_penalty, attention_mask)
+    return logits if logits_processor is None else logits_processor(tokens, logits)
 
 
 def continuation(
@@ -125,28 +134,24 @@ def continuation(
     [5]
     [5]
     """
-    tokens, marks = _checked_prompts(tokens, attention_mask)
+    tokens, marks = _prompts(model.config, tokens, attention_mask)
     limit = model.config.context - tokens.shape[1] if max_new_tokens is None else max_new_tokens
-    use_cache = _checked_lengths(model.config, marks, limit, use_cache, window)
-    capacity, cache = tokens.shape[1] + limit, None
-    if use_cache and len(tokens):
-        cache = KVCache(model.config, len(tokens), capacity, params["embedding"].dtype, window)
-    ends = _ends(eos_token_id, pad_token_id)
-    return _continued(
-        model, params, tokens, marks, choose or sampler(), limit, cache, num_return_sequences, source, *ends
-    )
+    cache, cached = None, _uses_cache(model.config, marks, limit, use_cache, "" if window is None else "window")
+    if cached and len(tokens):
+        cache = KVCache(model.config, len(tokens), tokens.shape[1] + limit, params["embedding"].dtype, window)
+    read, ends = _Reader(model, params, source, cache), _ends(eos_token_id, pad_token_id)
+    return _continued(read, tokens, marks, choose or sampler(), limit, num_return_sequences, *ends)
 
 
 def generate(
     model: Transformer, params: dict, tokens: ArrayLike, *,
-    max_new_tokens: int = 20, rng: np.random.Generator | None = None, temperature: float = 1.0,
-    top_k: int | None = None, top_p: float | None = None, eos_token_id: int | Sequence[int] | None = None,
-    attention_mask: ArrayLike | None = None, num_return_sequences: int = 1, **options: Any,
+    max_new_tokens: int = 20, rng: np.random.Generator | None = None, num_return_sequences: int = 1, **options: Any,
 ) -> np.ndarray:  # fmt: skip
     """Continue each prompt, with the arguments of transformers' `generate`: greedy without `rng`, else by sampling.
 
-    tokens: (B, T) int   attention_mask: (B, T), 0 for padding, on the left   options: those of `sampler` and of
-    `continuation`   ->   the prompts and what follows, (B·num_return_sequences, T + n), n ≤ max_new_tokens
+    tokens: (B, T) int   options: those of `sampler` (temperature, top_k, top_p, min_p …) and of `continuation`
+    (attention_mask, eos_token_id …)   ->   the prompts and what follows, (B·num_return_sequences, T + n),
+    n ≤ max_new_tokens
 
     To see each token as it is chosen, write `for token in continuation(…)`. `num_beams` above 1 searches with beams:
     see `generate_with_beams`.
@@ -158,14 +163,14 @@ def generate(
     >>> generate(model, params, [[1, 2], [3, 4]], max_new_tokens=3, top_k=5, rng=np.random.default_rng(0)).shape
     (2, 5)
     """
-    options |= {"attention_mask": attention_mask, "max_new_tokens": max_new_tokens, "eos_token_id": eos_token_id}
-    if options.setdefault("num_beams", 1) != 1:
-        if (rng, temperature, top_k, top_p, num_return_sequences) != (None, 1.0, None, None, 1):
+    beams, options = options.pop("num_beams", 1), options | {"max_new_tokens": max_new_tokens}
+    reshaping = {name: options.pop(name) for name in _UNCHANGED if name in options}
+    if beams != 1:
+        if (_UNCHANGED | reshaping, rng, num_return_sequences) != (_UNCHANGED, None, 1):
             raise ValueError("beam search draws nothing: no rng, no options of sampling, one sequence for each prompt")
-        return generate_with_beams(model, params, tokens, **options)
-    del options["num_beams"]
-    more = {name: options.pop(name) for name in ("min_p", "repetition_penalty", "logits_processor") if name in options}
-    choose = sampler(rng, temperature=temperature, top_k=top_k, top_p=top_p, **more)
+        return generate_with_beams(model, params, tokens, num_beams=beams, **options)
+    changing = {name: options.pop(name) for name in ("repetition_penalty", "logits_processor") if name in options}
+    choose = sampler(rng, **reshaping, **changing)
     columns = continuation(model, params, tokens, choose, num_return_sequences=num_return_sequences, **options)
     return np.column_stack([np.repeat(np.asarray(tokens), num_return_sequences, axis=0), *columns])
 
@@ -175,7 +180,8 @@ def generate_with_beams(
     num_beams: int, max_new_tokens: int = 20, length_penalty: float = 1.0,
     eos_token_id: int | Sequence[int] | None = None, pad_token_id: int | None = None,
     attention_mask: ArrayLike | None = None, repetition_penalty: float = 1.0,
-    logits_processor: Callable | None = None, use_cache: bool = True, **source: ArrayLike,
+    logits_processor: Callable | None = None, use_cache: bool = True, source: ArrayLike | None = None,
+    source_mask: ArrayLike | None = None,
 ) -> np.ndarray:  # fmt: skip
     """Continue each prompt with the best continuation that `beam_search` finds for it.
 
@@ -189,47 +195,40 @@ def generate_with_beams(
     >>> generate_with_beams(model, model.init(np.random.default_rng(0)), [[1, 2]], num_beams=2, max_new_tokens=3).shape
     (1, 5)
     """
-    tokens, marks = _checked_prompts(tokens, attention_mask)
-    use_cache = _checked_lengths(model.config, marks, max_new_tokens, use_cache, None)
-    ends, pad = _ends(eos_token_id, pad_token_id)
+    tokens, marks = _prompts(model.config, tokens, attention_mask)
+    cached = _uses_cache(model.config, marks, max_new_tokens, use_cache)
+    (ends, pad), capacity = _ends(eos_token_id, pad_token_id), tokens.shape[1] + max_new_tokens
+    given = {"source": source, "source_mask": source_mask}
+    given = {name: value for name, value in given.items() if value is not None}
 
-    def reader(prompt, source):
-        capacity = prompt.shape[1] + max_new_tokens
-        cache = KVCache(model.config, 1, capacity, params["embedding"].dtype) if use_cache else None
+    def best_continuation(row):
+        prompt = tokens[row : row + 1, marks[row]]
+        cache = KVCache(model.config, 1, capacity, params["embedding"].dtype) if cached else None
+        read = _Reader(model, params, _rows(given, [row]), cache)
 
         def next_log_probabilities(continuations, parents):
+            read.select(parents)
             text = np.hstack([np.repeat(prompt, len(continuations), axis=0), continuations])
-            sources = {name: np.repeat(value, len(continuations), axis=0) for name, value in source.items()}
-            if cache is not None:
-                cache.select(parents)
-            logits = log_softmax(_read(model, params, text, None, cache, sources).astype(np.float64, copy=False))
-            if repetition_penalty != 1:
-                logits = penalize_repetition(logits, text, repetition_penalty)
-            return logits if logits_processor is None else logits_processor(text, logits)
+            logits = log_softmax(read(text, None).astype(np.float64, copy=False))
+            return _changed(logits, text, None, repetition_penalty, logits_processor)
 
-        return next_log_probabilities
-
-    best = []
-    for row in range(len(tokens)):
-        sources = {name: np.asarray(value)[row : row + 1] for name, value in source.items() if value is not None}
-        read = reader(tokens[row : row + 1, marks[row] == 1], sources)
         options = {"num_beams": num_beams, "max_new_tokens": max_new_tokens, "length_penalty": length_penalty}
-        best.append(beam_search(read, eos_token_id=tuple(ends.tolist()), **options)[0].tokens)
+        return beam_search(next_log_probabilities, eos_token_id=tuple(ends.tolist()), **options)[0].tokens
+
+    best = [best_continuation(row) for row in range(len(tokens))]
     longest = max(map(len, best), default=0)
     padded = [[*row, *[pad] * (longest - len(row))] for row in best]
     return np.hstack([tokens, np.array(padded, int).reshape(len(tokens), longest)])
 
 
-def _continued(model, params, tokens, marks, choose, limit, cache, copies, source, ends, pad):
+def _continued(read, tokens, marks, choose, limit, copies, ends, pad):
     done = np.zeros(len(tokens) * copies, bool)
     for number in range(limit if len(tokens) else 0):
-        logits = _read(model, params, tokens, marks, cache, source)  # (B, V)
+        logits = read(tokens, marks)  # (B, V)
         if number == 0 and copies > 1:  # every prompt has several continuations after the first pass
             rows = np.repeat(np.arange(len(tokens)), copies)
             tokens, marks, logits = tokens[rows], marks[rows], logits[rows]
-            source = {name: None if value is None else np.asarray(value)[rows] for name, value in source.items()}
-            if cache is not None:
-                cache.select(rows)
+            read.select(rows)
         new = np.where(done, pad, choose(logits, tokens, marks))
         tokens, marks = np.column_stack([tokens, new]), np.column_stack([marks, ~done])
         yield new
@@ -238,19 +237,32 @@ def _continued(model, params, tokens, marks, choose, limit, cache, copies, sourc
             return
 
 
-def _read(model, params, tokens, marks, cache, source):
-    """Logits after the last token of each text, (B, V), from the tokens that the cache does not hold yet.
+class _Reader:
+    """Reads texts: their tokens that the cache does not hold yet, in pieces no longer than its window."""
 
-    With a window a text is read in pieces that are no longer than it.
-    """
-    start, end, logits = 0 if cache is None else cache.length, tokens.shape[1], None
-    padded = marks is not None and not np.all(marks)
-    while start < end:
-        stop = end if cache is None or cache.window is None else min(start + cache.window, end)
-        new_marks = marks[:, start:stop] if padded else None
-        logits = model.last_logits(params, tokens[:, start:stop], new_marks, cache=cache, **source)
-        start = stop
-    return logits[:, 0]
+    def __init__(self, model, params, source, cache):
+        self.model, self.params, self.source, self.cache = model, params, source, cache
+
+    def __call__(self, tokens, marks):
+        """Logits after the last token of each text, (B, V)."""
+        start, length = 0 if self.cache is None else self.cache.length, tokens.shape[1]
+        piece = length if self.cache is None or self.cache.window is None else self.cache.window
+        padded = marks is not None and not np.all(marks)
+        for first in range(start, length, piece):
+            part = slice(first, first + piece)
+            options = {"attention_mask": marks[:, part] if padded else None, "cache": self.cache, **self.source}
+            logits = self.model.last_logits(self.params, tokens[:, part], **options)
+        return logits[:, 0]
+
+    def select(self, rows):
+        """Go on with these texts, each of which may occur several times."""
+        self.source = _rows(self.source, rows)
+        if self.cache is not None:
+            self.cache.select(rows)
+
+
+def _rows(source, rows):
+    return {name: None if value is None else np.asarray(value)[rows] for name, value in source.items()}
 
 
 def _ends(eos_token_id, pad_token_id):
@@ -259,31 +271,32 @@ def _ends(eos_token_id, pad_token_id):
     return ends, pad_token_id if pad_token_id is not None else int(ends[0]) if ends.size else 0
 
 
-def _checked_prompts(tokens, attention_mask):
+def _prompts(config, tokens, attention_mask=None):
+    """The tokens, and True for each that is no padding."""
     try:
-        tokens = np.asarray(tokens)
-    except ValueError:
-        raise ShapeError("generate() needs prompts of one length: see left_pad()") from None
-    if tokens.ndim != 2 or tokens.shape[1] == 0:
-        raise ShapeError(f"generate() needs tokens of shape (B, T) with T ≥ 1, got {tokens.shape}; see left_pad()")
-    if tokens.dtype.kind not in "iu":
-        raise TypeError(f"generate() needs integer token ids, got {tokens.dtype} values")
-    marks = np.ones(tokens.shape, bool) if attention_mask is None else padding_mask(attention_mask)[:, 0, 0]
-    if marks.shape != tokens.shape:
-        raise ShapeError(f"generate() needs a mark for each token, {tokens.shape}, got {marks.shape}")
-    if marks.size and (np.any(marks[:, :-1] & ~marks[:, 1:]) or not np.all(marks[:, -1])):
+        tokens, marks = real_array("generate", tokens), None
+        if attention_mask is not None:
+            marks = padding_mask(attention_mask)[:, 0, 0]
+        Contract("B T+, B T").check("generate", ["tokens", "attention_mask"], [tokens, marks])
+    except ShapeError as error:
+        raise ShapeError(f"{error}; left_pad() aligns prompts of different lengths") from None
+    marks = np.ones(tokens.shape, bool) if marks is None else marks
+    if np.any(marks[:, :-1] & ~marks[:, 1:]) or not np.all(marks[:, -1]):
         raise ValueError("generate() continues at the end of the text: padding must stand on the left, see left_pad()")
-    return tokens.astype(np.int64, copy=False), marks
+    return token_ids("generate", tokens, config.vocabulary).astype(np.int64, copy=False), marks
 
 
-def _checked_lengths(config, marks, limit, use_cache, window):
-    """Whether a cache is used: not by rotary positions that change all keys of so long a text."""
+def _uses_cache(config, marks, limit, use_cache=True, needing=""):
+    """Whether a cache is used: not by rotary positions that change all keys of so long a text.
+
+    needing: what cannot do without one
+    """
     within("generate", "whole [0, ∞)", max_new_tokens=limit)
-    if window is not None and not use_cache:
-        raise ValueError("generate() keeps the window in the cache: window needs use_cache=True")
     needed = int(marks.sum(axis=1).max(initial=0)) + limit - 1  # the last token is not read again
-    if window is not None and config.outgrown_by(needed):
-        raise ValueError(f"these rotary positions change all keys beyond {config.rope_scaling.limit} tokens: no window")
     if config.positions == "learned" and limit and needed > config.context:
         raise ShapeError(f"the context is {config.context} tokens, but a prompt and max_new_tokens need {needed}")
-    return use_cache and not config.outgrown_by(marks.shape[1] + limit)
+    cached = use_cache and not config.outgrown_by(marks.shape[1] + limit)
+    if needing and not cached:
+        reason = "these rotary positions change all keys of so long a text" if use_cache else "give use_cache=True"
+        raise ValueError(f"no {needing} without a cache: {reason}")
+    return cached

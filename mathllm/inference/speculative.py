@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..autodiff import ArrayLike
-from ..errors import ShapeError, within
+from ..errors import within
 from ..probability import distribution, sample
-from ..shapes import contract
+from ..shapes import Contract, contract
 from ..softmax import softmax
 from ..transformer import Transformer
 from ..vectors import one_hot, token_ids
 from .cache import KVCache
 from .filters import greedy
-from .generation import _checked_lengths, _checked_prompts, _ends, reshape_logits, sampler
+from .generation import _ends, _prompts, _uses_cache, reshape_logits, sampler
 
 
 class Speculation(NamedTuple):
@@ -80,11 +80,10 @@ def accept_drafts(
     (array([1, 1]), 1)
     """
     target = distribution(target, dtype=float)
-    drafted = token_ids("accept_drafts", drafted, target.shape[-1]) if len(drafted) else np.empty(0, int)
-    draft = distribution(np.reshape(draft, (len(drafted), -1 if len(drafted) else target.shape[-1])), dtype=float)
-    if target.shape != (len(drafted) + 1, draft.shape[1]):
-        wanted = f"({len(drafted) + 1}, V)"
-        raise ShapeError(f"accept_drafts() needs target {wanted} for draft {draft.shape}, got {target.shape}")
+    drafted = token_ids("accept_drafts", drafted, target.shape[-1])
+    draft = distribution(draft, dtype=float) if len(drafted) else target[:0]
+    needed = Contract(f"{len(drafted)} V, {len(drafted) + 1} V")
+    needed.check("accept_drafts", ["draft", "target"], [draft, target], __name__)
     for place, token in enumerate(drafted):
         if rng.random() >= acceptance_probability(target[place], draft[place])[token]:
             instead = sample(residual_distribution(target[place], draft[place]), rng)
@@ -182,14 +181,11 @@ def speculative_generate(
     >>> result.tokens.shape, result.passes, result.accepted  # a perfect draft: five tokens with each pass
     ((1, 12), 2, 8)
     """
-    tokens = _checked_prompts(tokens, None)[0]
+    tokens, marks = _prompts(model.config, tokens)
+    Contract("1 T").check("speculative_generate", ["tokens"], [tokens])
     within("speculative_generate", "whole [1, ∞)", num_drafts=num_drafts)
-    if len(tokens) != 1:
-        raise ShapeError(f"speculative_generate() needs one prompt, tokens of shape (1, T), got {tokens.shape}")
     sampler(rng, **reshaping)  # refuses what does not fit together
-    if not _checked_lengths(model.config, np.ones(tokens.shape, bool), max_new_tokens, True, None):
-        limit = model.config.rope_scaling.limit
-        raise ValueError(f"these rotary positions change all keys beyond {limit} tokens: no speculative_generate()")
+    _uses_cache(model.config, marks, max_new_tokens, needing="speculative_generate()")
 
     def distributions(logits):
         logits = logits.astype(np.float64, copy=False)
@@ -213,22 +209,17 @@ def speculative_generate(
         logits = model.last_logits(params, new, count=len(guesses) + 1, cache=cache)[0]
         chosen, kept = accept(guesses, proposed, logits)
         cache.crop(len(text) + kept)
-        text = np.append(text, _up_to_end(chosen, ends))
+        first_end = np.flatnonzero(np.isin(chosen, ends))[:1]
+        text = np.append(text, chosen[: first_end[0] + 1] if first_end.size else chosen)
         passes, drafted, accepted = passes + 1, drafted + len(guesses), accepted + kept
     return Speculation(text[None], passes, drafted, accepted)
 
 
 def _accept_greedy(drafted, draft, logits):
     """`accept_drafts` without chance, from logits (g + 1, V): a token is accepted where it is the most probable one."""
-    if draft is not None and np.shape(draft) != (len(drafted), logits.shape[-1]):
-        wanted = f"({len(drafted)}, {logits.shape[-1]})"
-        raise ShapeError(f"speculative_generate() needs draft probabilities {wanted}, got {np.shape(draft)}")
+    needed = Contract(f"{len(drafted)} {logits.shape[-1]}")
+    needed.check("speculative_generate", ["draft probabilities"], [draft])
     best = greedy(logits)
     same = drafted == best[:-1]
     kept = len(drafted) if same.all() else int(np.argmin(same))
     return best[: kept + 1], kept
-
-
-def _up_to_end(tokens, ends):
-    places = np.flatnonzero(np.isin(tokens, ends))
-    return tokens[: places[0] + 1] if len(places) else tokens

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..autodiff import ArrayLike
-from ..errors import ShapeError, within
+from ..errors import within
 from ..shapes import contract
 from ..vectors import token_ids
 from .filters import _checked
@@ -65,7 +65,7 @@ def watermark_logits(
     return logits + float(strength) * np.array(lists, logits.dtype).reshape(logits.shape)
 
 
-@contract("T")
+@contract("T++")
 def detect_watermark(tokens: ArrayLike, vocabulary: int, *, fraction: float = 0.5, key: int = 0) -> WatermarkTest:
     """A one-sided test: does a text have more green tokens than chance would give it?
 
@@ -86,8 +86,6 @@ def detect_watermark(tokens: ArrayLike, vocabulary: int, *, fraction: float = 0.
     >>> round(found.z, 4), f"{found.p_value:.2e}", detect_watermark(text, 100, key=6).z < 2
     (4.4721, '3.87e-06', True)
     """
-    if len(tokens) < 2:
-        raise ShapeError(f"detect_watermark() needs a text of at least two tokens, got {len(tokens)}")
     tokens = token_ids("detect_watermark", tokens, vocabulary)
     pairs = np.unique(np.stack([tokens[:-1], tokens[1:]], axis=1), axis=0)  # (n, 2), sorted by the first token
     lists = {before: green_list(before, vocabulary, fraction=fraction, key=key) for before in np.unique(pairs[:, 0])}
