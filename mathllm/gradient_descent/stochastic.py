@@ -2,7 +2,6 @@
 
 from __future__ import annotations  # numpy.random is loaded when it is used
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from numbers import Integral
@@ -90,8 +89,9 @@ def minimize(loss: Callable, params: Any, batches: Iterable[tuple] | int, **opti
     >>> minimize(lambda w: (w * w).sum(), np.array([8.0]), 3, learning_rate=0.25)
     array([1.])
     """
-    last = deque(descend(loss, params, batches, **optimiser), maxlen=1)
-    return last[0][1] if last else params
+    for _, params, _ in descend(loss, params, batches, **optimiser):  # noqa: B007, the last ones count
+        pass
+    return params
 
 
 def descent_path(loss: Callable, start: ArrayLike, steps: int, **optimiser: Any) -> np.ndarray:
@@ -105,6 +105,5 @@ def descent_path(loss: Callable, start: ArrayLike, steps: int, **optimiser: Any)
     >>> descent_path(lambda w: (w * w).sum(), [8.0], 3, learning_rate=0.25).ravel()
     array([8., 4., 2., 1.])
     """
-    start = np.asarray(start)
-    start = start if start.dtype.kind == "f" else start.astype(np.float64)
+    start = np.asarray(start) * 1.0
     return np.stack([start, *(point for _, point, _ in descend(loss, start, steps, **optimiser))])
