@@ -300,15 +300,6 @@ def beta_has_a_small_variance():
     return [within(0, belief.mean, 1) & within(0, belief.variance, 0.25) for belief in beliefs()]
 
 
-def log_evidence_is_at_most_zero():
-    throws = [(0, 0), (1, 0), (0, 1), (3, 2), (100, 50)]
-    return [belief.log_evidence(*throw) <= 0 for belief in beliefs() for throw in throws]
-
-
-def log_evidence_of_one_throw_is_the_log_mean():
-    return [near(belief.log_evidence(1, 0), np.log(belief.mean), 64) for belief in beliefs()]
-
-
 def ngram_models(ids):
     for n in (1, 2, 3, 4):
         for smoothing in ("add-k", "witten-bell", "kneser-ney"):
@@ -344,9 +335,6 @@ PROBABILITY = [
     Promise("sequential_posterior sums to 1", hard.once,
             lambda: near(sequential_posterior([0.5, 0.5], [[0.9, 0.3]] * 3000).sum(axis=1), 1, 1e4), ONE),
     Promise("Beta has a mean in [0, 1] and a variance in [0, 1/4]", hard.once, beta_has_a_small_variance, ONE),
-    Promise("Beta.log_evidence is at most 0", hard.once, log_evidence_is_at_most_zero, ONE),
-    Promise("Beta.log_evidence of one throw is the logarithm of the mean", hard.once,
-            log_evidence_of_one_throw_is_the_log_mean, ONE),
     Promise("n-gram models predict distributions", hard.texts,
             lambda ids: [sums_to_one(model.next_probabilities(ids[:3])) for model in ngram_models(ids)], ONE),
     Promise("n-gram models give log-probabilities of at most 0", hard.texts,

@@ -335,7 +335,7 @@ def test_far_out_activations_are_straight_lines(function, dtype):
         (lambda: gradients.secant_slope(np.exp, 1.0, 0.0), ValueError, "h = 0"),
         (lambda: ml.numerical_derivative(np.exp, 1.0, h=-1), ValueError, "positive step .*got -1"),
         (lambda: ml.numerical_derivative(np.exp, 1.0, h=1e-20), ValueError, "large enough to change x, got 1e-20"),
-        (lambda: ml.numerical_derivative(lambda x: np.where(x > 1, np.inf, x), 1.0), ValueError, r"around_x in \(-∞, ∞\), got -?(inf|nan)"),
+        (lambda: ml.numerical_derivative(lambda x: np.where(x > 1, np.inf, x), 1.0), ValueError, "around_x in .*got"),
         (lambda: ml.numerical_gradient(lambda x: x * x, [1.0, 2.0]), ml.ShapeError, "one number as its value"),
         (lambda: gradients.numerical_hessian(lambda x: x**2, 1.0), ml.ShapeError, r"x \(n\), got shape \(\)"),
         (lambda: gradients.numerical_hessian(lambda x: x**2, [1.0, 2.0]), ml.ShapeError, "one number as its value"),

@@ -29,8 +29,8 @@ def binary_cross_entropy(logits: Array, targets: Array, *, reduction: str = "mea
     5000.0
     """
     if logits.shape != targets.shape:
-        shapes = f"{logits.shape} and {targets.shape}"
-        raise ShapeError(f"binary_cross_entropy() needs one target for each logit, got shapes {shapes} (see chapter 11)")
+        shapes = f"{logits.shape} and {targets.shape} (see chapter 11)"
+        raise ShapeError(f"binary_cross_entropy() needs one target for each logit, got shapes {shapes}")
     all_within("binary_cross_entropy", "[0, 1]", targets=targets)
     all_within("binary_cross_entropy", "(-∞, ∞)", logits=logits)
     share = 1 / divisor("binary_cross_entropy", reduction, logits.size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations  # numpy.random is loaded when it is used
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from numbers import Integral
@@ -89,9 +90,8 @@ def minimize(loss: Callable, params: Any, batches: Iterable[tuple] | int, **opti
     >>> minimize(lambda w: (w * w).sum(), np.array([8.0]), 3, learning_rate=0.25)
     array([1.])
     """
-    for _, params, _ in descend(loss, params, batches, **optimiser):  # noqa: B007, the last ones count
-        pass
-    return params
+    last = deque(descend(loss, params, batches, **optimiser), maxlen=1)
+    return last[0][1] if last else params
 
 
 def descent_path(loss: Callable, start: ArrayLike, steps: int, **optimiser: Any) -> np.ndarray:
