@@ -93,7 +93,7 @@ def low_rank_error(W: ArrayLike, rank: int) -> np.ndarray:
     Raises: ValueError for a rank that no matrix of this shape can have.
     Source: Eckart and Young 1936.
 
-    >>> float(low_rank_error([[3, 0, 0], [0, 2, 0], [0, 0, 1]], rank=2))
+    >>> round(float(low_rank_error([[3, 0, 0], [0, 2, 0], [0, 0, 1]], rank=2)), 9)
     1.0
     """
     s = svd(W).singular_values
