@@ -194,7 +194,7 @@ ATTENTION = [
     Promise("flash_attention has the gradient of attention", hard.queries_keys_values,
             flash_attention_has_the_gradient_of_attention, (np.float32, np.float64)),
     Promise("positive_features are at least 0", hard.numbers, lambda x: positive_features(x) >= 0),
-    Promise("positive_features never fall", hard.numbers, lambda x: rising(positive_features(x))),
+    Promise("positive_features never fall", hard.numbers, lambda x: rising(positive_features(x), 2)),
     Promise("linear_attention lies between the smallest and the largest value", hard.queries_keys_values,
             linear_attention_is_an_average),
     Promise("linear_attention of very negative features is finite", hard.once, linear_attention_is_finite, ONE),
@@ -354,7 +354,7 @@ TRAINING = [
     Promise("estimated_similarity of equal sets is 1", hard.texts, lambda ids: estimated_similarity(
         minhash_signature(map(str, ids)), minhash_signature(map(str, ids[::-1]))) == 1, ONE),
     Promise("band_probability lies in [0, 1]", hard.probabilities, lambda p: within(0, band_probability(p, 16, 8), 1)),
-    Promise("band_probability never falls", hard.probabilities, lambda p: rising(band_probability(p, 16, 8))),
+    Promise("band_probability never falls", hard.probabilities, lambda p: rising(band_probability(p, 16, 8), 2)),
     Promise("band_probability keeps its digits", hard.probabilities, band_probability_keeps_its_digits, ONE),
     Promise("bootstrap_interval has its ends in order", hard.vectors,
             lambda x: rising(bootstrap_interval(x.astype(float), hard.generator(), samples=50)[::2])),

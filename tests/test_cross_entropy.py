@@ -215,7 +215,7 @@ def test_mutual_information_is_symmetric_and_the_entropy_that_knowing_removes(z)
 
 def test_independent_things_tell_nothing_about_each_other():
     joint = np.outer([0.2, 0.8], [0.5, 0.3, 0.2])
-    np.testing.assert_allclose(ml.mutual_information(joint), 0, atol=1e-15)
+    np.testing.assert_allclose(ml.mutual_information(joint), 0, atol=1e-14)  # three logarithms up to 3.2 cancel
 
 
 def test_losses_of_the_reference_table():
@@ -315,9 +315,9 @@ def test_ignored_labels_count_neither_in_the_sum_nor_in_the_mean():
 
 
 def test_an_empty_batch_has_no_mean_loss_but_a_sum_of_zero():
-    with pytest.raises(ValueError, match="at least one label"):
+    with pytest.raises(ValueError, match=r"terms_of_the_mean in \[1, ∞\), got 0"):
         ml.cross_entropy(np.zeros((0, 3)), [])
-    with pytest.raises(ValueError, match="at least one label"):
+    with pytest.raises(ValueError, match=r"terms_of_the_mean in \[1, ∞\), got 0"):
         ml.cross_entropy(np.zeros((2, 3)), [-100, -100])
     assert ml.cross_entropy(np.zeros((0, 3)), [], reduction="sum") == 0
     assert ml.cross_entropy(np.zeros((0, 3)), [], reduction="none").shape == (0,)
@@ -480,8 +480,8 @@ def test_a_model_cannot_change_the_message():
         (lambda: ml.surprise([0.5, 1.5]), ValueError, r"p in \[0, 1\], got 1\.5"),
         (lambda: ml.surprise(-0.1), ValueError, "got -0.1"),
         (lambda: ml.surprise(np.nan), ValueError, "got nan"),
-        (lambda: ml.surprise(0.5, base=1), ValueError, "base above 1.*got 1"),
-        (lambda: ml.entropy([0.5, 0.5], base=0.5), ValueError, "base above 1"),
+        (lambda: ml.surprise(0.5, base=1), ValueError, r"base in \(1, ∞\), got 1"),
+        (lambda: ml.entropy([0.5, 0.5], base=0.5), ValueError, r"base in \(1, ∞\)"),
         (lambda: ml.entropy([0.5, 0.4]), ValueError, "sums to 1, this one to 0.9"),
         (lambda: ml.entropy([1.5, -0.5]), ValueError, "no negative entries, got -0.5"),
         (lambda: ml.entropy([np.nan, 1]), ValueError, "got nan"),

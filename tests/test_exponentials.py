@@ -230,7 +230,7 @@ def test_the_rest_to_one_keeps_its_digits_at_both_ends():
 def test_soft_ramp_and_log_sigmoid_are_two_sides_of_one_function(x):
     assert exponentials.softplus(x) - exponentials.softplus(-x) == pytest.approx(x, abs=1e-9)
     assert ml.log_sigmoid(x) == -exponentials.softplus(-x)
-    assert max(x, 0) <= exponentials.softplus(x) <= max(x, 0) + math.log(2)
+    assert max(x, 0) <= exponentials.softplus(x) <= (max(x, 0) + math.log(2)) * (1 + 1e-15)  # near 0, rounding decides
 
 
 @given(st.floats(-30, 30))

@@ -230,7 +230,7 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
         ),
         (lambda: similarity.WordVectors(["king"], [[1, 2]]).nearest([1, 2, 3]), ml.ShapeError, "2 components"),
         (lambda: similarity.WordVectors(["king"], [[1, 2]]).nearest([0, 0]), ValueError, "zero vector"),
-        (lambda: similarity.WordVectors(["king"], [[1, 2]]).nearest([np.nan, 0]), ValueError, r"query in \(-∞, ∞\), got nan"),
+        (lambda: similarity.WordVectors(["king"], [[1, 2]]).nearest([np.nan, 0]), ValueError, "query in .*got nan"),
         (lambda: similarity.WordVectors(["king"], [[1, 2]]).nearest("king", k=0), ValueError, "whole number k"),
         (lambda: similarity.mean_pool(np.ones((2, 3)), [0, 0]), ValueError, "padding"),
         (lambda: similarity.mean_pool(np.ones((2, 3)), [1, 1, 1]), ml.ShapeError, "T is 2 in x, 3 in mask"),

@@ -577,7 +577,7 @@ def test_workers_agree_with_one_worker_whatever_is_ignored(character_model, rows
         ours, slopes = divided(params, batch)
     assert ours == pytest.approx(value, rel=1e-13)  # float64, another order of additions
     for slope, expected in zip(ml.tree_leaves(slopes), ml.tree_leaves(gradient), strict=True):
-        np.testing.assert_allclose(slope, expected, rtol=1e-9, atol=1e-15)
+        np.testing.assert_allclose(slope, expected, rtol=1e-9, atol=1e-14)  # sums over tokens of up to 1 may cancel
 
 
 def test_workers_keep_float32(character_model):

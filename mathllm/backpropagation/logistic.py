@@ -3,7 +3,8 @@
 import numpy as np
 
 from ..autodiff import Array, WithPullback, primitive
-from ..errors import ShapeError
+from ..cross_entropy import divisor
+from ..errors import ShapeError, all_within
 from ..exponentials import sigmoid, softplus
 
 
@@ -27,10 +28,14 @@ def binary_cross_entropy(logits: Array, targets: Array, *, reduction: str = "mea
     >>> float(binary_cross_entropy([-10000.0, 10000.0], [1, 1]))
     5000.0
     """
-    _check(logits, targets, reduction)
+    if logits.shape != targets.shape:
+        shapes = f"{logits.shape} and {targets.shape} (see chapter 11)"
+        raise ShapeError(f"binary_cross_entropy() needs one target for each logit, got shapes {shapes}")
+    all_within("binary_cross_entropy", "[0, 1]", targets=targets)
+    all_within("binary_cross_entropy", "(-∞, ∞)", logits=logits)
+    share = 1 / divisor("binary_cross_entropy", reduction, logits.size)
     y = targets.astype(logits.dtype)
     losses = y * softplus(-logits) + (1 - y) * softplus(logits)
-    share = 1 / logits.size if reduction == "mean" else 1.0
 
     def pullback(dloss):
         difference = (1 - y) * sigmoid(logits) - y * sigmoid(-logits)  # ŷ − y: subtracted directly it would lose digits
@@ -41,19 +46,3 @@ def binary_cross_entropy(logits: Array, targets: Array, *, reduction: str = "mea
     total = losses.sum(dtype=np.promote_types(losses.dtype, np.float32)) * share
     with np.errstate(over="ignore"):  # a sum beyond the largest float16 is ∞
         return total.astype(losses.dtype), pullback
-
-
-def _check(logits, targets, reduction):
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f'binary_cross_entropy() needs reduction "mean", "sum" or "none", got {reduction!r}')
-    if logits.shape != targets.shape:
-        raise ShapeError(
-            "binary_cross_entropy() needs one target for each logit, "
-            f"got shapes {logits.shape} and {targets.shape} (see chapter 11)"
-        )
-    if not np.all((targets >= 0) & (targets <= 1)):
-        raise ValueError("binary_cross_entropy() needs targets from 0 to 1")
-    if not np.all(np.isfinite(logits)):
-        raise ValueError("binary_cross_entropy() needs finite logits")
-    if reduction == "mean" and not logits.size:
-        raise ValueError("binary_cross_entropy() needs at least one logit to take a mean")

@@ -18,9 +18,10 @@ from .contrastive import info_nce
 from .information import (
     convert_information, cross_entropy_between, entropy, kl_divergence, mutual_information, perplexity, surprise,
 )  # fmt: skip
-from .loss import IGNORED, cross_entropy
+from .loss import IGNORED, cross_entropy, divisor
 
 __all__ = [
     "IGNORED", "arithmetic_decode", "arithmetic_encode", "code_length", "convert_information", "cross_entropy",
-    "cross_entropy_between", "entropy", "info_nce", "kl_divergence", "mutual_information", "perplexity", "surprise",
+    "cross_entropy_between", "divisor", "entropy", "info_nce", "kl_divergence", "mutual_information", "perplexity",
+    "surprise",
 ]  # fmt: skip

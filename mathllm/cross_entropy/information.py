@@ -8,7 +8,7 @@ was measured.
 import numpy as np
 
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
-from ..errors import all_within
+from ..errors import all_within, within
 from ..probability import distribution
 
 
@@ -170,14 +170,13 @@ def convert_information(amount: ArrayLike, *, from_base: float, to_base: float) 
     >>> round(float(convert_information(1.0, from_base=np.e, to_base=2)), 4)
     1.4427
     """
-    name = "convert_information"
-    return np.asarray(amount) * (_nats(name, from_base) / _nats(name, to_base))
+    ratio = _nats("convert_information", from_base) / _nats("convert_information", to_base)
+    return np.asarray(amount) * ratio
 
 
 def _nats(name, base):
     """The nats in one unit of information of this base: 1 for e, 0.693 for 2."""
-    if not 1 < base < np.inf:
-        raise ValueError(f"{name}() needs a base above 1 (2 for bits, np.e for nats), got {base} (see chapter 07)")
+    within(name, "(1, ∞)", base=base)
     return float(np.log(base))
 
 

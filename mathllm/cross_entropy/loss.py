@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..autodiff import Array, WithPullback, primitive
-from ..errors import ShapeError
+from ..errors import ShapeError, within
 from ..softmax import shifted_logits
 
 IGNORED = -100  # the label of a token that does not count
@@ -31,13 +31,9 @@ def cross_entropy(
     >>> grad(lambda z: cross_entropy(z, np.array([0])))(np.array([[2.0, 1.0, 0.5]])).round(4)
     array([[-0.3715,  0.2312,  0.1402]])
     """
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f'cross_entropy() needs reduction "mean", "sum" or "none", got {reduction!r}')
     labels = _checked_labels(logits, labels, ignore_index)
     counted = labels != ignore_index
-    n = np.count_nonzero(counted) if reduction == "mean" else 1
-    if n == 0:
-        raise ValueError(f"cross_entropy() needs at least one label to take a mean, got none but {ignore_index}")
+    n = divisor("cross_entropy", reduction, np.count_nonzero(counted))
     place = np.where(counted, labels, 0)[..., None]  # (..., 1)
     terms = shifted_logits("cross_entropy", logits)  # z − max z, (..., V), in an array of its own
     z_label = np.take_along_axis(terms, place, axis=-1)
@@ -53,6 +49,24 @@ def cross_entropy(
 
     value = losses if reduction == "none" else losses.sum() / n
     return value.astype(logits.dtype), pullback
+
+
+def divisor(function: str, reduction: str, terms: int) -> int:
+    """The number by which a sum of so many terms is divided: their number for a mean, else 1.
+
+    function: its name, for the messages   reduction: "mean", "sum" or "none"
+
+    Raises: ValueError for another reduction, or for the mean of nothing.
+
+    >>> divisor("cross_entropy", "mean", 20), divisor("cross_entropy", "sum", 20)
+    (20, 1)
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f'{function}() needs reduction "mean", "sum" or "none", got {reduction!r}')
+    if reduction != "mean":
+        return 1
+    within(function, "[1, ∞)", terms_of_the_mean=terms)
+    return terms
 
 
 def _checked_labels(logits, labels, ignore_index):

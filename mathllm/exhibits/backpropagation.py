@@ -213,7 +213,7 @@ def xor_init(seed: int = 42) -> dict[str, np.ndarray]:
 
 
 def train_xor(seed: ArrayLike = 42, *, epochs: int = 10_000, learning_rate: float = 0.5) -> XorRun:
-    """Train a network of one hidden layer of four ReLU units on exclusive or, with the gradients that the listing writes out.
+    """Train a network of one hidden layer of four ReLU units on exclusive or, with the gradients of the listing.
 
         dz₂ = ŷ − y,   dW₂ = a₁ᵀdz₂/4,   dz₁ = dz₂W₂ᵀ ⊙ [z₁ > 0],   dW₁ = Xᵀdz₁/4
 

@@ -20,5 +20,5 @@ def interpret_cosine(cosine: float) -> str:
     >>> interpret_cosine(0.9), interpret_cosine(0.0), interpret_cosine(-0.2)
     ('Near-identical', 'Weak or no relation', 'Opposing (rare)')
     """
-    within("interpret_cosine", "[-1, 1]", cosine=round(cosine, 9))
+    within("interpret_cosine", "[-1, 1]", cosine=round(float(cosine), 9))
     return next((label for lower_edge, label in COSINE_BANDS if cosine >= lower_edge), COSINE_BANDS[-1][1])

@@ -232,7 +232,7 @@ def adamw_step(
     return restore(theta), {"step": t, "mean": views(m), "square": views(v)}
 
 
-def checked_gradient(gradient: Any, params: Any, function: str = "step") -> Any:
+def checked_gradient(gradient: Any, params: Any) -> Any:
     """The gradient as floating-point arrays, each of the shape of its parameter.
 
     Raises: ShapeError that names the parameter whose gradient has another shape.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations  # numpy.random is loaded when it is used
 
-import math
 from typing import Any
 
 import numpy as np
@@ -40,8 +39,7 @@ def clip_gradient(gradient: Any, max_norm: float) -> tuple[Any, float]:
     """
     within("clip_gradient", "(0, ∞]", max_norm=max_norm)
     length = global_norm(gradient)
-    if not math.isfinite(length):
-        raise ValueError(f"clip_gradient() needs a finite gradient, got one of length {length}")
+    within("clip_gradient", "[0, ∞)", length_of_the_gradient=length)
     factor = min(1.0, max_norm / length) if length else 1.0
     return tree_map(lambda g: g * factor, gradient), length
 

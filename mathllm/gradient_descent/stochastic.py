@@ -105,6 +105,5 @@ def descent_path(loss: Callable, start: ArrayLike, steps: int, **optimiser: Any)
     >>> descent_path(lambda w: (w * w).sum(), [8.0], 3, learning_rate=0.25).ravel()
     array([8., 4., 2., 1.])
     """
-    start = np.asarray(start)
-    start = start if start.dtype.kind == "f" else start.astype(np.float64)
+    start = np.asarray(start) * 1.0
     return np.stack([start, *(point for _, point, _ in descend(loss, start, steps, **optimiser))])

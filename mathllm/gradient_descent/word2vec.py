@@ -77,18 +77,10 @@ def negative_sampling_loss(centre: Array, context: Array, negatives: Array) -> W
 
 
 def train_word2vec(
-    tokens: Sequence[str],
-    rng: np.random.Generator,
-    *,
-    size: int = 32,
-    window: int = 4,
-    negatives: int = 5,
-    min_count: int = 20,
-    frequent: float = 1e-3,
-    epochs: int = 1,
-    batch: int = 500,
-    learning_rate: float = 0.1,
-) -> WordVectors:
+    tokens: Sequence[str], rng: np.random.Generator, *,
+    size: int = 32, window: int = 4, negatives: int = 5, min_count: int = 20, frequent: float = 1e-3,
+    epochs: int = 1, batch: int = 500, learning_rate: float = 0.1,
+) -> WordVectors:  # fmt: skip
     """Learn word vectors from a text by skip-gram with negative sampling.
 
         v ← v − η ∂L/∂v   for the centre words,   u ← u − η ∂L/∂u   for true and random neighbours
@@ -120,13 +112,11 @@ def train_word2vec(
 
 def _vocabulary(tokens, min_count):
     """The words that are frequent enough, their counts, and the text as ids of these words."""
-    counts = Counter(tokens)
-    words = [word for word, count in counts.most_common() if count >= min_count]
-    if len(words) < 2:
-        raise ValueError(f"train_word2vec() needs two words that occur at least {min_count} times, got {len(words)}")
-    row = {word: i for i, word in enumerate(words)}
+    counts = {word: count for word, count in Counter(tokens).most_common() if count >= min_count}
+    within("train_word2vec", "[2, ∞)", number_of_frequent_words=len(counts))
+    row = {word: i for i, word in enumerate(counts)}
     ids = np.array([row[token] for token in tokens if token in row])
-    return words, np.array([counts[word] for word in words], float), ids
+    return list(counts), np.array(list(counts.values()), float), ids
 
 
 def _batches(ids, counts, rng, window, negatives, frequent, epochs, batch):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..autodiff import ArrayLike
+from ..errors import all_within
 from ..shapes import contract
 
 
@@ -23,8 +24,7 @@ def classify_critical_point(gradient: ArrayLike, hessian: ArrayLike, *, toleranc
     ('saddle point', 'not a critical point')
     """
     gradient, hessian = np.asarray(gradient, np.float64), np.asarray(hessian, np.float64)
-    if not (np.all(np.isfinite(gradient)) and np.all(np.isfinite(hessian))):
-        raise ValueError("classify_critical_point() needs finite derivatives")
+    all_within("classify_critical_point", "(-∞, ∞)", gradient=gradient, hessian=hessian)
     if np.abs(hessian - hessian.T).max() > tolerance * max(1, np.abs(hessian).max()):
         raise ValueError("classify_critical_point() needs a symmetric Hessian: the order of differentiation is free")
     if np.abs(gradient).max() > tolerance:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..autodiff import ArrayLike, central_difference, vjp
-from ..errors import ShapeError
+from ..errors import ShapeError, all_within
 from ..shapes import contract
 
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -48,8 +48,8 @@ def numerical_derivative(function: Callable, x: ArrayLike, *, h: float | None = 
     12.0
     """
     x = np.asarray(x, np.float64)
-    name = "numerical_derivative"
-    return _finite(name, central_difference(function, x, 1.0, _step(name, x, h)))
+    steps = _step("numerical_derivative", x, h)
+    return _finite("numerical_derivative", central_difference(function, x, 1.0, steps))
 
 
 def numerical_gradient(function: Callable, x: ArrayLike, *, h: float | None = None) -> np.ndarray:
@@ -120,8 +120,7 @@ def jacobian(function: Callable, x: ArrayLike) -> np.ndarray:
     array([[4., 0.],
            [0., 6.]])
     """
-    x = np.asarray(x)
-    x = x if x.dtype.kind == "f" else x.astype(np.float64)
+    x = np.asarray(x) * 1.0
     value, pullback = vjp(function, x)
     J = np.zeros(value.shape + x.shape, x.dtype)
     for entry in np.ndindex(value.shape):
@@ -153,6 +152,5 @@ def _step(name, x, h, order=3):
 
 
 def _finite(name, derivatives):
-    if not np.all(np.isfinite(derivatives)):
-        raise ValueError(f"{name}() needs a function that is finite around x")
+    all_within(name, "(-∞, ∞)", differences_around_x=derivatives)
     return derivatives

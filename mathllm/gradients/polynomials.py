@@ -1,6 +1,8 @@
 """Derivatives of polynomials by the power rule, as on paper."""
 
 import ast
+from collections import Counter
+from itertools import product
 
 
 def partial_derivative(polynomial: str, variable: str) -> str:
@@ -22,10 +24,9 @@ def partial_derivative(polynomial: str, variable: str) -> str:
     names = sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {variable})
     x = names.index(variable)
     derivative = {}
-    for exponents, coefficient in _terms(tree, names).items():
-        if exponents[x]:
-            lowered = (*exponents[:x], exponents[x] - 1, *exponents[x + 1 :])
-            derivative[lowered] = coefficient * exponents[x]
+    for powers, coefficient in _terms(tree, names).items():
+        lowered = (*powers[:x], powers[x] - 1, *powers[x + 1 :])
+        derivative[lowered] = coefficient * powers[x]
     return _written(derivative, names)
 
 
@@ -57,11 +58,9 @@ def _sum(a, b):
 
 
 def _product(a, b):
-    result = {}
-    for exponents_a, c in a.items():
-        for exponents_b, d in b.items():
-            exponents = tuple(i + j for i, j in zip(exponents_a, exponents_b, strict=True))
-            result[exponents] = result.get(exponents, 0) + c * d
+    result = Counter()
+    for (powers_a, c), (powers_b, d) in product(a.items(), b.items()):
+        result[tuple(map(sum, zip(powers_a, powers_b, strict=True)))] += c * d
     return result
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..autodiff import ArrayLike
 from ..errors import ShapeError, all_within
+from ..probability import least_squares
 from ..shapes import contract
 
 
@@ -39,7 +40,7 @@ def direction_correlations(activations: ArrayLike, features: ArrayLike) -> np.nd
     array([1.])
     """
     x, y = _standardized("direction_correlations", activations=activations, features=features)
-    prediction = x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    prediction = x @ least_squares(x, y)
     return np.sqrt(np.clip(np.mean(prediction * y, axis=0), 0, 1))  # of a least-squares fit, r² = ⟨fit, y⟩
 
 

@@ -22,7 +22,10 @@ def is_row_stochastic(A: ArrayLike) -> bool:
     >>> is_row_stochastic([[0.5, 0.5], [0.2, 0.8]]), is_row_stochastic([[0.5, 0.6], [0.2, 0.8]])
     (True, False)
     """
-    return bool(A.shape[-1] > 0 and np.all(_are_distributions(_real(A))))
+    A = _real(A)
+    tolerance = max(1e-9, 4 * float(np.finfo(A.dtype).eps) * A.shape[-1] ** 0.5)
+    A = A.astype(np.float64)  # a float16 sum would lose many small probabilities
+    return bool(A.shape[-1] > 0 and np.all(A >= 0) and np.all(np.abs(A.sum(axis=-1) - 1) <= tolerance))
 
 
 @contract("n+ n -> n")
@@ -111,11 +114,4 @@ def _stochastic(function, A):
     """A matrix whose rows are distributions, in a precision for LAPACK."""
     if not is_row_stochastic(A):
         raise ValueError(f"{function}() needs rows that are non-negative and sum to 1 (see chapter 03)")
-    return _for_lapack(_real(A))
-
-
-def _are_distributions(p):
-    """For each row along the last axis: non-negative, and a sum of one up to rounding?"""
-    tolerance = max(1e-9, 4 * float(np.finfo(p.dtype).eps) * max(1, p.shape[-1]) ** 0.5)
-    p = p.astype(np.float64)  # a float16 sum would lose many small probabilities
-    return np.all(p >= 0, axis=-1) & (np.abs(p.sum(axis=-1) - 1) <= tolerance)
+    return _for_lapack(function, A)

@@ -8,7 +8,7 @@ from ..autodiff import ArrayLike
 from ..shapes import contract
 from ..similarity import dot
 from ..vectors import norm, normalize
-from .products import _finite, _for_lapack
+from .products import _for_lapack
 
 
 @contract("n+ n -> n")
@@ -27,7 +27,7 @@ def eigenvalues(A: ArrayLike) -> np.ndarray:
     >>> eigenvalues([[0, -1], [1, 0]])
     array([0.+1.j, 0.-1.j])
     """
-    values = np.linalg.eigvals(_for_lapack(_finite("eigenvalues", A)))
+    values = np.linalg.eigvals(_for_lapack("eigenvalues", A))
     values = values[np.lexsort((-values.imag, -values.real, -np.abs(values)))]
     return values.real if np.all(values.imag == 0) else values
 
@@ -43,7 +43,7 @@ def rayleigh_quotient(A: ArrayLike, v: ArrayLike) -> np.floating:
     >>> round(float(rayleigh_quotient([[2, 1], [1, 2]], [1, 1])), 9)
     3.0
     """
-    A = _for_lapack(_finite("rayleigh_quotient", A))
+    A = _for_lapack("rayleigh_quotient", A)
     unit = normalize(v).astype(A.dtype)
     return dot(unit, A @ unit)
 
@@ -67,7 +67,7 @@ def power_iteration(
     >>> round(float(value), 9), vector.round(6)
     (3.0, array([0.707107, 0.707107]))
     """
-    A = _for_lapack(_finite("power_iteration", A))
+    A = _for_lapack("power_iteration", A)
     tolerance = max(tolerance, 8 * float(np.finfo(A.dtype).eps))
     v = normalize(rng.normal(size=len(A)).astype(A.dtype))
     for _ in range(max_steps):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..autodiff import Array, ArrayLike, Tensor, WithPullback, primitive
-from ..errors import ShapeError
+from ..errors import ShapeError, all_within
 from ..shapes import contract
 
 
@@ -204,14 +204,8 @@ def _real(W):
     return W.astype(np.float64)
 
 
-def _finite(function, W):
-    """An array of finite floating-point numbers."""
+def _for_lapack(function, W):
+    """An array of finite numbers in a precision that LAPACK, the library behind np.linalg, can compute with."""
     W = _real(W)
-    if not np.all(np.isfinite(W)):
-        raise ValueError(f"{function}() needs finite entries, got {W[~np.isfinite(W)][0]} (see chapter 03)")
-    return W
-
-
-def _for_lapack(W):
-    """The same numbers in a precision that LAPACK, the library behind np.linalg, can compute with."""
+    all_within(function, "(-∞, ∞)", entries=W)
     return W.astype(np.float32) if W.dtype == np.float16 else W

@@ -146,8 +146,8 @@ def sample(p: ArrayLike, rng: np.random.Generator, size: int | tuple[int, ...] |
     array([1, 1, 1])
     """
     p = distribution(p)
-    shape = () if size is None else (size,) if np.ndim(size) == 0 else tuple(size)
-    points = rng.random(shape + p.shape[:-1])
+    shape = () if size is None else np.atleast_1d(size)
+    points = rng.random((*shape, *p.shape[:-1]))
     edges = _edges(p)
     if p.ndim == 1:
         return np.searchsorted(edges, points, side="right")

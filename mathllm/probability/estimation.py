@@ -164,22 +164,8 @@ class Beta:
         """The density at θ, an array of numbers strictly between 0 and 1."""
         theta = np.asarray(theta, float)
         all_within("Beta.density", "(0, 1)", theta=theta)
-        return np.exp((self.a - 1) * np.log(theta) + (self.b - 1) * np.log1p(-theta) - self._log_beta)
-
-    def log_evidence(self, successes: int, failures: int) -> float:
-        """ln P(D) = ln B(a + s, b + f)/B(a, b), the probability of these throws in this order, averaged over θ.
-
-        By the chain rule it is the product of the means before each throw.
-        """
-        within("Beta.log_evidence", "whole [0, ∞)", successes=successes, failures=failures)
-        heads, tails, total = np.arange(successes), np.arange(failures), self.a + self.b
-        log_heads = np.log((self.a + heads) / (total + heads))
-        log_tails = np.log((self.b + tails) / (total + successes + tails))
-        return float(log_heads.sum() + log_tails.sum())
-
-    @property
-    def _log_beta(self):
-        return math.lgamma(self.a) + math.lgamma(self.b) - math.lgamma(self.a + self.b)
+        log_beta = math.lgamma(self.a) + math.lgamma(self.b) - math.lgamma(self.a + self.b)
+        return np.exp((self.a - 1) * np.log(theta) + (self.b - 1) * np.log1p(-theta) - log_beta)
 
 
 @contract("d, n d, n ->")

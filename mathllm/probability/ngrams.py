@@ -56,18 +56,13 @@ class NGram:
         """The number of different n-grams in the training text."""
         return len(self._levels[-1].keys) - 1
 
-    @property
-    def order(self) -> int:
-        """The number of tokens before the next on which the prediction depends: n − 1."""
-        return markov_order(self.n)
-
     def next_probabilities(self, context: ArrayLike) -> np.ndarray:
         """The distribution of the next token after these ids, of which the last n − 1 are used: (T,) -> (V,).
 
         Raises: ValueError for an id outside the vocabulary.
         """
         V, context = self.vocabulary_size, np.asarray(context)
-        context = token_sequence("next_probabilities", context[max(0, len(context) - self.order) :], V)
+        context = token_sequence("next_probabilities", context[max(0, len(context) - markov_order(self.n)) :], V)
         p = uniform = np.full(V, 1 / V)
         for level, histories, _ in self._rows(context):
             history = histories[-1]

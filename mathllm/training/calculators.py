@@ -8,6 +8,7 @@ import numpy as np
 from ..autodiff import ArrayLike
 from ..errors import all_within, within
 from ..exponentials import log_sum_exp
+from ..probability import ridge_regression
 from ..shapes import contract
 from ..softmax import softmax
 
@@ -251,8 +252,7 @@ def _gauss_newton(theta, logs, target, steps=300):
     for _ in range(steps):
         fractions = softmax(terms(theta), axis=0)  # of the three terms in their sum, (3, n)
         J = np.vstack([fractions, fractions[1:] * np.exp(theta[3:, None]) * logs[1:]]).T  # (n, 5)
-        padded = np.vstack([J, damping * np.eye(5)]), np.append(-residual, np.zeros(5))
-        step = np.linalg.lstsq(*padded, rcond=None)[0]
+        step = ridge_regression(J, -residual, penalty=damping**2)
         new = log_sum_exp(terms(theta + step), axis=0) - target
         if new @ new < residual @ residual:
             theta, residual, damping = theta + step, new, damping / 3
