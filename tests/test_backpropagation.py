@@ -312,7 +312,7 @@ def test_extreme_logits_give_finite_losses_and_gradients(dtype):
         (lambda: backpropagation.binary_cross_entropy([1.0], [2.0]), r"targets in \[0, 1\], got"),
         (lambda: backpropagation.binary_cross_entropy([1.0], [np.nan]), r"targets in \[0, 1\], got"),
         (lambda: backpropagation.binary_cross_entropy([np.inf], [1.0]), r"logits in \(-∞, ∞\), got inf"),
-        (lambda: backpropagation.binary_cross_entropy(np.zeros(0), np.zeros(0)), "terms_of_the_mean in .*got 0"),
+        (lambda: backpropagation.binary_cross_entropy(np.zeros(0), np.zeros(0)), "counted_labels in .*got 0"),
         (lambda: backpropagation.binary_cross_entropy([1.0], [1.0], reduction="max"), "reduction"),
         (lambda: backpropagation.mlp_init(np.random.default_rng(0), [3]), "input and output"),
         (lambda: backpropagation.mlp_forward([[1.0]], []), "at least one layer"),

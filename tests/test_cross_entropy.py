@@ -315,9 +315,9 @@ def test_ignored_labels_count_neither_in_the_sum_nor_in_the_mean():
 
 
 def test_an_empty_batch_has_no_mean_loss_but_a_sum_of_zero():
-    with pytest.raises(ValueError, match=r"terms_of_the_mean in \[1, ∞\), got 0"):
+    with pytest.raises(ValueError, match=r"counted_labels in \[1, ∞\), got 0"):
         ml.cross_entropy(np.zeros((0, 3)), [])
-    with pytest.raises(ValueError, match=r"terms_of_the_mean in \[1, ∞\), got 0"):
+    with pytest.raises(ValueError, match=r"counted_labels in \[1, ∞\), got 0"):
         ml.cross_entropy(np.zeros((2, 3)), [-100, -100])
     assert ml.cross_entropy(np.zeros((0, 3)), [], reduction="sum") == 0
     assert ml.cross_entropy(np.zeros((0, 3)), [], reduction="none").shape == (0,)

@@ -214,7 +214,7 @@ def test_what_is_not_described_or_annotated_is_noticed():
     assert unannotated("bare", bare) == {"x", "return"}
     names = {public for public, _ in described("mathllm.transformer.model", init=True)}
     model = "mathllm.transformer.model.Transformer"
-    assert {"mathllm.transformer.model.record_to", model, f"{model}.init", f"{model}.__init__"} <= names
+    assert {model, f"{model}.init", f"{model}.__init__"} <= names
 
 
 # The size of the code: what a reader has to read
@@ -224,15 +224,15 @@ SIZES = {path: size(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob(
 
 
 def test_the_package_does_not_grow():
-    assert sum(each.lines for each in SIZES.values()) <= 8800
+    assert sum(each.lines for each in SIZES.values()) <= 8200
 
 
 def test_the_fast_part_does_not_grow():
-    assert sum(each.lines for path, each in SIZES.items() if path.parent.name == "fast") <= 550
+    assert sum(each.lines for path, each in SIZES.items() if path.parent.name == "fast") <= 450
 
 
 def test_shapes_and_intervals_are_declared_and_not_checked_by_hand():
-    assert sum(each.raises for each in SIZES.values()) < 350
+    assert sum(each.raises for each in SIZES.values()) < 320
 
 
 def test_functions_are_short():

@@ -65,7 +65,7 @@ def divisor(function: str, reduction: str, terms: int) -> int:
         raise ValueError(f'{function}() needs reduction "mean", "sum" or "none", got {reduction!r}')
     if reduction != "mean":
         return 1
-    within(function, "[1, ∞)", terms_of_the_mean=terms)
+    within(function, "[1, ∞)", counted_labels=terms)
     return terms
 
 
