@@ -3,7 +3,7 @@
     python benchmarks/ablation.py                               (needs NumPy alone)
     python benchmarks/ablation.py --size 128,4,64,32            (width, layers, tokens, batch; may be repeated)
     python benchmarks/ablation.py --shape gpt2                  (default: llama; may be repeated)
-    python benchmarks/ablation.py --devices blocks,memory       (the first table shows all of them)
+    python benchmarks/ablation.py --devices tiles,memory        (the first table shows all of them)
 
 The package has no switches: this program replaces a function of mathllm.fast by its plain equivalent, in a process of
 its own for each device. All compute the same loss, which is checked. The processes take turns, some steps each; the
@@ -13,7 +13,6 @@ Savings do not add up: without one device, another may matter more or less.
 
 import argparse
 import contextlib
-import itertools
 import json
 import math
 import os
@@ -31,96 +30,11 @@ sys.path.insert(0, str(ROOT))
 # ------------------------------------------------------------------------ training: devices and their plain equivalents
 
 
-def without_joined():
-    """The gain and bias of the norm on the vectors, and a product for each matrix."""
-    from mathllm.fast import block, model
-
-    block.normed_linear = model.normed_linear = separate_linear
-
-
-def separate_linear(unit, norm, params, names, memory, place, scale=1.0, order=slice(None)):
-    """What `normed_linear` of mathllm.fast computes, in the order of the formulas."""
-    h = unit * norm["gain"]
-    if "bias" in norm:
-        h += norm["bias"]
-    ends = np.cumsum([0, *(params[name].shape[1] for name in names)])
-    columns = [slice(start, stop) for start, stop in itertools.pairwise(ends)]
-    orders = [np.arange(ends[-1])[order][part] - part.start for part in columns]
-    if not isinstance(order, np.ndarray):
-        orders = [slice(None)] * len(names)
-    weights = [params[name][:, own] for name, own in zip(names, orders, strict=True)]
-    y = memory(place, (len(h), ends[-1]), h.dtype)
-    for name, weight, own, part in zip(names, weights, orders, columns, strict=True):
-        np.matmul(h, weight, out=y[:, part])
-        if f"{name}_bias" in params:
-            y[:, part] += params[f"{name}_bias"][own]
-    if scale != 1:
-        y[:, columns[0]] *= y.dtype.type(scale)
-
-    def pullback(dy):
-        if scale != 1:
-            dy[:, columns[0]] *= dy.dtype.type(scale)
-        dh, gradient = np.zeros_like(h), {}
-        for name, weight, own, part in zip(names, weights, orders, columns, strict=True):
-            gradient[name] = np.empty_like(weight)
-            gradient[name][:, own] = h.T @ dy[:, part]
-            if f"{name}_bias" in params:
-                gradient[f"{name}_bias"] = np.empty_like(params[f"{name}_bias"])
-                gradient[f"{name}_bias"][own] = dy[:, part].sum(axis=0)
-            dh += dy[:, part] @ weight.T
-        dnorm = {"gain": (dh * unit).sum(axis=0)} | ({"bias": dh.sum(axis=0)} if "bias" in norm else {})
-        dh *= norm["gain"]
-        return dh, dnorm, gradient
-
-    return y, pullback
-
-
-def without_blocks():
+def without_tiles():
     """All T × T scores, of which the mask makes half 0."""
     from mathllm.fast import block
 
-    block._BLOCK = 1 << 60
-
-
-def without_late_division():
-    """The softmax of every row of scores: its largest is subtracted, and all its weights are divided by their sum."""
-    from mathllm.fast import block
-
-    def softmax(query, key, weights):
-        np.matmul(query, key.swapaxes(-1, -2), out=weights)
-        later = np.triu(np.full((query.shape[-2],) * 2, -np.inf, query.dtype), 1)
-        weights[..., -len(later) :] += later
-        weights -= weights.max(axis=-1, keepdims=True)
-        np.exp(weights, out=weights)
-        weights /= weights.sum(axis=-1, keepdims=True)
-        return np.ones((*weights.shape[:-1], 1), weights.dtype)
-
-    block._exponentials = softmax
-
-
-def without_complex():
-    """Rotations by cosines and sines of real numbers."""
-    from mathllm.fast import block
-
-    def rotate(projected, rotation):
-        if rotation is None:
-            return
-        half = HEAD_WIDTH // 2
-        cosine, sine = (np.ascontiguousarray(part[:, None, :half]) for part in (rotation.real, rotation.imag))
-        heads = projected.reshape(-1, len(rotation), projected.shape[1] // HEAD_WIDTH, HEAD_WIDTH)
-        heads = heads[:, :, : 2 * rotation.shape[1] // HEAD_WIDTH]
-        first, second = heads[..., :half].copy(), heads[..., half:].copy()
-        heads[..., :half] = first * cosine - second * sine
-        heads[..., half:] = first * sine + second * cosine
-
-    block._rotate, block._adjacent = rotate, lambda config: slice(None)
-
-
-def without_parts():
-    """Elementwise functions on whole arrays, and scores of the whole batch at once."""
-    from mathllm.fast import block, model
-
-    block._CACHE = model._CACHE = 1 << 60
+    block._BLOCK = block._CACHE = 1 << 60
 
 
 def without_memory():
@@ -128,19 +42,6 @@ def without_memory():
     from mathllm.fast.block import Memory
 
     Memory.__call__ = lambda self, name, shape, dtype: np.empty(shape, dtype)
-
-
-def without_loss_in_place():
-    """`cross_entropy` of chapter 7, which keeps the logits."""
-    import mathllm as ml
-    from mathllm.fast import model
-
-    def cross_entropy(logits, targets):
-        value, gradient = ml.value_and_grad(lambda z: ml.cross_entropy(z, targets))(logits)
-        logits[...] = gradient  # where the model looks for it
-        return value
-
-    model.cross_entropy_in_place = cross_entropy
 
 
 def with_threads():
@@ -170,21 +71,15 @@ def nothing():
     pass
 
 
-# name: what replaces the device in the table, the replacement, whether only rotary positions have it
+# name: what replaces the device in the table, and the replacement
 DEVICES = {
-    "joined": ("a product for each matrix, the norm's gain on the vectors", without_joined),
-    "blocks": ("all T x T scores, then the causal mask", without_blocks),
-    "late division": ("the whole softmax before the values", without_late_division),
-    "complex": ("rotation by real cosines and sines", without_complex),
-    "parts": ("elementwise functions on whole arrays", without_parts),
+    "tiles": ("all T x T scores, then the causal mask", without_tiles),
     "memory": ("new arrays in every step", without_memory),
-    "loss in place": ("cross_entropy of chapter 7", without_loss_in_place),
-    "one primitive": ("the loss of chapter 12", nothing),
+    "block": ("the block of chapter 12", nothing),
     "adamw in place": ("adamw_step of chapter 9", nothing),
     "processes": ("two threads", with_threads),
     "two workers": ("one worker", nothing),
 }
-HEAD_WIDTH = Size._field_defaults["head_width"]
 
 
 def steps_without(device, size):
@@ -204,7 +99,7 @@ def steps_without(device, size):
 
     if device != "all":
         DEVICES[device][1]()
-    transformer = ml.Transformer if device == "one primitive" else fast.Transformer
+    transformer = ml.Transformer if device == "block" else fast.Transformer
     return trained(size, transformer, train)
 
 
@@ -288,8 +183,7 @@ def print_savings(medians, replaced):
 
 
 def training(size, devices, turns, steps):
-    names = ["all", *(name for name in devices if size.shape == "llama" or name != "complex")]
-    sides = {name: Side(name, size, __file__) for name in names}
+    sides = {name: Side(name, size, __file__) for name in ["all", *devices]}
     try:
         for number in range(turns + 1):
             for name, side in list(sides.items()):

@@ -6,8 +6,7 @@ value and its pullback as they do. What it saves is measured in benchmarks/READM
 
     joined     matrices that multiply the same vectors become one
     causal     scores are computed in blocks of queries, up to the last key that a block may attend to
-    complex    a rotation is one multiplication of complex numbers
-    in place   elementwise functions work on parts that fit into the cache, and leave their derivatives behind
+    in place   elementwise functions overwrite their arguments, or leave their derivatives there
     memory     arrays have names, and the next step uses them again
 """
 
@@ -78,42 +77,40 @@ def normalise(x: np.ndarray, params: dict, epsilon: float, centred: bool, memory
     return y, pullback
 
 
-def joined_linear(
-    x: np.ndarray, params: dict, names: list[str], memory: Memory, place: object, order: np.ndarray | slice
-) -> tuple:
+def joined_linear(x: np.ndarray, params: dict, names: list[str], memory: Memory, place: object) -> tuple:
     """`linear` with several matrices at once: y = x [W₁ W₂ …] + [b₁ b₂ …]; pullback(dy) -> dx, dW₁, dW₂ … db₁, db₂ ….
 
-    x: (N, D)   names: of the matrices (D, n₁), (D, n₂) …   order: of the columns of y   ->   (N, n₁ + n₂ + …)
+    x: (N, D)   names: of the matrices (D, n₁), (D, n₂) …   ->   (N, n₁ + n₂ + …)
 
     >>> params = {"query": np.eye(2), "key": np.ones((2, 1))}
-    >>> joined_linear(np.array([[3.0, 4.0]]), params, ["query", "key"], Memory(), "y", slice(None))[0]
+    >>> joined_linear(np.array([[3.0, 4.0]]), params, ["query", "key"], Memory(), "y")[0]
     array([[3., 4., 7.]])
     """
-    matrix, widths = np.concatenate([params[n] for n in names], axis=1)[:, order], [params[n].shape[1] for n in names]
+    matrix = np.concatenate([params[name] for name in names], axis=1)
+    ends = np.cumsum([params[name].shape[1] for name in names])[:-1]
     y = memory.product(place, x, matrix)
-    biases = [params.get(f"{name}_bias", np.zeros(width, x.dtype)) for name, width in zip(names, widths, strict=True)]
-    if biased := any(f"{name}_bias" in params for name in names):
-        y += np.concatenate(biases)[order]
 
-    def parts(ordered, suffix=""):
-        values = np.empty_like(ordered)
-        values[..., order] = ordered
-        split = np.split(values, np.cumsum(widths)[:-1], axis=-1)
-        return {f"{name}{suffix}": part for name, part in zip(names, split, strict=True) if f"{name}{suffix}" in params}
+    def parts(joined):
+        return zip(names, np.split(joined, ends, axis=1), strict=True)
+
+    for name, part in parts(y):
+        if f"{name}_bias" in params:
+            part += params[f"{name}_bias"]
 
     def pullback(dy):
-        gradient = parts(x.T @ dy) | (parts(dy.sum(axis=0), "_bias") if biased else {})
+        gradient = dict(parts(x.T @ dy))
+        gradient |= {f"{name}_bias": part.sum(axis=0) for name, part in parts(dy) if f"{name}_bias" in params}
         return memory.product(("dx", names[0]), dy, matrix.T), gradient
 
     return y, pullback
 
 
 def block(
-    x: np.ndarray, params: dict, config: Config, rotation: np.ndarray | None, sizes: tuple, memory: Memory, layer: int
+    x: np.ndarray, params: dict, config: Config, rotation: tuple | None, sizes: tuple, memory: Memory, layer: int
 ) -> tuple:
     """`Transformer.block` with a causal mask; pullback(dy) -> dx, the gradient of the parameters of the block.
 
-    x: (B·T, D)   sizes: (B, T)   rotation: e^(iθ) of each pair of all queries and keys (T, (H + G) K/2), or None
+    x: (B·T, D)   sizes: (B, T)   rotation: cosines and sines of the rotary positions (T, 1, K/2), or None
     layer: the number of the block, for the names of its arrays   ->   (B·T, D)
 
     >>> from mathllm.attention import causal_mask
@@ -124,11 +121,10 @@ def block(
     >>> np.allclose(y, model.block(x, params, mask=causal_mask(3), tap=lambda name, value: value))
     True
     """
-    c, attend = config, functools.partial(_attention, rotation=rotation, sizes=sizes)
-    order = slice(None) if rotation is None or c.pairing == "adjacent" else _adjacent(c)
-    sublayer = functools.partial(_sublayer, params=params, config=c, memory=memory, layer=layer)
-    kinds, network = ["query", "key", "value"], ["gate", "up"] if c.gated else ["up"]
-    x, attention_pullback = sublayer(x, attend, "attention", kinds, "output", order=order)
+    attend = functools.partial(_attention, rotation=rotation, sizes=sizes)
+    sublayer = functools.partial(_sublayer, params=params, config=config, memory=memory, layer=layer)
+    x, attention_pullback = sublayer(x, attend, "attention", ["query", "key", "value"], "output")
+    network = ["gate", "up"] if config.gated else ["up"]
     y, network_pullback = sublayer(x, _activated, "feed_forward", network, "down")
 
     def pullback(dy):
@@ -139,11 +135,11 @@ def block(
     return y, pullback
 
 
-def _sublayer(x, function, name, kinds, output, params, config, memory, layer, order=slice(None)):
+def _sublayer(x, function, name, kinds, output, params, config, memory, layer):
     """x + f(norm(x) W) W_out + b_out with f = `function`; pullback(dy) -> dx, the gradient of this part."""
     own, norm, place, bias = params[name], params[f"{name}_norm"], (name, layer), f"{output}_bias"
     h, norm_pullback = normalise(x, norm, config.norm_epsilon, config.norm == "layer", memory, ("norm", *place))
-    wide, wide_pullback = joined_linear(h, own, kinds, memory, ("wide", *place), order)
+    wide, wide_pullback = joined_linear(h, own, kinds, memory, ("wide", *place))
     hidden, hidden_pullback = function(wide, config, memory, layer)
     y = memory.product(("sum", *place), hidden, own[output])
     y += x
@@ -168,7 +164,8 @@ def _attention(projected, config, memory, layer, rotation, sizes):
     ends = np.cumsum([c.heads, c.kv_heads]) * c.head_width
     mixed = memory(("mixed", layer), (B * T, c.heads * c.head_width), dtype)
     projected[:, : ends[0]] *= c.score_scale
-    _rotate(projected, rotation)
+    if rotation is not None:
+        _rotate(projected[:, : ends[1]].reshape(B, T, -1, c.head_width), *rotation, c.pairing)
     query, key, value, out = map(split, (*np.split(projected, ends, axis=1), mixed))
     tiles = []  # queries, the keys that they see, and their weights
     for rows, seen in _causal_tiles(B, c.heads, T):
@@ -191,7 +188,9 @@ def _attention(projected, config, memory, layer, rotation, sizes):
             np.matmul(dscores, key[seen], out=dquery[rows])
             dkey[seen] += _summed(dscores, query[rows])
             dvalue[seen] += _summed(weights, dout[rows])
-        _rotate(dprojected, None if rotation is None else rotation.conj())
+        if rotation is not None:
+            cosine, sine = rotation
+            _rotate(dprojected[:, : ends[1]].reshape(B, T, -1, c.head_width), cosine, -sine, c.pairing)
         dprojected[:, : ends[0]] *= c.score_scale
         return dprojected
 
@@ -241,18 +240,12 @@ def _gelu_tanh(z):
 ACTIVATIONS: dict[str, Callable] = {"silu": _silu, "gelu_tanh": _gelu_tanh}
 
 
-def _rotate(projected, rotation):
-    """`rotate`, in place, of queries and keys, the first columns: a pair of components is one complex number."""
-    if rotation is not None:
-        pairs = projected.view(rotation.dtype).reshape(-1, len(rotation), projected.shape[1] // 2)
-        pairs[..., : rotation.shape[1]] *= rotation
-
-
-def _adjacent(config):
-    """The order of columns in which components of queries and keys that are rotated together are neighbours."""
-    c, count = config, (config.heads + config.kv_heads) * config.head_width
-    halves = np.arange(count).reshape(-1, 2, c.head_width // 2)
-    return np.append(halves.swapaxes(1, 2).ravel(), count + np.arange(c.kv_heads * c.head_width))
+def _rotate(x, cosine, sine, pairing):
+    """`rotate`, in place, of (B, T, H + G, K)."""
+    pairs = (x[..., 0::2], x[..., 1::2]) if pairing == "adjacent" else np.split(x, 2, axis=-1)
+    first, second = pairs[0].copy(), pairs[1].copy()
+    pairs[0][...] = first * cosine - second * sine
+    pairs[1][...] = first * sine + second * cosine
 
 
 def _heads(x, sizes, kv_heads, width):

@@ -86,7 +86,10 @@ class Transformer(ReadableTransformer):
 def _loss(*leaves: Array, model: Transformer, structure: dict, tokens: np.ndarray, targets: np.ndarray) -> WithPullback:
     """The mean loss of a model whose parameters, in order, are `leaves`; its pullback can be called once."""
     c, params, (B, T) = model.config, rebuild(structure, iter(leaves)), tokens.shape
-    memory, pullbacks, rotation = model._free_memory(), [], _rotation(c, T, leaves[0].dtype)
+    memory, pullbacks, rotation = model._free_memory(), [], None
+    if c.positions == "rotary":
+        angles = rotary_angles(np.arange(T), c.head_width, c.rope_base, c.rope_scaling)[:, None]  # (T, 1, K/2)
+        rotation = np.cos(angles).astype(leaves[0].dtype), np.sin(angles).astype(leaves[0].dtype)
     outer = {name: part for name, part in params.items() if name != "blocks"}
     x, embed_pullback = vjp(lambda outer: model.embed(outer, tokens, np.arange(T)[None]), outer)
     x = x.reshape(B * T, -1)
@@ -112,12 +115,3 @@ def _loss(*leaves: Array, model: Transformer, structure: dict, tokens: np.ndarra
         return tuple(gradient[path] for path, _ in walk(structure))
 
     return loss, pullback
-
-
-def _rotation(config, length, dtype):
-    """e^(iθ) of each pair of all queries and keys, (T, (H + G) K/2), or None."""
-    c = config
-    if c.positions != "rotary":
-        return None
-    angles = rotary_angles(np.arange(length), c.head_width, c.rope_base, c.rope_scaling)
-    return np.tile(np.exp(1j * angles), c.heads + c.kv_heads).astype(np.result_type(dtype, np.complex64))
