@@ -19,12 +19,13 @@ from .linear import linear_attention, linear_attention_recurrent, positive_featu
 from .positions import alibi_bias, relative_buckets, rotary_angles, rotate, sinusoidal_positions
 from .rope_scaling import RotaryScaling
 from .scaled_dot_product import (
-    additive_mask, attention, attention_weights, causal_mask, padding_mask, scaled_scores, sliding_window_mask,
+    additive_mask, attention, attention_weights, causal_mask, distances, padding_mask, scaled_scores,
+    sliding_window_mask,
 )  # fmt: skip
 
 __all__ = [
-    "RotaryScaling", "additive_mask", "alibi_bias", "attention", "attention_weights", "causal_mask", "flash_attention",
-    "linear_attention", "linear_attention_recurrent", "merge_heads", "multi_head_attention", "padding_mask",
-    "positive_features", "project", "relative_buckets", "rotary_angles", "rotate", "scaled_scores",
+    "RotaryScaling", "additive_mask", "alibi_bias", "attention", "attention_weights", "causal_mask", "distances",
+    "flash_attention", "linear_attention", "linear_attention_recurrent", "merge_heads", "multi_head_attention",
+    "padding_mask", "positive_features", "project", "relative_buckets", "rotary_angles", "rotate", "scaled_scores",
     "sinusoidal_positions", "sliding_window_mask", "split_heads",
 ]  # fmt: skip

@@ -69,11 +69,10 @@ def _tiles(queries, keys, size, causal):
         rows = slice(first_row, min(first_row + size, queries))
         for first_column in range(0, keys, size):
             columns = slice(first_column, min(first_column + size, keys))
-            last_seen = rows.stop - 1 + keys - queries
-            if causal and first_column > last_seen:
+            positions = np.arange(rows.start, rows.stop)[:, None] + keys - queries  # of the queries, among the keys
+            if causal and first_column > positions[-1]:
                 break
-            inside = not causal or columns.stop - 1 <= rows.start + keys - queries
-            positions = np.arange(rows.start, rows.stop)[:, None] + keys - queries
+            inside = not causal or columns.stop - 1 <= positions[0]
             yield rows, columns, None if inside else np.arange(columns.start, columns.stop) <= positions
 
 

@@ -70,7 +70,7 @@ def multi_head_attention(
     kv_heads = heads if kv_heads is None else kv_heads
     if kv_heads < 1 or heads % kv_heads:
         raise ShapeError(f"{heads} query heads cannot share {kv_heads} key and value heads evenly (see chapter 10)")
-    tap = _unchanged if tap is None else tap
+    tap = (lambda name, value: value) if tap is None else tap
     context = x if context is None else context
     query = split_heads(project(x, params, "query"), heads)  # (..., H, T, K)
     key = split_heads(project(context, params, "key"), kv_heads)  # (..., G, S, K)
@@ -112,7 +112,3 @@ def _grouped_attention(query, key, value, mask, bias, scale, tap):
 
     mask, bias = (m if m is None or np.ndim(m) < 3 else grouped(m) for m in (mask, bias))
     return merged(attention(grouped(query), grouped(key), grouped(value), mask, bias, scale=scale, tap=tap_heads))
-
-
-def _unchanged(name, value):
-    return value

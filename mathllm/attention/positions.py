@@ -8,6 +8,7 @@ from ..autodiff import Array, ArrayLike, WithPullback, primitive
 from ..errors import ShapeError, one_of, within
 from ..shapes import contract
 from .rope_scaling import RotaryScaling
+from .scaled_dot_product import distances
 
 
 def sinusoidal_positions(length: int, width: int, base: float = 10000.0) -> np.ndarray:
@@ -101,10 +102,8 @@ def alibi_bias(heads: int, queries: int, keys: int | None = None) -> np.ndarray:
     """
     if heads < 1 or heads & (heads - 1):
         raise ValueError(f"alibi_bias() needs a power of two as the number of heads, got {heads}")
-    keys = queries if keys is None else keys
     slopes = 2.0 ** (-8 * np.arange(1, heads + 1) / heads)
-    distance = np.abs(np.arange(queries)[:, None] + keys - queries - np.arange(keys))
-    return -slopes[:, None, None] * distance
+    return -slopes[:, None, None] * np.abs(distances("alibi_bias", queries, keys))
 
 
 def relative_buckets(
@@ -126,8 +125,7 @@ def relative_buckets(
     >>> relative_buckets(12, buckets=8, farthest=10)[-1]
     array([7, 7, 7, 7, 6, 5, 4, 4, 3, 2, 1, 0])
     """
-    keys = queries if keys is None else keys
-    distance = np.arange(queries)[:, None] + keys - queries - np.arange(keys)  # (T, S), positive for earlier keys
+    distance = distances("relative_buckets", queries, keys)
     later = distance < 0
     side = buckets if causal else buckets // 2
     near = side // 2

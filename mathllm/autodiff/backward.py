@@ -141,14 +141,13 @@ def _trace(leaf, strict):
     if isinstance(leaf, Tensor):
         raise TypeError("a gradient is not recorded, so it has no gradient itself: use hessian_vector_product")
     array = np.asarray(leaf)
-    if array.dtype.kind in "iub":
-        if not isinstance(leaf, np.ndarray):
-            array = array.astype(np.float64)  # a number or list typed by hand
-        elif strict:
-            raise TypeError(f"parameters need floating-point numbers, got an array of {array.dtype}")
-        else:
-            return leaf
-    return Tensor(array)
+    if array.dtype.kind not in "iub":
+        return Tensor(array)
+    if not isinstance(leaf, np.ndarray):
+        return Tensor(array.astype(np.float64))  # a number or list typed by hand
+    if strict:
+        raise TypeError(f"parameters need floating-point numbers, got an array of {array.dtype}")
+    return leaf
 
 
 def _gradient_of(traced, gradients):

@@ -36,13 +36,11 @@ def left_pad(prompts: Sequence, pad_token_id: int = 0) -> tuple[np.ndarray, np.n
         raise ValueError("left_pad() needs at least one prompt, and in each at least one token")
     if wrong := [prompt.dtype for prompt in prompts if prompt.dtype.kind not in "iu"]:
         raise TypeError(f"left_pad() needs integer token ids, got {wrong[0]} values")
-    length = max(map(len, prompts))
-    tokens = np.full((len(prompts), length), pad_token_id)
-    mask = np.zeros((len(prompts), length), int)
-    for row, prompt in enumerate(prompts):
-        tokens[row, length - len(prompt) :] = prompt
-        mask[row, length - len(prompt) :] = 1
-    return tokens, mask
+    lengths = np.array([len(prompt) for prompt in prompts])
+    mask = np.arange(-lengths.max(), 0) >= -lengths[:, None]
+    tokens = np.full(mask.shape, pad_token_id)
+    tokens[mask] = np.concatenate(prompts)
+    return tokens, mask.astype(int)
 
 
 _UNCHANGED = {"temperature": 1.0, "top_k": None, "top_p": None, "min_p": None}
