@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 from myst_nb.core.render import NbElementRenderer
@@ -119,11 +120,12 @@ def list_chapters(app, docname, source):
 
 
 def list_values(app, docname, source):
-    """Put what the documents print, and what is right, into the page of values: a table for each chapter there is."""
+    """Put what the documents print, and what is right, into the page of sources: values by chapter, and the errata."""
     if docname == "values":
         notebooks = sorted((Path(app.srcdir) / "notebooks").glob("[0-9][0-9]_*.ipynb"))
         tables = [values_table(path.stem) for path in notebooks if not path.stem.startswith("00")]
-        source[0] = source[0].replace("{{values}}", "\n\n".join(tables))
+        errata = tomllib.loads((Path(app.srcdir) / "errata.toml").read_text(encoding="utf-8"))["erratum"]
+        source[0] = source[0].replace("{{errata}}", errata_table(errata)).replace("{{values}}", "\n\n".join(tables))
 
 
 def values_table(notebook):
@@ -135,6 +137,12 @@ def values_table(notebook):
         cells = [f"{row.statement} ({row.document}, {row.section})", printed if row.printed else f"<em>{printed}</em>"]
         cells += ["graded by hand" if row.kind == "text" else computed, verdict]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def errata_table(errata):
+    lines = ["| code | source | what it says | what is right |", "|---|---|---|---|"]
+    lines += [f"| {each['code']} | {each['source']} | {each['says']} | {each['right']} |" for each in errata]
     return "\n".join(lines)
 
 

@@ -1,10 +1,12 @@
 """From MyST text to cells: the one place that knows how a chapter or an assignment is written.
 
-jupytext does the parsing. Here the text is looked over first, so that a mistake in it is named with its line, and two
-forms of our own are translated: `:::{answer} ID` … `:::` becomes a Markdown cell with the option `item`, and a line
-`{{exercise_cards}}` becomes a cell of the kind "cards".
+jupytext does the parsing. Here the text is looked over first, so that a mistake in it is named with its line, and forms
+of our own are translated: `:::{answer} ID` … `:::` becomes a Markdown cell with the option `item`, a line
+`{{exercise_cards}}` becomes a cell of the kind "cards", and the options `:evidence:` of a code cell, which are no YAML
+and may stand on several lines, become one option with a list.
 """
 
+import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +20,7 @@ LABEL = re.compile(r"[a-z][a-z0-9-]*")
 CARDS = "{{exercise_cards}}"
 _FENCE = re.compile(r"(\s*)(`{3,}|~{3,}|:{3,})(.*)")
 _ANSWER = re.compile(r":{3,}\{answer\}\s*(.*)")
+_FREE_OPTION = re.compile(r":(evidence):\s*(.*)")
 _EQUATION_LABEL = re.compile(r"\$\$\s*\(([^()\s]+)\)\s*$")
 
 
@@ -53,7 +56,7 @@ def read_cells(path: Path, allowed_options: set[str]) -> list[Cell]:
     except UnicodeDecodeError as error:
         raise SourceError(path, path.read_bytes()[: error.start].count(b"\n") + 1, "this is not UTF-8") from None
     _check_front_matter(path, lines)
-    lines = _translate_answers(path, lines)
+    lines = _quote_free_options(_translate_answers(path, lines))
     try:
         notebook = myst_to_notebook("\n".join(lines), add_source_map=True)
     except (MystMetadataParsingError, ValidationError, yaml.YAMLError) as error:
@@ -62,7 +65,7 @@ def read_cells(path: Path, allowed_options: set[str]) -> list[Cell]:
     cells = []
     for parsed, line in zip(notebook.cells, notebook.metadata["source_map"], strict=True):
         if parsed.cell_type == "code":
-            cells.append(Cell("code", parsed.source, line, dict(parsed.metadata)))
+            cells.append(Cell("code", parsed.source, line, _gathered(parsed.metadata)))
         else:
             line += 1 + _leading_blank_lines(lines[line:])
             cells += _split_at_cards(Cell("markdown", parsed.source, line, dict(parsed.metadata)))
@@ -134,6 +137,28 @@ def _translate_answers(path, lines):
     if opened:
         raise SourceError(path, opened[-1][1], f"the directive {lines[opened[-1][1] - 1].strip()!r} is not closed")
     return translated
+
+
+def _quote_free_options(lines):
+    """Each line `:evidence: …` at the head of a code cell gets a key of its own, and its text becomes a YAML string."""
+    quoted, at_head = [], False
+    for n, line in enumerate(lines):
+        at_head = line.startswith("```{code-cell}") or (at_head and line.startswith(":"))
+        option = _FREE_OPTION.fullmatch(line) if at_head else None
+        quoted.append(f":{option[1]}-{n}: {json.dumps(option[2], ensure_ascii=False)}" if option else line)
+    return quoted
+
+
+def _gathered(metadata):
+    """The options of a cell, those that stood on several lines as a list."""
+    options = {}
+    for key, value in metadata.items():
+        name = re.sub(r"-\d+$", "", key)
+        if name == key:
+            options[key] = value
+        else:
+            options.setdefault(name, []).append(value)
+    return options
 
 
 def _split_at_cards(cell):

@@ -97,6 +97,8 @@ ITEMS = [
     Item("01.vectors.seven", "value", "Seven", "What is 3 + 4?", 2, 3, "ours", "seven", lambda: 7, [values(1)]),
     Item("01.vectors.why", "text", "Why?", "Explain it.", 3, 9, "ours", rubric=((3, "names the sum"),)),
 ]  # fmt: skip
+CELL = "```{code-cell} python\n"
+END = CHAPTER.count("\n")
 
 
 @pytest.fixture(autouse=True)
@@ -291,6 +293,54 @@ def test_a_chapter_is_chosen_by_number_or_slug(book, executions):
     assert "there is no text 'vektors'; there are 01_vectors, 02_similarity" in result.output
 
 
+# Options of cells
+
+OPTIONS = """\
+```{code-cell} python
+:label: cosine
+:tolerance: 1e-3 abs 1e-6
+:evidence: primer.ch02.ex2.cosine = 28 / 870**0.5
+:evidence: primer.ch02.ex2.dot = 28 if 870 else 29
+:evidence: primer.ch02.ex2.cosine_2dp = words if words
+words = None
+```
+"""
+
+
+def test_a_tolerance_goes_into_the_notebook_as_a_text(tmp_path, executions):
+    write(tmp_path, CHAPTER + OPTIONS + CELL + ":tolerance: 0.01\n1\n```\n")
+    assert run(tmp_path).exit_code == 0
+    first, _, last = chapter_of(tmp_path).cells[-3:]
+    assert first.metadata == {"tolerance": "1e-3 abs 1e-6"}
+    assert last.metadata == {"tolerance": "0.01"}
+
+
+def test_evidence_stands_in_a_folded_cell_behind_its_own(tmp_path):
+    write(tmp_path, CHAPTER + OPTIONS)
+    assert run(tmp_path).exit_code == 0
+    cell, evidence = chapter_of(tmp_path).cells[-2:]
+    assert (cell.id, cell.source) == ("01-cosine", "words = None")
+    assert evidence.id == "01-cosine-evidence"
+    assert evidence.source.splitlines()[1:] == [
+        "from mathllm import reference",
+        "",
+        'reference.check("primer.ch02.ex2.cosine", 28 / 870**0.5)',
+        'reference.check("primer.ch02.ex2.dot", 28 if 870 else 29)',
+        "if words:",
+        '    reference.check("primer.ch02.ex2.cosine_2dp", words)',
+    ]
+    assert evidence.outputs[0].text.splitlines()[0].startswith("printed 0.949   ours 0.9493   ✓")
+    assert evidence.metadata.tags == ["hide-cell"]
+    assert evidence.metadata.tolerance == "1e-3 abs 1e-6"
+
+
+def test_evidence_that_disagrees_stops_the_build_and_is_named_with_its_line(tmp_path):
+    write(tmp_path, CHAPTER + CELL + ":evidence: primer.ch02.ex2.cosine = 0.5\n1\n```\n")
+    result = run(tmp_path)
+    assert result.exit_code == 1
+    assert f"book/01_vectors.md:{END + 1}: cell 01-7-evidence failed: ReferenceMismatchError" in result.output
+
+
 # Drift
 
 
@@ -338,9 +388,6 @@ def test_a_file_that_is_no_notebook_is_found(book):
 
 # Malformed texts
 
-CELL = "```{code-cell} python\n"
-END = CHAPTER.count("\n")
-
 
 @pytest.mark.parametrize(
     ("text", "line", "message"),
@@ -360,6 +407,10 @@ END = CHAPTER.count("\n")
         (CHAPTER + "$$\na\n$$ (one)\n\n$$\nb\n$$ (one)\n", END + 7, f"'one' is used twice, first in line {END + 3}"),
         (CHAPTER + CELL + ":label: Two Words\n1\n```\n", END + 1, "must be lower-case words"),
         (CHAPTER + CELL + ":lable: two\n1\n```\n", END + 1, "unknown cell option 'lable'"),
+        (CHAPTER + CELL + ":tolerance: small\n1\n```\n", END + 1, "the tolerance 'small' is not of the form"),
+        (CHAPTER + CELL + ":evidence: primer.ch02.ex2.cosine\n1\n```\n", END + 1, "evidence is `ROW = EXPRESSION`"),
+        (CHAPTER + CELL + ":evidence: primer.ch02.ex2.dot = 2 +\n1\n```\n", END + 1, "evidence is `ROW = EXPRESSION`"),
+        (CHAPTER + CELL + ":evidence: primer.dot = 2\n1\n```\n", END + 1, "no reference value 'primer.dot'"),
         (CHAPTER + CELL + ":tags: hide-input\n1\n```\n", END + 2, "tags are a list"),
         (CHAPTER + CELL + ":tags: [\n1\n```\n", END + 1, "Invalid YAML"),
         (CHAPTER + "![](picture.png)\n", END + 1, "a picture has no alternative text"),

@@ -61,6 +61,16 @@ def test_a_chapter_runs_through_where_no_data_is_installed(path, tmp_path):
     assert [(id, output.text) for id, output in outputs if output.get("name") == "stderr"] == []
 
 
+def run_nbval(folder, *cells):
+    """What nbval says about a notebook of these cells, with the plugin that reads tolerances."""
+    nbformat.write(new_notebook(cells=[*cells], metadata=nbformat.from_dict(builder.METADATA)), folder / "a.ipynb")
+    options = ["--nbval", "--nbval-current-env", "-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml", "-q"]
+    command = [sys.executable, "-m", "pytest", "-p", "nbval_tolerance", *options, folder / "a.ipynb"]
+    places = [str(ROOT / "tests"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(places)}
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=environment).stdout
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("stored", "passes"), [("0.9493\n", True), ("0.9494\n", False)], ids=["the same", "another last digit"]
@@ -68,12 +78,18 @@ def test_a_chapter_runs_through_where_no_data_is_installed(path, tmp_path):
 def test_nbval_compares_text_to_the_last_digit_and_leaves_pictures_to_the_eye(tmp_path, stored, passes):
     picture = "from IPython.display import display\ndisplay({'image/png': 'AAAA', 'text/plain': 'A line.'}, raw=True)"
     old = new_output("display_data", {"image/png": "BBBB", "text/plain": "A line."})
+    first = new_code_cell("print(0.9493)", execution_count=1, outputs=[new_output("stream", text=stored)])
+    second = new_code_cell(picture, execution_count=2, outputs=[old])
+    assert ("2 passed" if passes else "1 failed, 1 passed") in run_nbval(tmp_path, first, second)
+
+
+@pytest.mark.slow
+def test_nbval_compares_numbers_within_the_tolerance_of_their_cell(tmp_path):
     cells = [
-        new_code_cell("print(0.9493)", execution_count=1, outputs=[new_output("stream", text=stored)]),
-        new_code_cell(picture, execution_count=2, outputs=[old]),
-    ]
-    nbformat.write(new_notebook(cells=cells, metadata=nbformat.from_dict(builder.METADATA)), tmp_path / "a.ipynb")
-    options = ["--nbval", "--nbval-current-env", "-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml", "-q"]
-    command = [sys.executable, "-m", "pytest", *options, tmp_path / "a.ipynb"]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert ("2 passed" if passes else "1 failed, 1 passed") in result.stdout
+        new_code_cell(f"print({printed!r})", metadata={"tolerance": "1e-3"}, outputs=[new_output("stream", text=stored)])
+        for printed, stored in [("loss 0.9493", "loss 0.9494\n"), ("loss 0.9493", "loss 0.9593\n"),
+                                ("loss 0.9493", "lost 0.9493\n")]
+    ]  # fmt: skip
+    result = run_nbval(tmp_path, *cells)
+    assert "2 failed, 1 passed" in result
+    assert "Cell 0" not in result

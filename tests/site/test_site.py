@@ -5,6 +5,7 @@ import functools
 import json
 import re
 import shutil
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
@@ -80,6 +81,16 @@ def test_every_value_of_a_written_chapter_is_listed_with_its_verdict(site):
     assert text.count("✓</p></td>") == sum(row.agrees for row in rows)
     assert text.count("✗ ") - 1 == sum(not row.agrees for row in rows)  # one more explains the sign
     assert "(erratum D17)" in text
+
+
+def test_every_erratum_is_explained_on_the_page_of_sources(site):
+    text = page_at(site / "values.html").text
+    errata = tomllib.loads((ROOT / "book" / "errata.toml").read_text(encoding="utf-8"))["erratum"]
+    assert all(entry["says"] and entry["right"] and entry["source"] for entry in errata)
+    codes = [entry["code"] for entry in errata]
+    assert re.findall(r"<td><p>([A-E]\d+)</p></td>", text) == codes
+    assert len({*codes}) == len(codes)
+    assert {row.erratum for row in reference.rows() if row.erratum} <= {*codes}
 
 
 def test_every_primitive_is_listed_with_the_errors_of_its_gradient_and_its_digits(site):

@@ -1,0 +1,92 @@
+"""The cells of a chapter's notebook: what the text says, and what its options ask for.
+
+    :tolerance: 1e-3                 how closely the stored and a fresh output of the cell must agree (tolerance.py)
+    :evidence: ROW = EXPRESSION      compares a printed value with ours, in a folded cell behind this one
+"""
+
+import ast
+import re
+from pathlib import Path
+
+import tolerance
+from exercise_cells import chapter_cards
+from nbformat.v4 import new_code_cell, new_markdown_cell
+from notebook_text import SourceError, name_parts, read_cells
+
+from mathllm import reference
+
+OPTIONS = {"evidence", "label", "mystnb", "tags", "tolerance"}
+EVIDENCE = re.compile(r"([\w.]+) = (.+?)(?: if ((?:(?! else ).)+))?")
+FOLDED = {  # for JupyterLab, and for the site
+    "jupyter": {"outputs_hidden": True, "source_hidden": True},
+    "mystnb": {"code_prompt_hide": "Evidence", "code_prompt_show": "Evidence"},
+    "tags": ["hide-cell"],
+}
+
+
+def chapter_cells(path: Path, assignment: Path) -> tuple[list, dict]:
+    """The cells of the notebook, without outputs, and the line in the text where each begins (id -> line).
+
+    Raises: SourceError with file and line.
+    """
+    number = name_parts(path)[0]
+    cells, lines = [], {}
+    for n, cell in enumerate(read_cells(path, OPTIONS), 1):
+        id = f"{number}-{cell.options.pop('label', n)}"
+        made = cards(path, cell, assignment) if cell.kind == "cards" else text_cells(path, cell, id)
+        lines |= {one.id: cell.line for one in made if one.id.startswith(id)}
+        cells += made
+    return cells, lines
+
+
+def cards(path, cell, assignment):
+    """The cells that stand for {{exercise_cards}}."""
+    if not assignment.exists():
+        where = "/".join(assignment.parts[-3:])
+        raise SourceError(path, cell.line, f"there is no {where} to take the exercises from")
+    return chapter_cards(assignment)
+
+
+def text_cells(path, cell, id):
+    """A cell of the text, and those that its options put behind it."""
+    if cell.kind == "markdown":
+        return [new_markdown_cell(cell.source, id=id, metadata=cell.options)]
+    check_tolerance(path, cell)
+    evidence = cell.options.pop("evidence", [])
+    cells = [new_code_cell(cell.source, id=id, metadata=cell.options)]
+    if evidence:
+        kept = {key: cell.options[key] for key in ("tolerance",) if key in cell.options}
+        cells.append(new_code_cell(evidence_source(path, cell, evidence), id=f"{id}-evidence", metadata=FOLDED | kept))
+    return cells
+
+
+def check_tolerance(path, cell):
+    """See that the tolerance is one; in the notebook it is a text, however YAML read it."""
+    if "tolerance" in cell.options:
+        cell.options["tolerance"] = str(cell.options["tolerance"])
+        try:
+            tolerance.read(cell.options["tolerance"])
+        except ValueError as error:
+            raise SourceError(path, cell.line, str(error)) from None
+
+
+def evidence_source(path, cell, lines):
+    """The code of an evidence cell.
+
+    Each line is `ROW = EXPRESSION`, or `ROW = EXPRESSION if CONDITION` for a value that is only there with its data.
+    """
+    code = ["# Evidence: what the sources print, and what this chapter computes", "from mathllm import reference", ""]
+    for line in lines:
+        match = EVIDENCE.fullmatch(line)
+        try:
+            row, expression, condition = match.groups()
+            reference.row(row)
+            for part in (expression, condition):
+                ast.parse(f"({part})", mode="eval")
+        except (AttributeError, SyntaxError):
+            raise SourceError(path, cell.line, f"evidence is `ROW = EXPRESSION`, not {line!r}") from None
+        except KeyError as error:
+            raise SourceError(path, cell.line, str(error)) from None
+        check = f'reference.check("{row}", {expression})'
+        code += [f"if {condition}:", f"    {check}"] if condition else [check]
+    return "\n".join(code)
