@@ -2,12 +2,16 @@
 
 import json
 import re
+import sys
 import tomllib
 from pathlib import Path
 
 from myst_nb.core.render import NbElementRenderer
 
 from mathllm import reference
+
+sys.path.append(str(Path(__file__).parent / "_ext"))
+import portable
 
 project = "The Mathematics of Large Language Models"
 author = ""
@@ -189,6 +193,7 @@ def setup(app):
     app.connect("source-read", list_values)
     app.connect("source-read", list_gradients)
     app.connect("source-read", name_files_outside)
+    app.connect("source-read", portable.read_notebook)
     app.connect("html-page-context", keep_formulas_together)
     app.connect("html-page-context", name_things_as_they_read)
     app.connect("html-page-context", offer_to_run, priority=502)  # when the theme has made its own buttons

@@ -1,13 +1,19 @@
 """The cells of a chapter's notebook: what the text says, and what its options ask for.
 
+    :caption: WORDS                  the words below a figure, whose number and label (fig-…) they carry (labels.py)
     :tolerance: 1e-3                 how closely the stored and a fresh output of the cell must agree (tolerance.py)
     :evidence: ROW = EXPRESSION      compares a printed value with ours, in a folded cell behind this one
+
+In the prose, references to equations and figures get their numbers, and citations their authors (citations.py).
 """
 
 import ast
+import functools
 import re
 from pathlib import Path
 
+import citations
+import labels
 import tolerance
 from exercise_cells import chapter_cards
 from nbformat.v4 import new_code_cell, new_markdown_cell
@@ -15,7 +21,7 @@ from notebook_text import SourceError, name_parts, read_cells
 
 from mathllm import reference
 
-OPTIONS = {"evidence", "label", "mystnb", "tags", "tolerance"}
+OPTIONS = {"caption", "evidence", "label", "mystnb", "tags", "tolerance"}
 EVIDENCE = re.compile(r"([\w.]+) = (.+?)(?: if ((?:(?! else ).)+))?")
 FOLDED = {  # for JupyterLab, and for the site
     "jupyter": {"outputs_hidden": True, "source_hidden": True},
@@ -32,7 +38,7 @@ def chapter_cells(path: Path, assignment: Path) -> tuple[list, dict]:
     number = name_parts(path)[0]
     cells, lines = [], {}
     for n, cell in enumerate(read_cells(path, OPTIONS), 1):
-        id = f"{number}-{cell.options.pop('label', n)}"
+        id = f"{number}-{cell.options.get('label', n)}"
         made = cards(path, cell, assignment) if cell.kind == "cards" else text_cells(path, cell, id)
         lines |= {one.id: cell.line for one in made if one.id.startswith(id)}
         cells += made
@@ -49,15 +55,40 @@ def cards(path, cell, assignment):
 
 def text_cells(path, cell, id):
     """A cell of the text, and those that its options put behind it."""
+    label, words, evidence = (cell.options.pop(name, None) for name in ("label", "caption", "evidence"))
     if cell.kind == "markdown":
-        return [new_markdown_cell(cell.source, id=id, metadata=cell.options)]
+        return [new_markdown_cell(prose(path, cell, cell.source), id=id, metadata=cell.options)]
     check_tolerance(path, cell)
-    evidence = cell.options.pop("evidence", [])
     cells = [new_code_cell(cell.source, id=id, metadata=cell.options)]
+    if words or (label or "").startswith("fig-"):
+        cells.append(new_markdown_cell(caption(path, cell, label, words), id=f"{id}-caption"))
     if evidence:
         kept = {key: cell.options[key] for key in ("tolerance",) if key in cell.options}
         cells.append(new_code_cell(evidence_source(path, cell, evidence), id=f"{id}-evidence", metadata=FOLDED | kept))
     return cells
+
+
+def prose(path, cell, text):
+    """A text with its numbers and citations."""
+
+    def resolved(find, match):
+        try:
+            return find(*match.groups())
+        except LookupError as error:
+            line = cell.line + text.count("\n", 0, match.start())
+            raise SourceError(path, line, error.args[0]) from None
+
+    cite = functools.partial(citations.cited, path.with_name("references.bib"))
+    text = citations.CITATION.sub(functools.partial(resolved, cite), text)
+    text = labels.REFERENCE.sub(functools.partial(resolved, functools.partial(labels.referred, path)), text)
+    return labels.with_numbers(path, text)
+
+
+def caption(path, cell, label, words):
+    """The caption of a figure, from the lines of the option."""
+    if not words or not (label or "").startswith("fig-"):
+        raise SourceError(path, cell.line, "a figure has both a label fig-… and a caption")
+    return labels.caption(path, label, prose(path, cell, " ".join(words)))
 
 
 def check_tolerance(path, cell):

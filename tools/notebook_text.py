@@ -2,8 +2,8 @@
 
 jupytext does the parsing. Here the text is looked over first, so that a mistake in it is named with its line, and forms
 of our own are translated: `:::{answer} ID` … `:::` becomes a Markdown cell with the option `item`, a line
-`{{exercise_cards}}` becomes a cell of the kind "cards", and the options `:evidence:` of a code cell, which are no YAML
-and may stand on several lines, become one option with a list.
+`{{exercise_cards}}` becomes a cell of the kind "cards", and the options `:caption:` and `:evidence:` of a code cell,
+which are no YAML and may stand on several lines, become one option with a list.
 """
 
 import json
@@ -20,7 +20,7 @@ LABEL = re.compile(r"[a-z][a-z0-9-]*")
 CARDS = "{{exercise_cards}}"
 _FENCE = re.compile(r"(\s*)(`{3,}|~{3,}|:{3,})(.*)")
 _ANSWER = re.compile(r":{3,}\{answer\}\s*(.*)")
-_FREE_OPTION = re.compile(r":(evidence):\s*(.*)")
+_FREE_OPTION = re.compile(r":(caption|evidence):\s*(.*)")
 _EQUATION_LABEL = re.compile(r"\$\$\s*\(([^()\s]+)\)\s*$")
 
 
@@ -140,7 +140,7 @@ def _translate_answers(path, lines):
 
 
 def _quote_free_options(lines):
-    """Each line `:evidence: …` at the head of a code cell gets a key of its own, and its text becomes a YAML string."""
+    """Each line of a free option at the head of a code cell gets a key of its own, and its text becomes YAML."""
     quoted, at_head = [], False
     for n, line in enumerate(lines):
         at_head = line.startswith("```{code-cell}") or (at_head and line.startswith(":"))

@@ -1,7 +1,7 @@
 """How closely a stored and a fresh output must agree: numbers within a tolerance, all between them exactly.
 
-A cell of a chapter states it as an option. `:tolerance: 1e-3` is relative; `:tolerance: 1e-3 abs 1e-6` also lets numbers
-near zero differ by a millionth. A cell without the option is compared exactly.
+A cell of a chapter states it as an option. `:tolerance: 1e-3` is relative; `:tolerance: 1e-3 abs 1e-6` also lets
+numbers near zero differ by a millionth. A cell without the option is compared exactly.
 """
 
 import math

@@ -11,8 +11,10 @@ from click.testing import CliRunner
 from mathllm_exercises import Item, values
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "book" / "_ext"))
 import build_notebooks as builder
 import exercise_cells
+import portable
 
 KERNEL = "kernelspec: {name: python3, display_name: Python 3}\n"
 
@@ -315,10 +317,10 @@ def test_a_tolerance_goes_into_the_notebook_as_a_text(tmp_path, executions):
     assert last.metadata == {"tolerance": "0.01"}
 
 
-def test_evidence_stands_in_a_folded_cell_behind_its_own(tmp_path):
-    write(tmp_path, CHAPTER + OPTIONS)
-    assert run(tmp_path).exit_code == 0
-    cell, evidence = chapter_of(tmp_path).cells[-2:]
+def test_evidence_stands_in_a_folded_cell_behind_its_own(book):
+    write(book, CHAPTER + OPTIONS)
+    assert run(book).exit_code == 0
+    cell, evidence = chapter_of(book).cells[-2:]
     assert (cell.id, cell.source) == ("01-cosine", "words = None")
     assert evidence.id == "01-cosine-evidence"
     assert evidence.source.splitlines()[1:] == [
@@ -334,11 +336,76 @@ def test_evidence_stands_in_a_folded_cell_behind_its_own(tmp_path):
     assert evidence.metadata.tolerance == "1e-3 abs 1e-6"
 
 
-def test_evidence_that_disagrees_stops_the_build_and_is_named_with_its_line(tmp_path):
-    write(tmp_path, CHAPTER + CELL + ":evidence: primer.ch02.ex2.cosine = 0.5\n1\n```\n")
-    result = run(tmp_path)
+def test_evidence_that_disagrees_stops_the_build_and_is_named_with_its_line(book):
+    write(book, CHAPTER + CELL + ":evidence: primer.ch02.ex2.cosine = 0.5\n1\n```\n")
+    result = run(book)
     assert result.exit_code == 1
     assert f"book/01_vectors.md:{END + 1}: cell 01-7-evidence failed: ReferenceMismatchError" in result.output
+
+
+# Numbers and citations
+
+NUMBERED = """\
+As {eq}`eq-sum` and {numref}`fig-line` show {cite}`ada1843notes,shannon1948` in {cite:t}`shannon1948,group2020`:
+
+$$
+a + b
+$$
+
+$$
+a + b = b + a
+$$ (eq-sum)
+
+```{code-cell} python
+:label: fig-line
+:caption: A line, {cite:t}`ada1843notes`:
+:caption: it rises.
+1
+```
+"""
+BIBLIOGRAPHY = """\
+@misc{ada1843notes, author = {Lovelace, Ada and Menabrea, Luigi}, title = {{Notes} "on" it}, year = {1843},
+      url = {https://ada.org}}
+@article{shannon1948, author = {Shannon, Claude E.}, title = {A Theory}, year = {1948}, doi = {10.1/x}}
+@misc{group2020, author = {van den Oord, A{\\"a}ron and others}, title = {Codes}, year = {2020}}
+"""
+
+
+@pytest.fixture
+def numbered(tmp_path, executions):
+    """A book of two chapters with equations, figures and citations; the texts of the cells of the first."""
+    write(tmp_path, CHAPTER + NUMBERED)
+    (tmp_path / "book" / "references.bib").write_text(BIBLIOGRAPHY, encoding="utf-8")
+    write(tmp_path, front("similarity") + "See {eq}`eq-sum`, {numref}`fig-line`.\n", name="02_similarity")
+    assert run(tmp_path).exit_code == 0
+    return tmp_path
+
+
+def test_equations_figures_and_references_get_their_numbers(numbered):
+    prose, figure, caption = chapter_of(numbered).cells[-3:]
+    assert "As [(1.1)](#eq-sum) and [Figure 1.1](#fig-line) show" in prose.source
+    assert '<a id="eq-sum"></a>\n\n$$\na + b = b + a\n\\tag{1.1}\n$$' in prose.source
+    assert "\n$$\na + b\n$$\n" in prose.source
+    assert (figure.id, figure.source, caption.id) == ("01-fig-line", "1", "01-fig-line-caption")
+    assert caption.source.startswith('<a id="fig-line"></a>\n\n**Figure 1.1.** A line, [Lovelace')
+    assert caption.source.endswith(": it rises.")
+    other = nbformat.read(numbered / "notebooks" / "02_similarity.ipynb", as_version=4).cells[0].source
+    assert other.endswith("See [(1.1)](01_vectors.ipynb#eq-sum), [Figure 1.1](01_vectors.ipynb#fig-line).")
+
+
+def test_a_citation_names_authors_and_year_and_leads_to_the_paper(numbered):
+    prose = chapter_of(numbered).cells[-3].source
+    ada, shannon = """(https://ada.org "Notes 'on' it")""", '(https://doi.org/10.1/x "A Theory")'
+    assert f"([Lovelace & Menabrea, 1843]{ada}; [Shannon, 1948]{shannon}) in" in prose
+    assert f"in [Shannon (1948)]{shannon}, van den Oord et al. (2020):" in prose
+
+
+def test_for_the_site_numbers_become_labels_again(numbered):
+    cells = chapter_of(numbered).cells[-3:]
+    prose, caption = portable.for_sphinx(cells[0].source), portable.for_sphinx(cells[2].source)
+    assert "As {eq}`eq-sum` and {ref}`Figure 1.1 <fig-line>` show" in prose
+    assert "$$\na + b\n$$\n\n$$\na + b = b + a\n$$ (eq-sum)" in prose
+    assert caption.startswith("(fig-line)=\n:::{container} book-caption\n**Figure 1.1.** A line")
 
 
 # Drift
@@ -411,6 +478,11 @@ def test_a_file_that_is_no_notebook_is_found(book):
         (CHAPTER + CELL + ":evidence: primer.ch02.ex2.cosine\n1\n```\n", END + 1, "evidence is `ROW = EXPRESSION`"),
         (CHAPTER + CELL + ":evidence: primer.ch02.ex2.dot = 2 +\n1\n```\n", END + 1, "evidence is `ROW = EXPRESSION`"),
         (CHAPTER + CELL + ":evidence: primer.dot = 2\n1\n```\n", END + 1, "no reference value 'primer.dot'"),
+        (CHAPTER + "A\n{eq}`eq-none`\n", END + 2, "no equation of the book has the label 'eq-none'"),
+        (CHAPTER + CELL + ":label: fig-a\n1\n```\n", END + 1, "a figure has both a label fig-… and a caption"),
+        (CHAPTER + CELL + ":caption: a\n1\n```\n", END + 1, "a figure has both a label fig-… and a caption"),
+        (CHAPTER + "$$\na\n$$ (one)\n\n{numref}`one`\n", END + 5, "no figure of the book has the label 'one'"),
+        (CHAPTER + "{cite}`nobody1900`\n", END + 1, "references.bib has no entry 'nobody1900'"),
         (CHAPTER + CELL + ":tags: hide-input\n1\n```\n", END + 2, "tags are a list"),
         (CHAPTER + CELL + ":tags: [\n1\n```\n", END + 1, "Invalid YAML"),
         (CHAPTER + "![](picture.png)\n", END + 1, "a picture has no alternative text"),

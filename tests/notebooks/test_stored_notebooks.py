@@ -85,11 +85,9 @@ def test_nbval_compares_text_to_the_last_digit_and_leaves_pictures_to_the_eye(tm
 
 @pytest.mark.slow
 def test_nbval_compares_numbers_within_the_tolerance_of_their_cell(tmp_path):
-    cells = [
-        new_code_cell(f"print({printed!r})", metadata={"tolerance": "1e-3"}, outputs=[new_output("stream", text=stored)])
-        for printed, stored in [("loss 0.9493", "loss 0.9494\n"), ("loss 0.9493", "loss 0.9593\n"),
-                                ("loss 0.9493", "lost 0.9493\n")]
-    ]  # fmt: skip
+    stored = [new_output("stream", text=f"{text}\n") for text in ("loss 0.9494", "loss 0.9593", "lost 0.9493")]
+    options = {"metadata": {"tolerance": "1e-3"}, "execution_count": 1}
+    cells = [new_code_cell("print('loss 0.9493')", outputs=[output], **options) for output in stored]
     result = run_nbval(tmp_path, *cells)
     assert "2 failed, 1 passed" in result
     assert "Cell 0" not in result

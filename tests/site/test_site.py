@@ -5,6 +5,7 @@ import functools
 import json
 import re
 import shutil
+import sys
 import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +14,9 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from playwright.sync_api import TimeoutError
 from pybtex.database import parse_file
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import labels
 
 from mathllm import reference
 
@@ -73,6 +77,20 @@ def test_a_known_formula_reaches_the_page_with_its_number(site):
     text = page_at(site / "notebooks" / "02_similarity.html").text
     assert r"a \cdot b = \sum_{i=1}^{n} a_i\,b_i" in text
     assert re.search(r'<span class="eqno">\(2\.1\)', text)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_equations_have_the_numbers_on_the_site_that_they_have_in_the_notebook(site, name):
+    found = re.findall(r'<span class="eqno">\(([\d.]+)\)', page_at(site / "notebooks" / f"{name}.html").text)
+    counted = labels.numbered(ROOT / "book" / f"{name}.md")
+    assert found == [place.number for label, place in counted.items() if not label.startswith("fig-")]
+
+
+def test_a_figure_has_its_caption_and_a_reference_leads_to_it(site):
+    page = page_at(site / "notebooks" / "01_vectors.html")
+    assert re.search(r'book-caption[^>]*>\s*<p><strong>Figure 1.1.</strong> Adding puts', page.text)
+    assert "fig-arrows" in page.ids
+    assert "#fig-arrows" in page.links
 
 
 def test_every_value_of_a_written_chapter_is_listed_with_its_verdict(site):
