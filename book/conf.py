@@ -12,6 +12,7 @@ from mathllm import reference
 
 sys.path.append(str(Path(__file__).parent / "_ext"))
 import portable
+import registry
 
 project = "The Mathematics of Large Language Models"
 author = ""
@@ -150,6 +151,15 @@ def errata_table(errata):
     return "\n".join(lines)
 
 
+def list_symbols_and_terms(app, docname, source):
+    """Put the registries of symbols and terms into their pages."""
+    if docname == "notation":
+        table = registry.notation_table(registry.symbols(Path(app.srcdir)), with_chapters=True)
+        source[0] = source[0].replace("{{symbols}}", table)
+    if docname == "glossary":
+        source[0] = source[0].replace("{{glossary}}", registry.glossary_table(registry.terms(Path(app.srcdir))))
+
+
 def list_gradients(app, docname, source):
     """Put the measured errors of every gradient, and the digits that are kept, into their page."""
     if docname == "gradients_checked":
@@ -191,6 +201,7 @@ def setup(app):
     NbElementRenderer.render_image = with_alternative_text(NbElementRenderer.render_image)
     app.connect("source-read", list_chapters)
     app.connect("source-read", list_values)
+    app.connect("source-read", list_symbols_and_terms)
     app.connect("source-read", list_gradients)
     app.connect("source-read", name_files_outside)
     app.connect("source-read", portable.read_notebook)

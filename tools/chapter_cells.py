@@ -4,12 +4,14 @@
     :tolerance: 1e-3                 how closely the stored and a fresh output of the cell must agree (tolerance.py)
     :evidence: ROW = EXPRESSION      compares a printed value with ours, in a folded cell behind this one
 
-In the prose, references to equations and figures get their numbers, and citations their authors (citations.py).
+In the prose, references to equations and figures get their numbers, and citations their authors (citations.py). The
+directive `:::{notation}` with nothing in it stands for the table of the chapter's symbols (book/_ext/registry.py).
 """
 
 import ast
 import functools
 import re
+import sys
 from pathlib import Path
 
 import citations
@@ -21,6 +23,10 @@ from notebook_text import SourceError, name_parts, read_cells
 
 from mathllm import reference
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "book" / "_ext"))
+import registry
+
+NOTATION = re.compile(r"^:::\{notation\}\n:::$", re.MULTILINE)
 OPTIONS = {"caption", "evidence", "label", "mystnb", "tags", "tolerance"}
 EVIDENCE = re.compile(r"([\w.]+) = (.+?)(?: if ((?:(?! else ).)+))?")
 FOLDED = {  # for JupyterLab, and for the site
@@ -81,7 +87,17 @@ def prose(path, cell, text):
     cite = functools.partial(citations.cited, path.with_name("references.bib"))
     text = citations.CITATION.sub(functools.partial(resolved, cite), text)
     text = labels.REFERENCE.sub(functools.partial(resolved, functools.partial(labels.referred, path)), text)
+    text = NOTATION.sub(lambda match: resolved(functools.partial(notation, path), match), text)
     return labels.with_numbers(path, text)
+
+
+def notation(path):
+    """The folded table of the symbols of a chapter. Raises: LookupError if it has none."""
+    number = name_parts(path)[0]
+    rows = [row for row in registry.symbols(path.parent) if number in row.chapters]
+    if not rows:
+        raise LookupError(f"notation.toml has no symbol of chapter {number}")
+    return f"<details>\n<summary><u>Symbols</u></summary>\n\n{registry.notation_table(rows)}\n\n</details>"
 
 
 def caption(path, cell, label, words):

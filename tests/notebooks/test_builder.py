@@ -408,6 +408,28 @@ def test_for_the_site_numbers_become_labels_again(numbered):
     assert caption.startswith("(fig-line)=\n:::{container} book-caption\n**Figure 1.1.** A line")
 
 
+# The table of symbols
+
+SYMBOL = """\
+[[symbol]]
+latex = "v_i"
+letters = ["v", "i"]
+read = "v i"
+means = "component $i$"
+code = "v[i]"
+chapters = ["01"]
+"""
+
+
+def test_the_directive_for_notation_becomes_the_table_of_the_chapter(tmp_path, executions):
+    write(tmp_path, CHAPTER + "\n:::{notation}\n:::\n\nSo it goes.\n")
+    (tmp_path / "book" / "notation.toml").write_text(SYMBOL + SYMBOL.replace("v_i", "w_i").replace("01", "02"))
+    assert run(tmp_path).exit_code == 0
+    end = chapter_of(tmp_path).cells[-1].source.split("The end.")[1]
+    assert end.startswith("\n\n<details>\n<summary><u>Symbols</u></summary>\n\n| symbol |")
+    assert end.endswith("| $v_i$ | v i | component $i$ |  | `v[i]` |\n\n</details>\n\nSo it goes.")
+
+
 # Drift
 
 
@@ -482,6 +504,7 @@ def test_a_file_that_is_no_notebook_is_found(book):
         (CHAPTER + CELL + ":label: fig-a\n1\n```\n", END + 1, "a figure has both a label fig-… and a caption"),
         (CHAPTER + CELL + ":caption: a\n1\n```\n", END + 1, "a figure has both a label fig-… and a caption"),
         (CHAPTER + "$$\na\n$$ (one)\n\n{numref}`one`\n", END + 5, "no figure of the book has the label 'one'"),
+        (CHAPTER + ":::{notation}\n:::\n", END + 1, "notation.toml has no symbol of chapter 01"),
         (CHAPTER + "{cite}`nobody1900`\n", END + 1, "references.bib has no entry 'nobody1900'"),
         (CHAPTER + CELL + ":tags: hide-input\n1\n```\n", END + 2, "tags are a list"),
         (CHAPTER + CELL + ":tags: [\n1\n```\n", END + 1, "Invalid YAML"),
