@@ -5,7 +5,8 @@
     :evidence: ROW = EXPRESSION      compares a printed value with ours, in a folded cell behind this one
 
 In the prose, references to equations and figures get their numbers, and citations their authors (citations.py). The
-directive `:::{notation}` with nothing in it stands for the table of the chapter's symbols (book/_ext/registry.py).
+directive `:::{notation}` with nothing in it stands for the table of the chapter's symbols (book/_ext/registry.py), and
+`:::{predict}` and `:::{choose}` are questions to the reader (questions.py).
 """
 
 import ast
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import citations
 import labels
+import questions
 import tolerance
 from exercise_cells import chapter_cards
 from nbformat.v4 import new_code_cell, new_markdown_cell
@@ -45,7 +47,12 @@ def chapter_cells(path: Path, assignment: Path) -> tuple[list, dict]:
     cells, lines = [], {}
     for n, cell in enumerate(read_cells(path, OPTIONS), 1):
         id = f"{number}-{cell.options.get('label', n)}"
-        made = cards(path, cell, assignment) if cell.kind == "cards" else text_cells(path, cell, id)
+        if cell.kind == "cards":
+            made = cards(path, cell, assignment)
+        elif cell.kind in questions.KINDS:
+            made = questions.cells(path, cell, id, functools.partial(prose, path, cell))
+        else:
+            made = text_cells(path, cell, id)
         lines |= {one.id: cell.line for one in made if one.id.startswith(id)}
         cells += made
     return cells, lines

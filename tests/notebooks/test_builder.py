@@ -430,6 +430,58 @@ def test_the_directive_for_notation_becomes_the_table_of_the_chapter(tmp_path, e
     assert end.endswith("| $v_i$ | v i | component $i$ |  | `v[i]` |\n\n</details>\n\nSo it goes.")
 
 
+# Questions
+
+QUESTIONS = """\
+```{code-cell} python
+import numpy as np
+cat = np.array([3.0, 4.0])
+```
+
+:::{predict} How long is
+$[3, 4]$?
+:answer: np.sqrt(cat @ cat)
+:format: .2f
+:tolerance: 1e-6
+By Pythagoras.
+
+It is *known*.
+:::
+
+:::{choose} Which one?
+:answer: 2 if cat[1] > 3 else 1
+:option: the "first"
+:option: $x$
+:::
+
+Done.
+"""
+
+
+def test_questions_become_a_cell_that_asks_and_one_that_computes_the_answer(book):
+    write(book, CHAPTER + QUESTIONS)
+    assert run(book).exit_code == 0
+    _, asked, answer, choice, chosen, rest = chapter_of(book).cells[-6:]
+    assert (asked.id, asked.source) == ("01-8", "**Predict.** How long is\n$[3, 4]$?")
+    assert (answer.id, answer.metadata.tags, answer.metadata.tolerance) == ("01-8-answer", ["remove-input"], "1e-6")
+    shown = answer.outputs[0].data
+    assert shown["text/plain"] == "Answer: 5.00. By Pythagoras.\n\nIt is *known*."
+    assert shown["text/markdown"].startswith('<details class="book-answer" data-answer="5.00">\n<summary>')
+    assert "\n\n**5.00**. By Pythagoras.\n\nIt is *known*.\n\n</details>" in shown["text/markdown"]
+    assert choice.source == '**Choose.** Which one?\n\n1. the "first"\n2. $x$'
+    assert 'data-choice="2"' in chosen.outputs[0].data["text/markdown"]
+    assert chosen.outputs[0].data["text/plain"] == "Answer: (2) $x$."
+    assert rest.source == "Done."
+
+
+def test_a_choice_whose_answer_is_not_offered_stops_the_build(book):
+    write(book, CHAPTER + QUESTIONS.replace("2 if cat[1] > 3 else 1", "'cat'"))
+    result = run(book)
+    assert result.exit_code == 1
+    where = f"book/01_vectors.md:{END + 16}: cell 01-9-answer"
+    assert f"{where} failed: ValueError: the answer 'cat' is none of the options" in result.output
+
+
 # Drift
 
 
@@ -505,6 +557,12 @@ def test_a_file_that_is_no_notebook_is_found(book):
         (CHAPTER + CELL + ":caption: a\n1\n```\n", END + 1, "a figure has both a label fig-… and a caption"),
         (CHAPTER + "$$\na\n$$ (one)\n\n{numref}`one`\n", END + 5, "no figure of the book has the label 'one'"),
         (CHAPTER + ":::{notation}\n:::\n", END + 1, "notation.toml has no symbol of chapter 01"),
+        (CHAPTER + ":::{predict} How?\nBecause.\n:::\n", END + 1, "a question has its words, then `:answer:"),
+        (CHAPTER + ":::{predict} How?\n:answer: 1 +\n:::\n", END + 1, "the answer '1 +' is no expression"),
+        (CHAPTER + ":::{predict} How?\n:answer: 1\n:option: 1\n:::\n", END + 1, "a prediction may have :format:"),
+        (CHAPTER + ":::{choose} How?\n:answer: 1\n:option: 1\n:::\n", END + 1, "a choice has :option: twice"),
+        (CHAPTER + ":::{choose}\n:answer: 1\n:option: 1\n:option: 2\n:::\n", END + 1, "a question needs words"),
+        (CHAPTER + "::::{note}\n:::{choose} How?\n:::\n::::\n", END + 2, "a question must stand on its own"),
         (CHAPTER + "{cite}`nobody1900`\n", END + 1, "references.bib has no entry 'nobody1900'"),
         (CHAPTER + CELL + ":tags: hide-input\n1\n```\n", END + 2, "tags are a list"),
         (CHAPTER + CELL + ":tags: [\n1\n```\n", END + 1, "Invalid YAML"),

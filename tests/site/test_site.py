@@ -316,6 +316,33 @@ def test_interactive_figures_appear_and_answer_the_keyboard_without_a_kernel(vis
     assert page.locator(".mathllm-widget input[type=range]").count() > 0
 
 
+def test_a_reader_predicts_and_chooses_by_keyboard_and_only_then_sees_the_answer(visit):
+    page = visit("notebooks/01_vectors.html")
+    for question in page.locator("form.book-question").all():
+        answer = question.locator("+ details.book-answer")
+        assert answer.get_attribute("open") is None
+        choice = answer.get_attribute("data-choice")
+        if choice:
+            options = page.locator(f"input[type=radio][form={question.get_attribute('id')}]")
+            assert options.count() >= 2
+            options.nth(int(choice) % options.count()).focus()
+            page.keyboard.press("Space")
+        else:
+            question.get_by_role("textbox", name="Your prediction").focus()
+            page.keyboard.type("12345.5")
+        page.keyboard.press("Enter")
+        assert question.locator("output").text_content() == "Not this one: see below."
+        assert answer.get_attribute("open") is not None
+        if choice:
+            options.nth(int(choice) - 1).focus()
+            page.keyboard.press("Space")
+        else:
+            question.get_by_role("textbox").fill(answer.get_attribute("data-answer"))
+        page.keyboard.press("Enter")
+        assert question.locator("output").text_content() == "Right."
+    assert page.locator("form.book-question").count() == page.locator("details.book-answer").count() > 1
+
+
 PAPER, INK = "e => getComputedStyle(e).backgroundColor", "e => getComputedStyle(e).color"
 
 
