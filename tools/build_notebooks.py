@@ -18,6 +18,7 @@ from pathlib import Path
 
 import click
 import nbformat
+import scores
 from chapter_cells import chapter_cells
 from exercise_cells import assignment_cells, practice_cells
 from mathllm_exercises.kernels import AsyncKernelManager
@@ -115,6 +116,8 @@ def build(text: Text, force=False) -> bool:
     notebook = new_notebook(cells=cells, metadata=nbformat.from_dict(METADATA))
     files = _execute(text, notebook) if text.executed else []
     nbformat.validate(notebook)
+    if text.executed:
+        scores.keep(text.root, text.number, notebook)
     _write(text.target, nbformat.writes(notebook) + "\n")
     if text.executed:
         _write(text.cache, json.dumps(_fingerprints(text, files), indent=1) + "\n")
@@ -252,6 +255,8 @@ def drift(text: Text, cells) -> str | None:
         return f"{where} has {len(stored.cells)} cells, {text.title} has {len(cells)}"
     if {key: value for key, value in stored.metadata.items() if key != "widgets"} != METADATA:
         return f"{where}: the metadata of the notebook is not what the builder writes"
+    if text.executed and (problem := scores.drift(text.root, text.number, stored)):
+        return f"{where}: {problem}"
     return None
 
 

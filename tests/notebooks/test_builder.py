@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "book" / "_ext"))
 import build_notebooks as builder
 import exercise_cells
 import portable
+import scores
 
 KERNEL = "kernelspec: {name: python3, display_name: Python 3}\n"
 
@@ -480,6 +481,46 @@ def test_a_choice_whose_answer_is_not_offered_stops_the_build(book):
     assert result.exit_code == 1
     where = f"book/01_vectors.md:{END + 16}: cell 01-9-answer"
     assert f"{where} failed: ValueError: the answer 'cat' is none of the options" in result.output
+
+
+# The scoreboard
+
+RECORD = """\
+```{code-cell} python
+from mathllm.figures import scoreboard
+scoreboard.record("NUMBER", {"MODEL": 25.0, "second": 20.0}, characters=10)
+```
+"""
+
+
+def test_the_rows_of_a_chapter_are_kept_and_a_table_that_is_not_theirs_is_found(book):
+    write(book, CHAPTER + RECORD.replace("NUMBER", "01").replace("MODEL", "first"))
+    assert run(book).exit_code == 0
+    place = book / scores.PLACE
+    assert json.loads(place.read_text()) == [["01", "first", 2.5], ["01", "second", 2.0]]
+    assert "| 01 | **first** | 2.500 | 3.607 |" in chapter_of(book).cells[-1].outputs[0].data["text/markdown"]
+    assert run(book, "--check").exit_code == 0
+    before = place.read_text()
+    place.write_text(before.replace("2.5", "2.6"))
+    assert "notebooks/01_vectors.ipynb: the scoreboard is not that of" in run(book, "--check").output
+    assert "built" in run(book).output
+    assert place.read_text() == before
+    write(book, CHAPTER)
+    assert run(book).exit_code == 0
+    assert json.loads(place.read_text()) == []
+
+
+def test_a_later_chapter_leaves_the_rows_of_others_alone(tmp_path):
+    place = tmp_path / scores.PLACE
+    place.parent.mkdir(parents=True)
+    place.write_text('[["01", "a", 2.5], ["02", "old", 2.2], ["03", "c", 2.0]]')
+    output = nbformat.v4.new_output("display_data", metadata={"scoreboard": [["01", "a", 2.5], ["02", "new", 2.1]]})
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=[output])])
+    assert scores.drift(tmp_path, "02", notebook) is not None
+    scores.keep(tmp_path, "02", notebook)
+    assert scores.kept(tmp_path) == [["01", "a", 2.5], ["02", "new", 2.1], ["03", "c", 2.0]]
+    assert scores.drift(tmp_path, "02", notebook) is None
+    assert scores.drift(tmp_path, "03", notebook) is not None
 
 
 # Drift
