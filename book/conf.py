@@ -2,11 +2,17 @@
 
 import json
 import re
+import sys
+import tomllib
 from pathlib import Path
 
 from myst_nb.core.render import NbElementRenderer
 
 from mathllm import reference
+
+sys.path.append(str(Path(__file__).parent / "_ext"))
+import portable
+import registry
 
 project = "The Mathematics of Large Language Models"
 author = ""
@@ -19,6 +25,7 @@ exclude_patterns = ["[0-9][0-9]_*.md", "web", "lite"]  # of the chapters, the no
 nb_execution_mode = "off"
 nb_output_stderr = "error"
 nb_merge_streams = True
+nb_render_markdown_format = "myst"  # an answer may hold formulas
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
@@ -37,7 +44,7 @@ html_favicon = "_static/vector.svg"
 html_logo = "_static/vector.svg"
 html_static_path = ["_static"]
 html_css_files = ["book.css"]
-html_js_files = [("formulas.js", {"defer": "defer"}), ("paper.js", {"defer": "defer"})]
+html_js_files = [(name, {"defer": "defer"}) for name in ("formulas.js", "paper.js", "questions.js")]
 html_context = {"default_mode": "auto"}  # as the reader's system has it, until they choose
 html_show_copyright = False
 html_show_sphinx = False
@@ -119,11 +126,12 @@ def list_chapters(app, docname, source):
 
 
 def list_values(app, docname, source):
-    """Put what the documents print, and what is right, into the page of values: a table for each chapter there is."""
+    """Put what the documents print, and what is right, into the page of sources: values by chapter, and the errata."""
     if docname == "values":
         notebooks = sorted((Path(app.srcdir) / "notebooks").glob("[0-9][0-9]_*.ipynb"))
         tables = [values_table(path.stem) for path in notebooks if not path.stem.startswith("00")]
-        source[0] = source[0].replace("{{values}}", "\n\n".join(tables))
+        errata = tomllib.loads((Path(app.srcdir) / "errata.toml").read_text(encoding="utf-8"))["erratum"]
+        source[0] = source[0].replace("{{errata}}", errata_table(errata)).replace("{{values}}", "\n\n".join(tables))
 
 
 def values_table(notebook):
@@ -136,6 +144,21 @@ def values_table(notebook):
         cells += ["graded by hand" if row.kind == "text" else computed, verdict]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
+
+
+def errata_table(errata):
+    lines = ["| code | source | what it says | what is right |", "|---|---|---|---|"]
+    lines += [f"| {each['code']} | {each['source']} | {each['says']} | {each['right']} |" for each in errata]
+    return "\n".join(lines)
+
+
+def list_symbols_and_terms(app, docname, source):
+    """Put the registries of symbols and terms into their pages."""
+    if docname == "notation":
+        table = registry.notation_table(registry.symbols(Path(app.srcdir)), with_chapters=True)
+        source[0] = source[0].replace("{{symbols}}", table)
+    if docname == "glossary":
+        source[0] = source[0].replace("{{glossary}}", registry.glossary_table(registry.terms(Path(app.srcdir))))
 
 
 def list_gradients(app, docname, source):
@@ -179,8 +202,10 @@ def setup(app):
     NbElementRenderer.render_image = with_alternative_text(NbElementRenderer.render_image)
     app.connect("source-read", list_chapters)
     app.connect("source-read", list_values)
+    app.connect("source-read", list_symbols_and_terms)
     app.connect("source-read", list_gradients)
     app.connect("source-read", name_files_outside)
+    app.connect("source-read", portable.read_notebook)
     app.connect("html-page-context", keep_formulas_together)
     app.connect("html-page-context", name_things_as_they_read)
     app.connect("html-page-context", offer_to_run, priority=502)  # when the theme has made its own buttons

@@ -37,9 +37,11 @@ def pytest_configure(config):
     os.environ["IPYTHONDIR"] = os.path.join(os.environ["JUPYTER_CONFIG_DIR"], worker)
     if config.getoption("nbval", default=False):
         import nbval.kernel
+        import nbval_tolerance
         from mathllm_exercises.kernels import KernelManager
 
         nbval.kernel.KernelManager = KernelManager
+        nbval_tolerance.pytest_configure(config)
         config.option.nbval_kernel_startup_timeout = PATIENCE
 
 

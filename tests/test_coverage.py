@@ -12,12 +12,15 @@ from mathllm import reference
 BOOK = Path(__file__).resolve().parents[1] / "book"
 CHAPTERS = {path.stem[:2]: path for path in sorted(BOOK.glob("[0-9][0-9]_*.md")) if not path.stem.startswith("00")}
 CODE = re.compile(r"^```\{code-cell\}.*?^```$", re.DOTALL | re.MULTILINE)
+EVIDENCE = re.compile(r"^:evidence: (\S+) = ", re.MULTILINE)
 QUOTED = re.compile(r"""["']([a-z0-9]+(?:\.[A-Za-z0-9_{}]+)+)["']""")
 IDS = {row.id for row in reference.rows()}
 
 
 def ids_in_code(text):
-    r"""The ids of reference values that the code cells of a chapter name. Prose does not count; {…} is anything.
+    r"""The ids of reference values that a chapter's code cells or their evidence name.
+
+    Prose does not count; {…} is anything.
 
     >>> sorted(ids_in_code('"run.step1.shape" ```{code-cell} python\nx\n```'))
     []
@@ -25,9 +28,13 @@ def ids_in_code(text):
     {'run.step1.shape'}
     >>> len(ids_in_code('```{code-cell} python\nreference.check(f"primer.ch02.table.band{n}", label)\n```'))
     5
+    >>> ids_in_code('```{code-cell} python\n:evidence: run.step1.shape = (4,)\nx\n```')
+    {'run.step1.shape'}
     """
-    names = {re.sub(r"\{\w+\}", "*", name) for cell in CODE.findall(text) for name in QUOTED.findall(cell)}
-    return {id for id in IDS if any(fnmatchcase(id, name) for name in names)}
+    cells = CODE.findall(text)
+    names = {re.sub(r"\{\w+\}", "*", name) for cell in cells for name in QUOTED.findall(cell)}
+    named = {id for id in IDS if any(fnmatchcase(id, name) for name in names)}
+    return named | {id for cell in cells for id in EVIDENCE.findall(cell)}
 
 
 RECOMPUTED = {number: ids_in_code(path.read_text(encoding="utf-8")) for number, path in CHAPTERS.items()}

@@ -84,7 +84,7 @@ def imported_packages():
     """The packages from outside that any of our programs imports, and the program; the peers have their own list."""
     programs = [path for name in ("mathllm", "exercises", "tools", "tests") for path in (ROOT / name).rglob("*.py")]
     programs = [path for path in programs if PARITY not in path.parents]
-    for path in [*programs, ROOT / "book" / "conf.py"]:
+    for path in [*programs, ROOT / "book" / "conf.py", *(ROOT / "book" / "_ext").glob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 yield from ((alias.name.partition(".")[0], path) for alias in node.names)
@@ -94,7 +94,8 @@ def imported_packages():
 
 def test_every_package_that_is_imported_is_named_in_pyproject():
     named = {canonicalize_name(requirement.name) for requirement in asked_for()}
-    ours = {"mathllm", "mathllm_exercises", *(path.stem for path in ROOT.glob("t*/**/*.py"))}
+    ours = {"mathllm", "mathllm_exercises"}
+    ours |= {path.stem for pattern in ("t*/**/*.py", "book/_ext/*.py") for path in ROOT.glob(pattern)}
     distributions = metadata.packages_distributions()
     for package, path in imported_packages():
         if package not in sys.stdlib_module_names and package not in ours:

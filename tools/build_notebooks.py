@@ -18,12 +18,14 @@ from pathlib import Path
 
 import click
 import nbformat
-from exercise_cells import assignment_cells, chapter_cards, practice_cells
+import scores
+from chapter_cells import chapter_cells
+from exercise_cells import assignment_cells, practice_cells
 from mathllm_exercises.kernels import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from notebook_text import FILE_NAME, SourceError, name_parts, read_cells
+from nbformat.v4 import new_code_cell, new_notebook
+from notebook_text import FILE_NAME, SourceError, name_parts
 
 from mathllm import data
 
@@ -79,27 +81,12 @@ class Text:
     def cells(self):
         """The cells that the text stands for, without outputs. Raises: SourceError."""
         if self.executed:
-            cells = self._chapter_cells()
+            cells, self.lines = chapter_cells(self.source, self.assignment)
         else:
             cells = practice_cells(self.source) if self.practice else assignment_cells(self.source)
         ids = [cell.id for cell in cells]
         if twice := {id for id in ids if ids.count(id) > 1}:
             raise SourceError(self.source, 1, f"two cells get the id {min(twice)!r}: choose another label")
-        return cells
-
-    def _chapter_cells(self):
-        cells = []
-        for n, cell in enumerate(read_cells(self.source, {"label", "mystnb", "tags"}), 1):
-            id = f"{self.number}-{cell.options.pop('label', n)}"
-            self.lines[id] = cell.line
-            if cell.kind == "cards":
-                if not self.assignment.exists():
-                    raise SourceError(self.source, cell.line, f"there is no {self.relative(self.assignment)} to take "
-                                                              "the exercises from")  # fmt: skip
-                cells += chapter_cards(self.assignment)
-            else:
-                new = new_code_cell if cell.kind == "code" else new_markdown_cell
-                cells.append(new(cell.source, id=id, metadata=cell.options))
         return cells
 
     def where(self, cell):
@@ -129,6 +116,8 @@ def build(text: Text, force=False) -> bool:
     notebook = new_notebook(cells=cells, metadata=nbformat.from_dict(METADATA))
     files = _execute(text, notebook) if text.executed else []
     nbformat.validate(notebook)
+    if text.executed:
+        scores.keep(text.root, text.number, notebook)
     _write(text.target, nbformat.writes(notebook) + "\n")
     if text.executed:
         _write(text.cache, json.dumps(_fingerprints(text, files), indent=1) + "\n")
@@ -266,6 +255,8 @@ def drift(text: Text, cells) -> str | None:
         return f"{where} has {len(stored.cells)} cells, {text.title} has {len(cells)}"
     if {key: value for key, value in stored.metadata.items() if key != "widgets"} != METADATA:
         return f"{where}: the metadata of the notebook is not what the builder writes"
+    if text.executed and (problem := scores.drift(text.root, text.number, stored)):
+        return f"{where}: {problem}"
     return None
 
 

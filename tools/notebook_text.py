@@ -1,10 +1,13 @@
 """From MyST text to cells: the one place that knows how a chapter or an assignment is written.
 
-jupytext does the parsing. Here the text is looked over first, so that a mistake in it is named with its line, and two
-forms of our own are translated: `:::{answer} ID` … `:::` becomes a Markdown cell with the option `item`, and a line
-`{{exercise_cards}}` becomes a cell of the kind "cards".
+jupytext does the parsing. Here the text is looked over first, so that a mistake in it is named with its line, and forms
+of our own are translated: `:::{answer} ID` … `:::` becomes a Markdown cell with the option `item`, `:::{predict} …` and
+`:::{choose} …` become a cell of the kind "predict" or "choose" that begins with the words behind the brace, a line
+`{{exercise_cards}}` becomes a cell of the kind "cards", and the options `:caption:` and `:evidence:` of a code cell,
+which are no YAML and may stand on several lines, become one option with a list.
 """
 
+import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +21,8 @@ LABEL = re.compile(r"[a-z][a-z0-9-]*")
 CARDS = "{{exercise_cards}}"
 _FENCE = re.compile(r"(\s*)(`{3,}|~{3,}|:{3,})(.*)")
 _ANSWER = re.compile(r":{3,}\{answer\}\s*(.*)")
+_QUESTION = re.compile(r":{3,}\{(predict|choose)\}\s*(.*)")
+_FREE_OPTION = re.compile(r":(caption|evidence):\s*(.*)")
 _EQUATION_LABEL = re.compile(r"\$\$\s*\(([^()\s]+)\)\s*$")
 
 
@@ -30,7 +35,10 @@ class SourceError(Exception):
 
 @dataclass
 class Cell:
-    """A cell as the text has it. kind: "markdown", "code" or "cards"; line: where it starts in the text."""
+    """A cell as the text has it.
+
+    kind: "markdown", "code", "cards", "predict" or "choose"   line: where it starts in the text
+    """
 
     kind: str
     source: str
@@ -53,7 +61,7 @@ def read_cells(path: Path, allowed_options: set[str]) -> list[Cell]:
     except UnicodeDecodeError as error:
         raise SourceError(path, path.read_bytes()[: error.start].count(b"\n") + 1, "this is not UTF-8") from None
     _check_front_matter(path, lines)
-    lines = _translate_answers(path, lines)
+    lines = _quote_free_options(_translate_answers(path, lines))
     try:
         notebook = myst_to_notebook("\n".join(lines), add_source_map=True)
     except (MystMetadataParsingError, ValidationError, yaml.YAMLError) as error:
@@ -62,10 +70,10 @@ def read_cells(path: Path, allowed_options: set[str]) -> list[Cell]:
     cells = []
     for parsed, line in zip(notebook.cells, notebook.metadata["source_map"], strict=True):
         if parsed.cell_type == "code":
-            cells.append(Cell("code", parsed.source, line, dict(parsed.metadata)))
+            cells.append(Cell("code", parsed.source, line, _gathered(parsed.metadata)))
         else:
             line += 1 + _leading_blank_lines(lines[line:])
-            cells += _split_at_cards(Cell("markdown", parsed.source, line, dict(parsed.metadata)))
+            cells += _markdown(Cell("markdown", parsed.source, line, dict(parsed.metadata)))
     for cell in cells:
         _check_options(path, cell, allowed_options)
     _check_labels(path, lines, cells)
@@ -123,17 +131,51 @@ def _translate_answers(path, lines):
             if in_cell and (opened or indent):
                 where = f"inside the directive of line {opened[-1][1]}" if opened else "indented"
                 raise SourceError(path, n + 1, f"a code cell must stand on its own, but this one is {where}")
-            answer = _ANSWER.fullmatch(line.strip())
+            answer, question = _ANSWER.fullmatch(line.strip()), _QUESTION.fullmatch(line.strip())
+            if question and (opened or indent):
+                raise SourceError(path, n + 1, "a question must stand on its own, not inside another directive")
+            if question:
+                translated[n] = f"+++ {json.dumps({'question': question[1], 'asked': question[2]}, ensure_ascii=False)}"
             if answer:
                 if opened or indent:
                     raise SourceError(path, n + 1, "an answer must stand on its own, not inside another directive")
                 if not re.fullmatch(r"[\w.]+", answer[1].strip()):
                     raise SourceError(path, n + 1, "an answer names its exercise: :::{answer} 01.vectors.proof")
                 translated[n] = f'+++ {{"item": "{answer[1].strip()}"}}'
-            opened.append((marker, n + 1, bool(answer)))
+            opened.append((marker, n + 1, bool(answer or question)))
     if opened:
         raise SourceError(path, opened[-1][1], f"the directive {lines[opened[-1][1] - 1].strip()!r} is not closed")
     return translated
+
+
+def _quote_free_options(lines):
+    """Each line of a free option at the head of a code cell gets a key of its own, and its text becomes YAML."""
+    quoted, at_head = [], False
+    for n, line in enumerate(lines):
+        at_head = line.startswith("```{code-cell}") or (at_head and line.startswith(":"))
+        option = _FREE_OPTION.fullmatch(line) if at_head else None
+        quoted.append(f":{option[1]}-{n}: {json.dumps(option[2], ensure_ascii=False)}" if option else line)
+    return quoted
+
+
+def _gathered(metadata):
+    """The options of a cell, those that stood on several lines as a list."""
+    options = {}
+    for key, value in metadata.items():
+        name = re.sub(r"-\d+$", "", key)
+        if name == key:
+            options[key] = value
+        else:
+            options.setdefault(name, []).append(value)
+    return options
+
+
+def _markdown(cell):
+    """A Markdown cell as what it is: a question, or prose, in which a line may stand for the cards of the exercises."""
+    if "question" in cell.options:
+        kind, asked = cell.options["question"], cell.options["asked"]
+        return [Cell(kind, f"{asked}\n{cell.source}", cell.line - 1)]
+    return _split_at_cards(cell)
 
 
 def _split_at_cards(cell):
@@ -158,7 +200,7 @@ def _check_options(path, cell, allowed):
             raise SourceError(path, cell.line, f"unknown cell option {name!r}; known are {', '.join(sorted(allowed))}")
         if name == "label" and not (isinstance(value, str) and LABEL.fullmatch(value)):
             raise SourceError(path, cell.line, f"the label {value!r} must be lower-case words joined by hyphens")
-    for line, text in enumerate(cell.source.splitlines() if cell.kind == "markdown" else (), cell.line):
+    for line, text in enumerate(cell.source.splitlines() if cell.kind != "code" else (), cell.line):
         if re.search(r"!\[\s*\]\(", text):
             raise SourceError(path, line, "a picture has no alternative text: ![what it shows](…)")
 

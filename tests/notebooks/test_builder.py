@@ -11,8 +11,11 @@ from click.testing import CliRunner
 from mathllm_exercises import Item, values
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "book" / "_ext"))
 import build_notebooks as builder
 import exercise_cells
+import portable
+import scores
 
 KERNEL = "kernelspec: {name: python3, display_name: Python 3}\n"
 
@@ -97,6 +100,8 @@ ITEMS = [
     Item("01.vectors.seven", "value", "Seven", "What is 3 + 4?", 2, 3, "ours", "seven", lambda: 7, [values(1)]),
     Item("01.vectors.why", "text", "Why?", "Explain it.", 3, 9, "ours", rubric=((3, "names the sum"),)),
 ]  # fmt: skip
+CELL = "```{code-cell} python\n"
+END = CHAPTER.count("\n")
 
 
 @pytest.fixture(autouse=True)
@@ -291,6 +296,233 @@ def test_a_chapter_is_chosen_by_number_or_slug(book, executions):
     assert "there is no text 'vektors'; there are 01_vectors, 02_similarity" in result.output
 
 
+# Options of cells
+
+OPTIONS = """\
+```{code-cell} python
+:label: cosine
+:tolerance: 1e-3 abs 1e-6
+:evidence: primer.ch02.ex2.cosine = 28 / 870**0.5
+:evidence: primer.ch02.ex2.dot = 28 if 870 else 29
+:evidence: primer.ch02.ex2.cosine_2dp = words if words
+words = None
+```
+"""
+
+
+def test_a_tolerance_goes_into_the_notebook_as_a_text(tmp_path, executions):
+    write(tmp_path, CHAPTER + OPTIONS + CELL + ":tolerance: 0.01\n1\n```\n")
+    assert run(tmp_path).exit_code == 0
+    first, _, last = chapter_of(tmp_path).cells[-3:]
+    assert first.metadata == {"tolerance": "1e-3 abs 1e-6"}
+    assert last.metadata == {"tolerance": "0.01"}
+
+
+def test_evidence_stands_in_a_folded_cell_behind_its_own(book):
+    write(book, CHAPTER + OPTIONS)
+    assert run(book).exit_code == 0
+    cell, evidence = chapter_of(book).cells[-2:]
+    assert (cell.id, cell.source) == ("01-cosine", "words = None")
+    assert evidence.id == "01-cosine-evidence"
+    assert evidence.source.splitlines()[1:] == [
+        "from mathllm import reference",
+        "",
+        'reference.check("primer.ch02.ex2.cosine", 28 / 870**0.5)',
+        'reference.check("primer.ch02.ex2.dot", 28 if 870 else 29)',
+        "if words:",
+        '    reference.check("primer.ch02.ex2.cosine_2dp", words)',
+    ]
+    assert evidence.outputs[0].text.splitlines()[0].startswith("printed 0.949   ours 0.9493   ✓")
+    assert evidence.metadata.tags == ["hide-cell"]
+    assert evidence.metadata.tolerance == "1e-3 abs 1e-6"
+
+
+def test_evidence_that_disagrees_stops_the_build_and_is_named_with_its_line(book):
+    write(book, CHAPTER + CELL + ":evidence: primer.ch02.ex2.cosine = 0.5\n1\n```\n")
+    result = run(book)
+    assert result.exit_code == 1
+    assert f"book/01_vectors.md:{END + 1}: cell 01-7-evidence failed: ReferenceMismatchError" in result.output
+
+
+# Numbers and citations
+
+NUMBERED = """\
+As {eq}`eq-sum` and {numref}`fig-line` show {cite}`ada1843notes,shannon1948` in {cite:t}`shannon1948,group2020`:
+
+$$
+a + b
+$$
+
+$$
+a + b = b + a
+$$ (eq-sum)
+
+```{code-cell} python
+:label: fig-line
+:caption: A line, {cite:t}`ada1843notes`:
+:caption: it rises.
+1
+```
+"""
+BIBLIOGRAPHY = """\
+@misc{ada1843notes, author = {Lovelace, Ada and Menabrea, Luigi}, title = {{Notes} "on" it}, year = {1843},
+      url = {https://ada.org}}
+@article{shannon1948, author = {Shannon, Claude E.}, title = {A Theory}, year = {1948}, doi = {10.1/x}}
+@misc{group2020, author = {van den Oord, A{\\"a}ron and others}, title = {Codes}, year = {2020}}
+"""
+
+
+@pytest.fixture
+def numbered(tmp_path, executions):
+    """A book of two chapters with equations, figures and citations; the texts of the cells of the first."""
+    write(tmp_path, CHAPTER + NUMBERED)
+    (tmp_path / "book" / "references.bib").write_text(BIBLIOGRAPHY, encoding="utf-8")
+    write(tmp_path, front("similarity") + "See {eq}`eq-sum`, {numref}`fig-line`.\n", name="02_similarity")
+    assert run(tmp_path).exit_code == 0
+    return tmp_path
+
+
+def test_equations_figures_and_references_get_their_numbers(numbered):
+    prose, figure, caption = chapter_of(numbered).cells[-3:]
+    assert "As [(1.1)](#eq-sum) and [Figure 1.1](#fig-line) show" in prose.source
+    assert '<a id="eq-sum"></a>\n\n$$\na + b = b + a\n\\tag{1.1}\n$$' in prose.source
+    assert "\n$$\na + b\n$$\n" in prose.source
+    assert (figure.id, figure.source, caption.id) == ("01-fig-line", "1", "01-fig-line-caption")
+    assert caption.source.startswith('<a id="fig-line"></a>\n\n**Figure 1.1.** A line, [Lovelace')
+    assert caption.source.endswith(": it rises.")
+    other = nbformat.read(numbered / "notebooks" / "02_similarity.ipynb", as_version=4).cells[0].source
+    assert other.endswith("See [(1.1)](01_vectors.ipynb#eq-sum), [Figure 1.1](01_vectors.ipynb#fig-line).")
+
+
+def test_a_citation_names_authors_and_year_and_leads_to_the_paper(numbered):
+    prose = chapter_of(numbered).cells[-3].source
+    ada, shannon = """(https://ada.org "Notes 'on' it")""", '(https://doi.org/10.1/x "A Theory")'
+    assert f"([Lovelace & Menabrea, 1843]{ada}; [Shannon, 1948]{shannon}) in" in prose
+    assert f"in [Shannon (1948)]{shannon}, van den Oord et al. (2020):" in prose
+
+
+def test_for_the_site_numbers_become_labels_again(numbered):
+    cells = chapter_of(numbered).cells[-3:]
+    prose, caption = portable.for_sphinx(cells[0].source), portable.for_sphinx(cells[2].source)
+    assert "As {eq}`eq-sum` and {ref}`Figure 1.1 <fig-line>` show" in prose
+    assert "$$\na + b\n$$\n\n$$\na + b = b + a\n$$ (eq-sum)" in prose
+    assert caption.startswith("(fig-line)=\n:::{container} book-caption\n**Figure 1.1.** A line")
+
+
+# The table of symbols
+
+SYMBOL = """\
+[[symbol]]
+latex = "v_i"
+letters = ["v", "i"]
+read = "v i"
+means = "component $i$"
+code = "v[i]"
+chapters = ["01"]
+"""
+
+
+def test_the_directive_for_notation_becomes_the_table_of_the_chapter(tmp_path, executions):
+    write(tmp_path, CHAPTER + "\n:::{notation}\n:::\n\nSo it goes.\n")
+    (tmp_path / "book" / "notation.toml").write_text(SYMBOL + SYMBOL.replace("v_i", "w_i").replace("01", "02"))
+    assert run(tmp_path).exit_code == 0
+    end = chapter_of(tmp_path).cells[-1].source.split("The end.")[1]
+    assert end.startswith("\n\n<details>\n<summary><u>Symbols</u></summary>\n\n| symbol |")
+    assert end.endswith("| $v_i$ | v i | component $i$ |  | `v[i]` |\n\n</details>\n\nSo it goes.")
+
+
+# Questions
+
+QUESTIONS = """\
+```{code-cell} python
+import numpy as np
+cat = np.array([3.0, 4.0])
+```
+
+:::{predict} How long is
+$[3, 4]$?
+:answer: np.sqrt(cat @ cat)
+:format: .2f
+:tolerance: 1e-6
+By Pythagoras.
+
+It is *known*.
+:::
+
+:::{choose} Which one?
+:answer: 2 if cat[1] > 3 else 1
+:option: the "first"
+:option: $x$
+:::
+
+Done.
+"""
+
+
+def test_questions_become_a_cell_that_asks_and_one_that_computes_the_answer(book):
+    write(book, CHAPTER + QUESTIONS)
+    assert run(book).exit_code == 0
+    _, asked, answer, choice, chosen, rest = chapter_of(book).cells[-6:]
+    assert (asked.id, asked.source) == ("01-8", "**Predict.** How long is\n$[3, 4]$?")
+    assert (answer.id, answer.metadata.tags, answer.metadata.tolerance) == ("01-8-answer", ["remove-input"], "1e-6")
+    shown = answer.outputs[0].data
+    assert shown["text/plain"] == "Answer: 5.00. By Pythagoras.\n\nIt is *known*."
+    assert shown["text/markdown"].startswith('<details class="book-answer" data-answer="5.00">\n<summary>')
+    assert "\n\n**5.00**. By Pythagoras.\n\nIt is *known*.\n\n</details>" in shown["text/markdown"]
+    assert choice.source == '**Choose.** Which one?\n\n1. the "first"\n2. $x$'
+    assert 'data-choice="2"' in chosen.outputs[0].data["text/markdown"]
+    assert chosen.outputs[0].data["text/plain"] == "Answer: (2) $x$."
+    assert rest.source == "Done."
+
+
+def test_a_choice_whose_answer_is_not_offered_stops_the_build(book):
+    write(book, CHAPTER + QUESTIONS.replace("2 if cat[1] > 3 else 1", "'cat'"))
+    result = run(book)
+    assert result.exit_code == 1
+    where = f"book/01_vectors.md:{END + 16}: cell 01-9-answer"
+    assert f"{where} failed: ValueError: the answer 'cat' is none of the options" in result.output
+
+
+# The scoreboard
+
+RECORD = """\
+```{code-cell} python
+from mathllm.figures import scoreboard
+scoreboard.record("NUMBER", {"MODEL": 25.0, "second": 20.0}, characters=10)
+```
+"""
+
+
+def test_the_rows_of_a_chapter_are_kept_and_a_table_that_is_not_theirs_is_found(book):
+    write(book, CHAPTER + RECORD.replace("NUMBER", "01").replace("MODEL", "first"))
+    assert run(book).exit_code == 0
+    place = book / scores.PLACE
+    assert json.loads(place.read_text()) == [["01", "first", 2.5], ["01", "second", 2.0]]
+    assert "| 01 | **first** | 2.500 | 3.607 |" in chapter_of(book).cells[-1].outputs[0].data["text/markdown"]
+    assert run(book, "--check").exit_code == 0
+    before = place.read_text()
+    place.write_text(before.replace("2.5", "2.6"))
+    assert "notebooks/01_vectors.ipynb: the scoreboard is not that of" in run(book, "--check").output
+    assert "built" in run(book).output
+    assert place.read_text() == before
+    write(book, CHAPTER)
+    assert run(book).exit_code == 0
+    assert json.loads(place.read_text()) == []
+
+
+def test_a_later_chapter_leaves_the_rows_of_others_alone(tmp_path):
+    place = tmp_path / scores.PLACE
+    place.parent.mkdir(parents=True)
+    place.write_text('[["01", "a", 2.5], ["02", "old", 2.2], ["03", "c", 2.0]]')
+    output = nbformat.v4.new_output("display_data", metadata={"scoreboard": [["01", "a", 2.5], ["02", "new", 2.1]]})
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=[output])])
+    assert scores.drift(tmp_path, "02", notebook) is not None
+    scores.keep(tmp_path, "02", notebook)
+    assert scores.kept(tmp_path) == [["01", "a", 2.5], ["02", "new", 2.1], ["03", "c", 2.0]]
+    assert scores.drift(tmp_path, "02", notebook) is None
+    assert scores.drift(tmp_path, "03", notebook) is not None
+
+
 # Drift
 
 
@@ -338,9 +570,6 @@ def test_a_file_that_is_no_notebook_is_found(book):
 
 # Malformed texts
 
-CELL = "```{code-cell} python\n"
-END = CHAPTER.count("\n")
-
 
 @pytest.mark.parametrize(
     ("text", "line", "message"),
@@ -360,6 +589,22 @@ END = CHAPTER.count("\n")
         (CHAPTER + "$$\na\n$$ (one)\n\n$$\nb\n$$ (one)\n", END + 7, f"'one' is used twice, first in line {END + 3}"),
         (CHAPTER + CELL + ":label: Two Words\n1\n```\n", END + 1, "must be lower-case words"),
         (CHAPTER + CELL + ":lable: two\n1\n```\n", END + 1, "unknown cell option 'lable'"),
+        (CHAPTER + CELL + ":tolerance: small\n1\n```\n", END + 1, "the tolerance 'small' is not of the form"),
+        (CHAPTER + CELL + ":evidence: primer.ch02.ex2.cosine\n1\n```\n", END + 1, "evidence is `ROW = EXPRESSION`"),
+        (CHAPTER + CELL + ":evidence: primer.ch02.ex2.dot = 2 +\n1\n```\n", END + 1, "evidence is `ROW = EXPRESSION`"),
+        (CHAPTER + CELL + ":evidence: primer.dot = 2\n1\n```\n", END + 1, "no reference value 'primer.dot'"),
+        (CHAPTER + "A\n{eq}`eq-none`\n", END + 2, "no equation of the book has the label 'eq-none'"),
+        (CHAPTER + CELL + ":label: fig-a\n1\n```\n", END + 1, "a figure has both a label fig-… and a caption"),
+        (CHAPTER + CELL + ":caption: a\n1\n```\n", END + 1, "a figure has both a label fig-… and a caption"),
+        (CHAPTER + "$$\na\n$$ (one)\n\n{numref}`one`\n", END + 5, "no figure of the book has the label 'one'"),
+        (CHAPTER + ":::{notation}\n:::\n", END + 1, "notation.toml has no symbol of chapter 01"),
+        (CHAPTER + ":::{predict} How?\nBecause.\n:::\n", END + 1, "a question has its words, then `:answer:"),
+        (CHAPTER + ":::{predict} How?\n:answer: 1 +\n:::\n", END + 1, "the answer '1 +' is no expression"),
+        (CHAPTER + ":::{predict} How?\n:answer: 1\n:option: 1\n:::\n", END + 1, "a prediction may have :format:"),
+        (CHAPTER + ":::{choose} How?\n:answer: 1\n:option: 1\n:::\n", END + 1, "a choice has :option: twice"),
+        (CHAPTER + ":::{choose}\n:answer: 1\n:option: 1\n:option: 2\n:::\n", END + 1, "a question needs words"),
+        (CHAPTER + "::::{note}\n:::{choose} How?\n:::\n::::\n", END + 2, "a question must stand on its own"),
+        (CHAPTER + "{cite}`nobody1900`\n", END + 1, "references.bib has no entry 'nobody1900'"),
         (CHAPTER + CELL + ":tags: hide-input\n1\n```\n", END + 2, "tags are a list"),
         (CHAPTER + CELL + ":tags: [\n1\n```\n", END + 1, "Invalid YAML"),
         (CHAPTER + "![](picture.png)\n", END + 1, "a picture has no alternative text"),

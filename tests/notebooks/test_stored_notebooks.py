@@ -1,6 +1,7 @@
 """What the stored notebooks promise. That they show again what they show is nbval's part: `pytest --nbval`."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,26 @@ def test_a_chapter_runs_through_where_no_data_is_installed(path, tmp_path):
     assert [(id, output.text) for id, output in outputs if output.get("name") == "stderr"] == []
 
 
+def test_cells_print_what_they_measured_and_seldom_only_whether_it_agrees():
+    verdicts = 0
+    for path in CHAPTERS:
+        for cell in nbformat.read(path, as_version=4).cells:
+            for output in cell.get("outputs", ()):
+                text = output.get("text") or output.get("data", {}).get("text/plain", "")
+                verdicts += len(re.findall(r"\b(?:True|False)$", text, re.MULTILINE))
+    assert verdicts <= 221  # this number only falls; twenty are enough
+
+
+def run_nbval(folder, *cells):
+    """What nbval says about a notebook of these cells, with the plugin that reads tolerances."""
+    nbformat.write(new_notebook(cells=[*cells], metadata=nbformat.from_dict(builder.METADATA)), folder / "a.ipynb")
+    options = ["--nbval", "--nbval-current-env", "-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml", "-q"]
+    command = [sys.executable, "-m", "pytest", "-p", "nbval_tolerance", *options, folder / "a.ipynb"]
+    places = [str(ROOT / "tests"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(places)}
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=environment).stdout
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("stored", "passes"), [("0.9493\n", True), ("0.9494\n", False)], ids=["the same", "another last digit"]
@@ -68,12 +89,16 @@ def test_a_chapter_runs_through_where_no_data_is_installed(path, tmp_path):
 def test_nbval_compares_text_to_the_last_digit_and_leaves_pictures_to_the_eye(tmp_path, stored, passes):
     picture = "from IPython.display import display\ndisplay({'image/png': 'AAAA', 'text/plain': 'A line.'}, raw=True)"
     old = new_output("display_data", {"image/png": "BBBB", "text/plain": "A line."})
-    cells = [
-        new_code_cell("print(0.9493)", execution_count=1, outputs=[new_output("stream", text=stored)]),
-        new_code_cell(picture, execution_count=2, outputs=[old]),
-    ]
-    nbformat.write(new_notebook(cells=cells, metadata=nbformat.from_dict(builder.METADATA)), tmp_path / "a.ipynb")
-    options = ["--nbval", "--nbval-current-env", "-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml", "-q"]
-    command = [sys.executable, "-m", "pytest", *options, tmp_path / "a.ipynb"]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert ("2 passed" if passes else "1 failed, 1 passed") in result.stdout
+    first = new_code_cell("print(0.9493)", execution_count=1, outputs=[new_output("stream", text=stored)])
+    second = new_code_cell(picture, execution_count=2, outputs=[old])
+    assert ("2 passed" if passes else "1 failed, 1 passed") in run_nbval(tmp_path, first, second)
+
+
+@pytest.mark.slow
+def test_nbval_compares_numbers_within_the_tolerance_of_their_cell(tmp_path):
+    stored = [new_output("stream", text=f"{text}\n") for text in ("loss 0.9494", "loss 0.9593", "lost 0.9493")]
+    options = {"metadata": {"tolerance": "1e-3"}, "execution_count": 1}
+    cells = [new_code_cell("print('loss 0.9493')", outputs=[output], **options) for output in stored]
+    result = run_nbval(tmp_path, *cells)
+    assert "2 failed, 1 passed" in result
+    assert "Cell 0" not in result

@@ -5,6 +5,8 @@ import functools
 import json
 import re
 import shutil
+import sys
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
@@ -12,6 +14,9 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from playwright.sync_api import TimeoutError
 from pybtex.database import parse_file
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import labels
 
 from mathllm import reference
 
@@ -74,12 +79,36 @@ def test_a_known_formula_reaches_the_page_with_its_number(site):
     assert re.search(r'<span class="eqno">\(2\.1\)', text)
 
 
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_equations_have_the_numbers_on_the_site_that_they_have_in_the_notebook(site, name):
+    found = re.findall(r'<span class="eqno">\(([\d.]+)\)', page_at(site / "notebooks" / f"{name}.html").text)
+    counted = labels.numbered(ROOT / "book" / f"{name}.md")
+    assert found == [place.number for label, place in counted.items() if not label.startswith("fig-")]
+
+
+def test_a_figure_has_its_caption_and_a_reference_leads_to_it(site):
+    page = page_at(site / "notebooks" / "01_vectors.html")
+    assert re.search(r'book-caption[^>]*>\s*<p><strong>Figure 1.1.</strong> Adding puts', page.text)
+    assert "fig-arrows" in page.ids
+    assert "#fig-arrows" in page.links
+
+
 def test_every_value_of_a_written_chapter_is_listed_with_its_verdict(site):
     text = page_at(site / "values.html").text
     rows = [row for name in CHAPTERS for row in reference.rows(name[:2])]
     assert text.count("✓</p></td>") == sum(row.agrees for row in rows)
     assert text.count("✗ ") - 1 == sum(not row.agrees for row in rows)  # one more explains the sign
     assert "(erratum D17)" in text
+
+
+def test_every_erratum_is_explained_on_the_page_of_sources(site):
+    text = page_at(site / "values.html").text
+    errata = tomllib.loads((ROOT / "book" / "errata.toml").read_text(encoding="utf-8"))["erratum"]
+    assert all(entry["says"] and entry["right"] and entry["source"] for entry in errata)
+    codes = [entry["code"] for entry in errata]
+    assert re.findall(r"<td><p>([A-E]\d+)</p></td>", text) == codes
+    assert len({*codes}) == len(codes)
+    assert {row.erratum for row in reference.rows() if row.erratum} <= {*codes}
 
 
 def test_every_primitive_is_listed_with_the_errors_of_its_gradient_and_its_digits(site):
@@ -285,6 +314,33 @@ def test_interactive_figures_appear_and_answer_the_keyboard_without_a_kernel(vis
             page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
             page.wait_for_function("([e, before]) => e.innerHTML !== before", arg=[figure.element_handle(), before])
     assert page.locator(".mathllm-widget input[type=range]").count() > 0
+
+
+def test_a_reader_predicts_and_chooses_by_keyboard_and_only_then_sees_the_answer(visit):
+    page = visit("notebooks/01_vectors.html")
+    for question in page.locator("form.book-question").all():
+        answer = question.locator("+ details.book-answer")
+        assert answer.get_attribute("open") is None
+        choice = answer.get_attribute("data-choice")
+        if choice:
+            options = page.locator(f"input[type=radio][form={question.get_attribute('id')}]")
+            assert options.count() >= 2
+            options.nth(int(choice) % options.count()).focus()
+            page.keyboard.press("Space")
+        else:
+            question.get_by_role("textbox", name="Your prediction").focus()
+            page.keyboard.type("12345.5")
+        page.keyboard.press("Enter")
+        assert question.locator("output").text_content() == "Not this one: see below."
+        assert answer.get_attribute("open") is not None
+        if choice:
+            options.nth(int(choice) - 1).focus()
+            page.keyboard.press("Space")
+        else:
+            question.get_by_role("textbox").fill(answer.get_attribute("data-answer"))
+        page.keyboard.press("Enter")
+        assert question.locator("output").text_content() == "Right."
+    assert page.locator("form.book-question").count() == page.locator("details.book-answer").count() > 1
 
 
 PAPER, INK = "e => getComputedStyle(e).backgroundColor", "e => getComputedStyle(e).color"

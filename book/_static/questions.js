@@ -1,0 +1,72 @@
+// Questions on the page: a reader predicts a number or chooses, presses Enter, and only then the folded answer opens.
+(() => {
+  const TOLERANCE = 0.02; // of the value: a prediction on paper
+
+  function number(text) {
+    const value = Number(text.trim().replace("−", "-").replace(/(\d),(?=\d{3})/g, "$1").replace(",", "."));
+    return text.trim() === "" ? NaN : value;
+  }
+
+  function isRight(guess, expected) {
+    const [ours, theirs] = [number(guess), number(expected)];
+    if (Number.isNaN(theirs)) return guess.trim().toLowerCase() === expected.trim().toLowerCase();
+    return Math.abs(ours - theirs) <= TOLERANCE * Math.abs(theirs) + 1e-9;
+  }
+
+  function element(name, properties, ...children) {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...children);
+    return made;
+  }
+
+  // The question stands in front of the cell that holds its answer.
+  function listBefore(details) {
+    let place = details.closest(".cell") ?? details;
+    for (place = place.previousElementSibling; place; place = place.previousElementSibling) {
+      if (place.matches("ol")) return place;
+    }
+    return null;
+  }
+
+  function field() {
+    const input = element("input", { type: "text", autocomplete: "off", size: 12 });
+    return { parts: [element("label", {}, "Your prediction ", input)], guess: () => input.value };
+  }
+
+  function buttons(list, form, name) {
+    const radios = [...list.children].map((item, i) => {
+      const radio = element("input", { type: "radio", name, value: String(i + 1) });
+      radio.setAttribute("form", form.id);
+      const label = element("label", {}, radio, " ");
+      const words = item.querySelector("p") ?? item;
+      label.append(...words.childNodes);
+      words.append(label);
+      return radio;
+    });
+    return { parts: [], guess: () => radios.find((radio) => radio.checked)?.value ?? "" };
+  }
+
+  function ask(details, i) {
+    const form = element("form", { className: "book-question", id: `question-${i}` });
+    const list = details.dataset.choice ? listBefore(details) : null;
+    if (details.dataset.choice && !list) return;
+    const { parts, guess } = list ? buttons(list, form, `choice-${i}`) : field();
+    const verdict = element("output", {});
+    form.append(...parts, element("button", { type: "submit" }, "Check"), verdict);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const given = guess();
+      if (given.trim() === "") {
+        verdict.textContent = list ? "Choose one first." : "Write a prediction first.";
+        return;
+      }
+      const right = isRight(given, details.dataset.choice ?? details.dataset.answer);
+      verdict.textContent = right ? "Right." : "Not this one: see below.";
+      form.dataset.right = right;
+      details.open = true;
+    });
+    details.before(form);
+  }
+
+  window.addEventListener("DOMContentLoaded", () => document.querySelectorAll("details.book-answer").forEach(ask));
+})();

@@ -1,0 +1,70 @@
+"""The book's labels and literature: every reference finds what it refers to, every entry is referred to."""
+
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from pybtex.database import parse_file
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import build_notebooks as builder
+import citations
+import labels
+
+ROOT = Path(__file__).resolve().parents[2]
+BOOK = ROOT / "book"
+CHAPTERS = sorted(BOOK.glob("[0-9][0-9]_*.md"))
+TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in CHAPTERS}
+ENTRIES = parse_file(BOOK / "references.bib").entries
+ROLES = [keys for text in TEXTS.values() for _, keys in citations.CITATION.findall(text)]
+CITED = {key.strip() for keys in ROLES for key in keys.split(",")}
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_no_role_is_left_unresolved_in_the_cells_of_a_chapter(path):
+    text = next(text for text in builder.texts(ROOT) if text.source == path)
+    prose = [cell.source for cell in text.cells() if cell.cell_type == "markdown"]
+    assert [match[0] for source in prose for match in re.finditer(r"\{[a-z:]+\}`[^`]*`", source)] == []
+
+
+def test_no_two_chapters_have_the_same_label():
+    owners = [label for path in CHAPTERS for label in labels.numbered(path)]
+    assert len(owners) > 200
+    assert {label for label in owners if owners.count(label) > 1} == set()
+
+
+def test_every_key_that_is_cited_is_in_the_bibliography():
+    assert CITED
+    assert [key for key in sorted(CITED) if key not in ENTRIES] == []
+
+
+def quoted(entry):
+    """Whether a chapter that has no roles yet names this entry by an author and the year."""
+    name, year = re.escape(citations.last_name(entry.persons["author"][0]).split()[-1]), entry.fields["year"]
+    return any(re.search(rf"{name}\b.{{0,80}}\b{year}\b", text, re.DOTALL) for text in TEXTS.values())
+
+
+def test_every_entry_is_cited_or_listed_as_further_reading():
+    unused = [key for key, entry in ENTRIES.items() if key not in CITED and not quoted(entry)]
+    assert [key for key in unused if ENTRIES[key].fields.get("keywords") != "further reading"] == []
+
+
+def test_every_entry_has_an_address_and_what_a_reference_needs():
+    for key, entry in ENTRIES.items():
+        assert entry.persons["author"], key
+        assert entry.fields["title"], key
+        assert re.fullmatch(r"(19|20)\d\d", entry.fields["year"]), key
+        assert {*citations.PLACES} & {*entry.fields}, key
+
+
+@pytest.mark.parametrize("name", [name for name, text in TEXTS.items() if "{cite" in text])
+def test_a_citation_leads_to_the_paper_from_the_notebook(name):
+    notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    for _, keys in citations.CITATION.findall(TEXTS[name]):
+        for key in keys.split(","):
+            paper = ENTRIES[key.strip()]
+            field = next(field for field in citations.PLACES if field in paper.fields)
+            assert f"]({citations.PLACES[field].format(paper.fields[field])} " in prose, key
