@@ -6,8 +6,8 @@
     python benchmarks/ablation.py --devices tiles,memory        (the first table shows all of them)
 
 The package has no switches: this program replaces a function of mathllm.fast by its plain equivalent, in a process of
-its own for each device. All compute the same loss, which is checked. The processes take turns, some steps each; the
-median of the turns counts. "saves" is the part of the time without the device that the device saves, 1 − with/without.
+its own for each device. All compute the same loss, which is checked. The processes take turns, some steps each.
+"saves" is the part of the time without the device that the device saves, 1 − with/without, the median of the turns.
 Savings do not add up: without one device, another may matter more or less.
 """
 
@@ -139,7 +139,7 @@ def decoding(width, layers, length=128, texts=20):
     apart = max(np.abs(found - logits["all"]).max() for found in logits.values())
     print(f"\ndecoding, d {width}, L {layers}, {length} tokens, one thread; logits at most {apart:.0e} apart")
     replaced = {"decoding step": "last_logits of chapter 12", "rotation as a matrix": "rotate() of chapter 10"}
-    print_savings({name: statistics.median(found) for name, found in seconds.items()}, replaced)
+    print_savings(seconds, replaced)
 
 
 def with_rotate():
@@ -172,13 +172,14 @@ def with_rotate():
 # ------------------------------------------------------------------------------------------------------- taking turns
 
 
-def print_savings(medians, replaced):
-    """A line for each device; a positive number of per cent is what it saves."""
+def print_savings(seconds, replaced):
+    """A line for each device: the median of its turns, each beside the turn of "all" before it."""
     print(f"  {'device':22}{'ms per step':>12}{'saves':>8}   without it")
-    print(f"  {'all':22}{1e3 * medians['all']:12.3f}")
+    print(f"  {'all':22}{1e3 * statistics.median(seconds['all']):12.3f}")
     for name, text in replaced.items():
-        if name in medians:
-            print(f"  {name:22}{1e3 * medians[name]:12.3f}{1 - medians['all'] / medians[name]:8.1%}   {text}")
+        if name in seconds:
+            saved = statistics.median(1 - a / b for a, b in zip(seconds["all"], seconds[name], strict=True))
+            print(f"  {name:22}{1e3 * statistics.median(seconds[name]):12.3f}{saved:8.1%}   {text}")
     sys.stdout.flush()
 
 
@@ -199,8 +200,8 @@ def training(size, devices, turns, steps):
     print(f"\ntraining, {title(size)}, two workers; losses at most {apart:.0e} apart")
     if apart > 1e-3:
         print("  these are not the same computation:", {name: side.loss for name, side in sides.items()})
-    medians = {name: statistics.median(side.seconds) for name, side in sides.items()}
-    print_savings(medians, {name: text for name, (text, _) in DEVICES.items()})
+    replaced = {name: text for name, (text, _) in DEVICES.items()}
+    print_savings({name: side.seconds for name, side in sides.items()}, replaced)
 
 
 def serve(device, size):
@@ -215,8 +216,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--size", action="append", type=lambda text: Size(*map(int, text.split(","))))
     parser.add_argument("--shape", action="append", choices=("llama", "gpt2"), help="default: llama; may be repeated")
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--steps", type=int, help="in each turn (default: as many as take about a second)")
+    parser.add_argument("--turns", type=int, default=9)
+    parser.add_argument("--steps", type=int, help="in each turn (default: as many as take about half a second)")
     parser.add_argument("--devices", type=lambda text: text.split(","), help=f"some of {','.join(DEVICES)}")
     parser.add_argument("--no-decoding", action="store_true", help="training alone")
     parser.add_argument("--side", choices=["all", *DEVICES], help=argparse.SUPPRESS)
@@ -230,7 +231,7 @@ def main():
     print(machine())
     for size in sizes:
         work = size.layers * size.batch * size.length * size.width**2
-        steps = options.steps or max(5, math.ceil(2e9 / work))
+        steps = options.steps or max(3, math.ceil(1e9 / work))
         training(size, options.devices or list(DEVICES), options.turns, steps)
     if not options.no_decoding:
         for width, layers in ((64, 2), (128, 4), (256, 6)):
