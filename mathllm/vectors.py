@@ -18,13 +18,12 @@ def vector(components: ArrayLike) -> np.ndarray:
 
         v = [v₁, v₂, …, v_d] ∈ ℝᵈ                                                   (1.1)
 
-    Raises: ShapeError for an empty list or for rows of numbers; ValueError for NaN, infinity, or what is no number.
+    Raises: ShapeError for an empty list or for rows of numbers; ValueError for NaN or infinity; TypeError for
+    what is no real number.
 
     >>> vector([3, 7])
     array([3., 7.])
     """
-    if components.dtype.kind not in "fiub":
-        raise ValueError(f"vector() needs real numbers, got {components.tolist()}")
     v = np.array(components, components.dtype if components.dtype.kind == "f" else np.float64)
     all_within("vector", "(-∞, ∞)", components=v)
     return v

@@ -103,7 +103,7 @@ def alibi_bias(heads: int, queries: int, keys: int | None = None) -> np.ndarray:
     if heads < 1 or heads & (heads - 1):
         raise ValueError(f"alibi_bias() needs a power of two as the number of heads, got {heads}")
     slopes = 2.0 ** (-8 * np.arange(1, heads + 1) / heads)
-    return -slopes[:, None, None] * np.abs(distances("alibi_bias", queries, keys))
+    return -slopes[:, None, None] * np.abs(distances(queries, keys))
 
 
 def relative_buckets(
@@ -125,7 +125,7 @@ def relative_buckets(
     >>> relative_buckets(12, buckets=8, farthest=10)[-1]
     array([7, 7, 7, 7, 6, 5, 4, 4, 3, 2, 1, 0])
     """
-    distance = distances("relative_buckets", queries, keys)
+    distance = distances(queries, keys)
     later = distance < 0
     side = buckets if causal else buckets // 2
     near = side // 2

@@ -26,7 +26,9 @@ def causal_mask(queries: int, keys: int | None = None) -> np.ndarray:
            [1, 1, 0],
            [1, 1, 1]])
     """
-    return distances("causal_mask", queries, keys) >= 0
+    if not 1 <= queries <= (queries if keys is None else keys):
+        raise ShapeError(f"a causal mask needs at least one query and as many keys, got {queries} and {keys}")
+    return distances(queries, keys) >= 0
 
 
 def sliding_window_mask(queries: int, window: int, keys: int | None = None) -> np.ndarray:
@@ -43,22 +45,21 @@ def sliding_window_mask(queries: int, window: int, keys: int | None = None) -> n
            [0, 1, 1]])
     """
     within("sliding_window_mask", "[1, ∞)", window=window)
-    distance = distances("sliding_window_mask", queries, keys)
-    return (distance >= 0) & (distance < window)
+    return causal_mask(queries, keys) & (distances(queries, keys) < window)
 
 
-def distances(function: str, queries: int, keys: int | None) -> np.ndarray:
-    """By how many positions key j precedes query i, where the last T of S keys are the queries: (T, S).
+def distances(queries: int, keys: int | None = None) -> np.ndarray:
+    """By how many positions key j precedes query i, where the last queries and the last keys are the same tokens.
 
-    Raises: ShapeError in the name of `function` for no query, or fewer keys than queries.
+        i + S − T − j
 
-    >>> distances("alibi_bias", 2, 3)
+    queries: T   keys: S, T if not given   ->   (T, S) int
+
+    >>> distances(2, 3)
     array([[ 1,  0, -1],
            [ 2,  1,  0]])
     """
     keys = queries if keys is None else keys
-    if not 1 <= queries <= keys:
-        raise ShapeError(f"{function}() needs at least one query and as many keys, got {queries} and {keys}")
     return np.arange(queries)[:, None] + (keys - queries) - np.arange(keys)
 
 

@@ -81,12 +81,10 @@ def _block(c, norm, cross_attention=False):
 
 def _linear(c, **sizes):
     """Matrices (in, out) by name, and where the model has biases, one for each but the gate."""
-    matrices = {name: Parameter(_RESIDUAL.get(name, "weight"), size) for name, size in sizes.items()}
+    kinds = {"output": "residual", "down": "residual"}  # these write into the residual stream
+    matrices = {name: Parameter(kinds.get(name, "weight"), size) for name, size in sizes.items()}
     biases = {f"{name}_bias": Parameter("bias", size[1:]) for name, size in sizes.items() if name != "gate"}
     return matrices | (biases if c.bias else {})
-
-
-_RESIDUAL = {"output": "residual", "down": "residual"}  # the matrices that write into the residual stream
 
 
 def parameter_count(config: Config) -> dict[str, int]:
