@@ -61,7 +61,7 @@ def read_cells(path: Path, allowed_options: set[str]) -> list[Cell]:
     except UnicodeDecodeError as error:
         raise SourceError(path, path.read_bytes()[: error.start].count(b"\n") + 1, "this is not UTF-8") from None
     _check_front_matter(path, lines)
-    lines = _quote_free_options(_translate_answers(path, lines))
+    lines = _quote_free_options(_translate_cells(path, lines))
     try:
         notebook = myst_to_notebook("\n".join(lines), add_source_map=True)
     except (MystMetadataParsingError, ValidationError, yaml.YAMLError) as error:
@@ -103,9 +103,9 @@ def _check_front_matter(path, lines):
         raise SourceError(path, 1, "the front matter needs a title")
 
 
-def _translate_answers(path, lines):
-    """Check that every fence is closed; give `:::{answer} ID` the form jupytext knows, on the same lines."""
-    translated, opened = list(lines), []  # opened: (marker, line number, is it an answer)
+def _translate_cells(path, lines):
+    """Check that every fence is closed; give answers and questions the form jupytext knows, on the same lines."""
+    translated, opened = list(lines), []  # opened: (marker, line number, is it a cell)
     for n, line in enumerate(lines):
         match = _FENCE.match(line)
         inside_code = opened and opened[-1][0][0] in "`~"
@@ -131,21 +131,27 @@ def _translate_answers(path, lines):
             if in_cell and (opened or indent):
                 where = f"inside the directive of line {opened[-1][1]}" if opened else "indented"
                 raise SourceError(path, n + 1, f"a code cell must stand on its own, but this one is {where}")
-            answer, question = _ANSWER.fullmatch(line.strip()), _QUESTION.fullmatch(line.strip())
-            if question and (opened or indent):
-                raise SourceError(path, n + 1, "a question must stand on its own, not inside another directive")
-            if question:
-                translated[n] = f"+++ {json.dumps({'question': question[1], 'asked': question[2]}, ensure_ascii=False)}"
-            if answer:
-                if opened or indent:
-                    raise SourceError(path, n + 1, "an answer must stand on its own, not inside another directive")
-                if not re.fullmatch(r"[\w.]+", answer[1].strip()):
-                    raise SourceError(path, n + 1, "an answer names its exercise: :::{answer} 01.vectors.proof")
-                translated[n] = f'+++ {{"item": "{answer[1].strip()}"}}'
-            opened.append((marker, n + 1, bool(answer or question)))
+            cell = _cell_of(path, n + 1, line.strip(), stands_alone=not (opened or indent))
+            translated[n] = cell or line
+            opened.append((marker, n + 1, cell is not None))
     if opened:
         raise SourceError(path, opened[-1][1], f"the directive {lines[opened[-1][1] - 1].strip()!r} is not closed")
     return translated
+
+
+def _cell_of(path, n, line, stands_alone):
+    """The line by which jupytext begins the cell of an answer or a question; None for another directive."""
+    answer, question = _ANSWER.fullmatch(line), _QUESTION.fullmatch(line)
+    if not (answer or question):
+        return None
+    if not stands_alone:
+        kind = "an answer" if answer else "a question"
+        raise SourceError(path, n, f"{kind} must stand on its own, not inside another directive")
+    if question:
+        return f"+++ {json.dumps({'question': question[1], 'asked': question[2]}, ensure_ascii=False)}"
+    if not re.fullmatch(r"[\w.]+", answer[1].strip()):
+        raise SourceError(path, n, "an answer names its exercise: :::{answer} 01.vectors.proof")
+    return f'+++ {{"item": "{answer[1].strip()}"}}'
 
 
 def _quote_free_options(lines):
