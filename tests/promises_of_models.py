@@ -42,9 +42,9 @@ from mathllm.similarity import cosine_similarity_matrix
 from mathllm.softmax import log_softmax, softmax
 from mathllm.training import (
     CHINCHILLA, FLOAT16, FLOAT32, band_probability, bits_per_byte, bootstrap_interval, compute_optimal,
-    devices_needed, entropy_rate, estimated_similarity, guess_language, held_out_perplexity, jaccard_similarity,
-    markov_source, minhash_signature, optimal_exponents, perplexity_interval, pipeline_bubble, quality_score,
-    ring_all_reduce, round_to, scaling_loss, training_steps, zero_memory,
+    entropy_rate, guess_language, held_out_perplexity, jaccard_similarity,
+    markov_source, minhash_signature, optimal_exponents, perplexity_interval, pipeline_bubble,
+    ring_all_reduce, round_to, scaling_loss, zero_memory,
 )  # fmt: skip
 from mathllm.transformer import (
     Config, Transformer, batch_norm, count_parameters, layer_norm, mixture_of_experts, parameter_count, record_to,
@@ -351,8 +351,8 @@ TRAINING = [
         (f.largest, f.smallest, f.smallest_normal, f.epsilon) == limits_of(f.name) for f in (FLOAT16, FLOAT32)], ONE),
     Promise("jaccard_similarity lies in [0, 1]", hard.texts,
             lambda ids: [within(0, jaccard_similarity(ids[:k], ids[k:]), 1) for k in range(len(ids))], ONE),
-    Promise("estimated_similarity of equal sets is 1", hard.texts, lambda ids: estimated_similarity(
-        minhash_signature(map(str, ids)), minhash_signature(map(str, ids[::-1]))) == 1, ONE),
+    Promise("minhash_signature does not depend on the order", hard.texts, lambda ids: np.array_equal(
+        minhash_signature(map(str, ids)), minhash_signature(map(str, ids[::-1]))), ONE),
     Promise("band_probability lies in [0, 1]", hard.probabilities, lambda p: within(0, band_probability(p, 16, 8), 1)),
     Promise("band_probability never falls", hard.probabilities, lambda p: rising(band_probability(p, 16, 8), 2)),
     Promise("band_probability keeps its digits", hard.probabilities, band_probability_keeps_its_digits, ONE),
@@ -369,16 +369,10 @@ TRAINING = [
     Promise("optimal_exponents sum to 1", hard.once, lambda: near(sum(optimal_exponents()), 1), ONE),
     Promise("compute_optimal spends the budget", hard.once, compute_optimal_spends_the_budget, ONE),
     Promise("compute_optimal has the smallest loss", hard.once, compute_optimal_is_best, ONE),
-    Promise("devices_needed divides whole bytes exactly", hard.once,
-            lambda: [devices_needed(n * 80e9, 80e9) == n for n in range(1, 1000)], ONE),
-    Promise("training_steps divides whole tokens exactly", hard.once,
-            lambda: [training_steps(n * 4e6, 4e6) == n for n in range(1, 1000)], ONE),
     Promise("pipeline_bubble lies in [0, 1)", hard.once,
             lambda: [0 <= pipeline_bubble(s, m) < 1 for s in (1, 2, 10**9) for m in (1, 10**9)], ONE),
     Promise("zero_memory falls with the stage", hard.once,
             lambda: falling([zero_memory(7e9, 8, stage).total for stage in range(4)]), ONE),
-    Promise("quality_score lies in [0, 1]", hard.once,
-            lambda: [within(0, quality_score(text), 1) for text in ("", "a", "# … - *\n" * 9, "the cat " * 99)], ONE),
     Promise("guess_language gives a probability in [0, 1]", hard.once,
             lambda: [within(0, guess_language(text).probability, 1) for text in ("", "a " * 99, "the cat " * 99)], ONE),
     Promise("ring_all_reduce gives every worker the same sum", hard.matrices, ring_all_reduce_agrees),

@@ -12,7 +12,6 @@ from package import MODULES, described
 import mathllm as ml
 from mathllm import reference
 from mathllm.errors import CHAPTERS
-from mathllm.exhibits import cross_entropy as exhibits
 
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 rng = np.random.default_rng(7)
@@ -65,8 +64,8 @@ ROWS = {
     "primer.ch07.text.surprise_certain": loss_at,
     "primer.ch07.text.ppl20_loss": lambda ppl: ml.entropy(np.full(ppl, 1 / ppl)),
     "primer.ch07.text.ppl20_uniform": uniform_perplexity,
-    **{f"primer.ch07.table.loss{n}": lambda p: exhibits.loss_table([p])[0][1] for n in range(1, 6)},
-    **{f"primer.ch07.table.ppl{n}": lambda p: exhibits.loss_table([p])[0][2] for n in range(1, 6)},
+    **{f"primer.ch07.table.loss{n}": ml.surprise for n in range(1, 6)},
+    **{f"primer.ch07.table.ppl{n}": perplexity_at for n in range(1, 6)},
     "primer.ch07.q15.loss": loss_at,
     "primer.ch07.q15.ppl": perplexity_at,
     "primer.ch07.q16.ppl": lambda loss: ml.perplexity(loss, base=np.e),
@@ -219,7 +218,9 @@ def test_independent_things_tell_nothing_about_each_other():
 
 
 def test_losses_of_the_reference_table():
-    table = exhibits.loss_table([0.95, 0.5, 0.1, 0.01, 0.001])
+    probabilities = np.array([0.95, 0.5, 0.1, 0.01, 0.001])
+    losses = ml.surprise(probabilities)
+    table = zip(probabilities, losses, ml.perplexity(losses, base=np.e), strict=True)
     assert [f"{p:.3f} {loss:.2f} {choices:.2f}" for p, loss, choices in table] == [
         "0.950 0.05 1.05",
         "0.500 0.69 2.00",
@@ -315,9 +316,9 @@ def test_ignored_labels_count_neither_in_the_sum_nor_in_the_mean():
 
 
 def test_an_empty_batch_has_no_mean_loss_but_a_sum_of_zero():
-    with pytest.raises(ValueError, match=r"counted_labels in \[1, ∞\), got 0"):
+    with pytest.raises(ValueError, match="at least one label that counts, got none"):
         ml.cross_entropy(np.zeros((0, 3)), [])
-    with pytest.raises(ValueError, match=r"counted_labels in \[1, ∞\), got 0"):
+    with pytest.raises(ValueError, match="at least one label that counts, got none"):
         ml.cross_entropy(np.zeros((2, 3)), [-100, -100])
     assert ml.cross_entropy(np.zeros((0, 3)), [], reduction="sum") == 0
     assert ml.cross_entropy(np.zeros((0, 3)), [], reduction="none").shape == (0,)

@@ -114,7 +114,7 @@ def test_an_installed_package_does_not_count_when_the_environment_names_a_folder
 
 
 def test_a_misspelt_name_is_refused_with_the_name_that_was_meant():
-    for ask in (data.available, data.path, data.verify):
+    for ask in (data.available, data.status, data.path):
         with pytest.raises(ValueError, match="did you mean shakespeare"):
             ask("shakespear")
 
@@ -137,21 +137,21 @@ def test_a_missing_file_is_named(toy):
 
 
 def test_verify_finds_one_changed_byte(toy):
-    assert data.verify("toy") == toy.parent
+    assert data.path("toy", full=True) == toy.parent
     toy.write_bytes(b"mary 2\n")
     assert data.path("toy") == toy.parent  # the sizes agree
     with pytest.raises(MissingDataError, match="sha256"):
-        data.verify("toy")
+        data.path("toy", full=True)
 
 
 def test_verify_reads_the_derived_files_that_are_there(toy, monkeypatch):
     derived = data.File("list.txt", 3, hashlib.sha256(b"abc").hexdigest())
     monkeypatch.setattr(data, "packages", lambda: {"toy": toy_package(derived=(derived,))})
-    assert data.verify("toy") == toy.parent
+    assert data.path("toy", full=True) == toy.parent
     (toy.parent / "list.txt").write_bytes(b"abd")
     assert data.path("toy") == toy.parent  # the sizes agree
     with pytest.raises(data.DamagedDataError, match=r"list.txt does not have the sha256"):
-        data.verify("toy")
+        data.path("toy", full=True)
     (toy.parent / "list.txt").write_bytes(b"ab")
     with pytest.raises(data.DamagedDataError, match=r"list.txt has 2 bytes instead of 3"):
         data.path("toy")
@@ -258,4 +258,4 @@ def test_the_cleaned_text_never_changes_by_accident(needs):
 def test_no_real_file_differs_from_the_table(needs):
     for name in ("shakespeare", "names", "gpt2-tokenizer"):  # the small ones; `make data` has verified the large ones
         needs(name)
-        assert data.verify(name) == data.path(name)
+        assert data.path(name, full=True) == data.path(name)

@@ -520,13 +520,6 @@ def test_dropout_keeps_the_dtype_and_leaves_its_input_alone(dtype):
 # --------------------------------------------------------------------------------------------------------- minibatches
 
 
-@given(st.integers(0, 20), st.integers(1, 7))
-def test_an_epoch_visits_every_example_once(examples, size):
-    batches = list(gradient_descent.minibatches(examples, size, np.random.default_rng(0)))
-    assert sorted(np.concatenate([np.empty(0, int), *batches]).tolist()) == list(range(examples))
-    assert all(len(batch) == size for batch in batches[:-1])
-
-
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 @pytest.mark.parametrize("replacement", [True, False])
 def test_the_noise_of_a_minibatch_found_by_enumerating_all_of_them(size, replacement):
@@ -626,7 +619,6 @@ def test_a_gradient_that_would_stretch_its_parameter_is_refused_and_the_place_na
         (lambda: gradient_descent.cosine_restarts(1, peak=1.0, period=5, growth=0.5), ValueError, "growth.*got 0.5"),
         (lambda: gradient_descent.polynomial_decay(1, peak=1.0, total=5, power=0), ValueError, "power in .*got 0"),
         (lambda: gradient_descent.inverse_square_root(1, peak=1.0, warmup=0), ValueError, "got 0"),
-        (lambda: gradient_descent.minibatches(5, 0, rng), ValueError, "got 0"),
         (
             lambda: gradient_descent.minibatch_variance([1.0, 2.0], 3, replacement=False),
             ValueError,

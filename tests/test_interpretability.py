@@ -11,11 +11,9 @@ from mathllm.interpretability import (
     control_labels,
     direction_correlations,
     feature_dimensions,
-    features_per_neuron,
     head_contributions,
     induction_model,
     induction_score,
-    largest_overlap,
     logit_attribution,
     logit_lens,
     neuron_correlations,
@@ -37,16 +35,13 @@ from mathllm.interpretability import (
     sparse_features,
     successor_texts,
     superposition_loss,
-    threshold_read_out_limit,
     train_induction_model,
     train_probe,
     train_sparse_autoencoder,
     train_superposition,
-    typical_overlap,
     value_weighted_attention,
     welch_bound,
     without_heads,
-    worst_case_limit,
 )
 from mathllm.transformer import record_to
 
@@ -84,11 +79,11 @@ def orthogonal_directions(i):
 
 
 VALUES = {
-    "part2.interpq.c_typical_overlap": lambda i: typical_overlap(i["d"]),
+    "part2.interpq.c_typical_overlap": lambda i: 1 / np.sqrt(i["d"]),
     "part2.interpq.c_welch": lambda i: welch_bound(i["N"], i["d"]),
-    "part2.interpq.c_max_overlap": lambda i: largest_overlap(i["N"], i["d"]),
-    "part2.interpq.c_k_linear": lambda i: threshold_read_out_limit(i["N"], i["d"]),
-    "part2.interpq.c_k_sqrt": lambda i: worst_case_limit(i["d"]),
+    "part2.interpq.c_max_overlap": lambda i: np.sqrt(4 * np.log(i["N"]) / i["d"]),
+    "part2.interpq.c_k_linear": lambda i: i["d"] / (8 * np.log(i["N"])),
+    "part2.interpq.c_k_sqrt": lambda i: np.sqrt(i["d"]),
     "part2.interpq.c_k_sparse": lambda i: sparse_decoding_limit(i["N"], i["d"]),
     "part2.superposition.dims": orthogonal_directions,
 }
@@ -349,9 +344,10 @@ def test_random_directions_overlap_as_the_formulas_say():
     overlaps = directions @ directions.T
     np.testing.assert_allclose(np.diag(overlaps), 1)
     overlaps = np.abs(overlaps[~np.eye(3000, dtype=bool)])
-    assert np.sqrt(np.mean(overlaps**2)) == pytest.approx(typical_overlap(256), rel=0.01)
-    assert welch_bound(3000, 256) < overlaps.max() < largest_overlap(3000, 256)
-    assert overlaps.max() > 0.85 * largest_overlap(3000, 256)  # the formula is the leading term
+    assert np.sqrt(np.mean(overlaps**2)) == pytest.approx(1 / np.sqrt(256), rel=0.01)
+    largest = np.sqrt(4 * np.log(3000) / 256)
+    assert welch_bound(3000, 256) < overlaps.max() < largest
+    assert overlaps.max() > 0.85 * largest  # the formula is the leading term
 
 
 @given(st.integers(2, 40), st.integers(1, 20))
@@ -373,10 +369,10 @@ def test_about_as_many_features_can_be_active_as_the_limit_says():
     """The exercise, simulated at a small size; the limit is a leading term, good to a factor of two."""
     rng = np.random.default_rng(0)
     features, d = 4000, 256
-    limit = threshold_read_out_limit(features, d)
+    limit = d / (8 * np.log(features))
     right = [simulate_read_out(random_directions(features, d, rng), int(k), rng)[1] for k in (limit / 2, 2 * limit)]
     assert right[1] < 0.5 < right[0]  # the fraction of the trials in which every feature is read rightly
-    assert 2 * limit < worst_case_limit(d) < sparse_decoding_limit(features, d)
+    assert 2 * limit < np.sqrt(d) < sparse_decoding_limit(features, d)
 
 
 def test_the_limit_of_sparse_decoding_solves_its_equation():
@@ -407,8 +403,9 @@ def test_a_feature_in_superposition_is_read_from_a_direction_and_not_from_a_neur
     best_neuron = np.abs(neuron_correlations(activations, features)).max(axis=1)
     np.testing.assert_allclose(direction_correlations(activations, features), 1, atol=1e-6)
     assert best_neuron.max() < 0.75
-    assert features_per_neuron(activations, features).mean() > 5  # polysemantic
-    assert features_per_neuron(features, features).tolist() == [1] * 30  # monosemantic: each neuron is a feature
+    followed = [np.sum(np.abs(neuron_correlations(x, features)) > 0.2, axis=0) for x in (activations, features)]
+    assert followed[0].mean() > 5  # polysemantic
+    assert followed[1].tolist() == [1] * 30  # monosemantic: each neuron is a feature
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(1, 5), st.integers(1, 4))
@@ -574,7 +571,7 @@ def test_nothing_changes_its_inputs():
     probe_accuracy(train_probe(x, labels, steps=3), x, labels)
     train_sparse_autoencoder(x, 3, rng, steps=2)
     direction_correlations(x, x[:, :1])
-    features_per_neuron(x, x)
+    neuron_correlations(x, x)
     feature_dimensions(x)
     recovery(x, x)
 
@@ -623,9 +620,8 @@ def replaced(name, value):
         (lambda: train_probe(np.ones((1, 3)), [0.5]), TypeError, "whole numbers"),
         (lambda: control_labels([1], 1, None), ValueError, r"classes in \[2, ∞\), got 1"),
         (lambda: selectivity(95, 0.5), ValueError, r"accuracy in \[0, 1\], got 95"),
-        (lambda: typical_overlap(0), ValueError, r"d in \[1, ∞\), got 0"),
-        (lambda: largest_overlap(1, 4), ValueError, r"features in \[2, ∞\), got 1"),
-        (lambda: threshold_read_out_limit(10, 4, 1.5), ValueError, r"threshold in \(0, 1\), got 1.5"),
+        (lambda: welch_bound(1, 4), ValueError, r"features in \[2, ∞\), got 1"),
+        (lambda: welch_bound(2, 0), ValueError, r"d in \[1, ∞\), got 0"),
         (lambda: sparse_decoding_limit(10, 8), ValueError, r"d in \[1, 7.357.*got 8"),
         (lambda: random_directions(0, 4, None), ValueError, r"features in \[1, ∞\), got 0"),
         (lambda: simulate_read_out(np.eye(3), 3, None), ValueError, r"active in \[1, 2\], got 3"),

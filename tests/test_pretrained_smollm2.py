@@ -108,14 +108,14 @@ def test_the_weights_have_hugging_face_names_and_come_back(needs):
 )
 def test_a_text_is_cut_as_published(needs, text, ids):
     needs("smollm2")
-    tokenizer = smollm2.load_tokenizer()
+    tokenizer = smollm2.load().tokenizer
     assert tokenizer.encode(text) == ids
     assert tokenizer.decode(ids) == text
 
 
 def test_special_tokens_are_one_token_each(needs):
     needs("smollm2")
-    tokenizer = smollm2.load_tokenizer()
+    tokenizer = smollm2.load().tokenizer
     assert tokenizer.encode("<|im_start|>user<|im_end|>")[::2] == [1, 2]
     assert tokenizer.special_tokens["<|endoftext|>"] == 0
     assert len(tokenizer.special_tokens) == 17
@@ -123,7 +123,7 @@ def test_special_tokens_are_one_token_each(needs):
 
 def test_a_byte_that_the_vocabulary_lacks_becomes_the_unknown_token(needs):
     needs("smollm2")
-    assert 0 in smollm2.load_tokenizer().encode("end\x04of")
+    assert 0 in smollm2.load().tokenizer.encode("end\x04of")
 
 
 # Chats
@@ -169,6 +169,5 @@ def test_loading_needs_less_than_1_gb(needs):
 def test_a_damaged_file_is_a_clear_error(monkeypatch, tmp_path):
     (tmp_path / "SmolLM2-135M-Instruct.Q4_1.gguf").write_bytes(b"GGUF")
     monkeypatch.setattr(data, "path", lambda name: tmp_path)
-    for function in (smollm2.load, smollm2.load_tokenizer):
-        with pytest.raises(MissingDataError, match=r"smollm2 is damaged: .*its header ends"):
-            function()
+    with pytest.raises(MissingDataError, match=r"smollm2 is damaged: .*its header ends"):
+        smollm2.load()

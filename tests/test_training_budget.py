@@ -29,7 +29,7 @@ def test_operations_days_and_loss_are_those_of_the_package():
         run_js("training_budget.js", "loss", runs), ml.training.scaling_loss(SIZES, TOKENS), rtol=SAME
     )
     days = run_js("training_budget.js", "days", [[float(C), 1024] for C in operations])
-    expected = [ml.training.training_seconds(C, 1024, 312e12) / 86400 for C in operations]
+    expected = [C / (1024 * 312e12 * 0.4) / 86400 for C in operations]
     np.testing.assert_allclose(days, expected, rtol=SAME)
 
 

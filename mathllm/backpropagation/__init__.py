@@ -22,7 +22,7 @@ from .depth import (
 from .initialization import he_scale, initial_weights, xavier_scale
 from .logistic import binary_cross_entropy
 from .networks import activation_derivative, dense_layer, mlp_forward, mlp_init
-from .perturbation import GradientCost, PerturbedGradient, gradient_cost, perturbation_gradient, perturbation_passes
+from .perturbation import GradientCost, PerturbedGradient, gradient_cost, perturbation_gradient
 from .recurrence import BackwardPass, ForwardPass, backward_pass, forward_pass
 from .value import Value
 
@@ -30,6 +30,6 @@ __all__ = [
     "BackwardPass", "DepthProfile", "ForwardPass", "GradientCost", "PerturbedGradient", "Value",
     "activation_derivative", "approximation_error", "backward_pass", "binary_cross_entropy", "bump_network",
     "deep_network", "dense_layer", "depth_profile", "forward_pass", "gradient_bounds", "gradient_cost", "hat_network",
-    "he_scale", "initial_weights", "jacobian_product", "mlp_forward", "mlp_init", "perturbation_gradient",
-    "perturbation_passes", "residual", "sawtooth_network", "spectral_radius", "xavier_scale",
+    "he_scale", "initial_weights", "jacobian_product", "mlp_forward", "mlp_init", "perturbation_gradient", "residual",
+    "sawtooth_network", "spectral_radius", "xavier_scale",
 ]  # fmt: skip

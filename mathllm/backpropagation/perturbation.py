@@ -64,18 +64,6 @@ def _forward_differences(loss, x, h):
     return gradient
 
 
-def perturbation_passes(parameters: int, *, central: bool = False) -> int:
-    """The number of forward passes that perturbation of every parameter needs.
-
-        n + 1 with forward differences, 2n with central ones                        (11.11)
-
-    >>> perturbation_passes(1000), perturbation_passes(1000, central=True)
-    (1001, 2000)
-    """
-    within("perturbation_passes", "whole [1, ∞)", parameters=parameters)
-    return 2 * parameters if central else parameters + 1
-
-
 class GradientCost(NamedTuple):
     """Multiplications (each with its addition) for one gradient of a network, by method.
 
@@ -111,5 +99,5 @@ def gradient_cost(sizes: Sequence[int], batch: int = 1) -> GradientCost:
     parameters = sum(n * m + m for n, m in pairs)
     forward = sum(multiply_adds((batch, n), (n, m)) for n, m in pairs)
     backward = sum(multiply_adds((batch, m), (m, n)) + multiply_adds((n, batch), (batch, m)) for n, m in pairs)
-    perturbed = [perturbation_passes(parameters, central=central) * forward for central in (False, True)]
+    perturbed = (parameters + 1) * forward, 2 * parameters * forward  # with forward and with central differences
     return GradientCost(parameters, forward, backward, forward + backward, *perturbed)

@@ -76,7 +76,7 @@ def _possible(name):
 
 def _report(name):
     if name in data.packages():
-        place, files = data.verify(name), len(data.packages()[name].files)
+        place, files = data.path(name, full=True), len(data.packages()[name].files)
     else:
         place, files = hub.locate(name), hub.verify(name)
     click.echo(f"{name}: {f'{files} files verified' if files else 'no checksums are known for it'}, in {place}")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..autodiff import Array, WithPullback, primitive
-from ..errors import ShapeError, within
+from ..errors import ShapeError
 from ..softmax import shifted_logits
 
 IGNORED = -100  # the label of a token that does not count
@@ -63,10 +63,9 @@ def divisor(function: str, reduction: str, terms: int) -> int:
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f'{function}() needs reduction "mean", "sum" or "none", got {reduction!r}')
-    if reduction != "mean":
-        return 1
-    within(function, "[1, ∞)", counted_labels=terms)
-    return terms
+    if reduction == "mean" and terms == 0:
+        raise ValueError(f"{function}() needs at least one label that counts, got none")
+    return terms if reduction == "mean" else 1
 
 
 def _checked_labels(logits, labels, ignore_index):

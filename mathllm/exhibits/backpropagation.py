@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..attention import attention, padding_mask
+from ..attention import attention
 from ..autodiff import Array, ArrayLike
 from ..backpropagation import activation_derivative, binary_cross_entropy, he_scale
 from ..errors import within
 from ..exponentials import exp, sigmoid
-from ..gradient_descent import adam_init, adam_step, descend, warmup_cosine
+from ..gradient_descent import descend
 from ..gradients import numerical_gradient, relu
 from ..matrices import linear
 from ..shapes import Contract
@@ -340,42 +340,3 @@ def attention_to_padding(query: ArrayLike, key: ArrayLike, value: ArrayLike, att
     array([50.])
     """
     return attention(query, key, value)
-
-
-def attention_without_padding(query: ArrayLike, key: ArrayLike, value: ArrayLike, attention_mask: ArrayLike) -> Array:
-    """Fixed: the scores of padding are −∞ before the softmax, and its weights exactly 0.
-
-    >>> x, garbage = np.zeros((1, 1, 2, 1)), np.array([[[[1.0], [99.0]]]])
-    >>> attention_without_padding(x, x, garbage, [[1, 0]])[0, 0, 0]
-    array([1.])
-    """
-    return attention(query, key, value, padding_mask(attention_mask))
-
-
-def descent_too_fast(loss: Callable, start: ArrayLike, steps: int = 20, learning_rate: float = 1.1) -> np.ndarray:
-    """Gradient descent with steps so long that the loss grows with each of them.
-
-    loss: built from primitives, one number   ->   losses (steps + 1,)
-
-    Symptom: the loss oscillates or explodes; for a parabola of curvature c as soon as the rate is above 2/c.
-
-    >>> descent_too_fast(lambda w: (w * w).sum(), [1.0], steps=3).round(2)
-    array([1.  , 1.44, 2.07, 2.99])
-    """
-    return descent_with_zeroing(loss, start, steps, learning_rate)
-
-
-def descent_with_warmup(loss: Callable, start: ArrayLike, steps: int = 20, learning_rate: float = 3e-4) -> np.ndarray:
-    """Fixed: Adam, whose steps are about as long as the rate whatever the gradient, beginning with small ones.
-
-    loss: built from primitives, one number   ->   losses (steps + 1,). A tenth of the steps is warmup.
-
-    >>> losses = descent_with_warmup(lambda w: (w * w).sum(), [1.0], steps=100, learning_rate=0.03)
-    >>> bool(np.all(np.diff(losses[:40]) < 0)), round(float(losses[0] / losses[-1])) > 100
-    (True, True)
-    """
-
-    def rate(step):
-        return warmup_cosine(step, peak=learning_rate, total=steps + 1, warmup=max(1, steps // 10))
-
-    return descent_with_zeroing(loss, start, steps, rate, init=adam_init, step=adam_step)

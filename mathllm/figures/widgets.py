@@ -18,7 +18,7 @@ import numpy as np
 import traitlets
 
 from ..autodiff import ArrayLike
-from ..errors import ShapeError, within
+from ..errors import ShapeError, all_within, within
 from ..matrices import svd
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./elements\.js";\n', re.MULTILINE)
@@ -338,8 +338,7 @@ class RankSlider(Figure):
         picture = np.asarray(picture, dtype=float)
         if picture.ndim != 2 or not 1 <= min(picture.shape) <= max(picture.shape) <= 64:
             raise ValueError(f"RankSlider needs a matrix of at most 64 × 64 entries, got shape {picture.shape}")
-        if not np.all((picture >= 0) & (picture <= 1)):
-            raise ValueError("RankSlider needs entries from 0 (white) to 1 (black)")
+        all_within("RankSlider", "[0, 1]", picture=picture)  # from white to black
         U, sizes, Vt = (factor.round(5) for factor in svd(picture))  # five decimals: the page stays small
         super().__init__(columns=U.T.tolist(), sizes=sizes.tolist(), rows=Vt.tolist(), **traits)
         within("RankSlider", f"[0, {len(sizes)}]", rank=self.rank)

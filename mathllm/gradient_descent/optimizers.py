@@ -227,8 +227,7 @@ def adamw_step(
     theta, g, restore = _vectors("adamw_step", params, gradient, learning_rate)
     (m, views), (v, _), t = _memory(state["mean"]), _memory(state["square"]), state["step"] + 1
     decay = _decay("adamw_step", params, weight_decay)
-    options = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
-    adamw(theta, g, m, v, t, learning_rate=learning_rate, weight_decay=decay, **options)
+    adamw(theta, g, m, v, t, learning_rate=learning_rate, weight_decay=decay, beta1=beta1, beta2=beta2, epsilon=epsilon)
     return restore(theta), {"step": t, "mean": views(m), "square": views(v)}
 
 

@@ -15,21 +15,6 @@ from ..errors import ShapeError, within
 from .optimizers import sgd_init, sgd_step
 
 
-def minibatches(examples: int, size: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """All examples once in random order, a few at a time: one epoch.
-
-    examples: N   size: b   ->   index arrays of b entries, the last one with the rest
-
-    Raises: ValueError for a size below 1.
-
-    >>> [len(batch) for batch in minibatches(10, 4, np.random.default_rng(0))]
-    [4, 4, 2]
-    """
-    within("minibatches", "whole [1, ∞)", size=size)
-    order = rng.permutation(examples)
-    return (order[start : start + size] for start in range(0, examples, size))
-
-
 def minibatch_variance(gradients: ArrayLike, size: int, *, replacement: bool = True) -> np.ndarray:
     """The variance of the mean gradient of a random minibatch; its expectation is the gradient of all examples.
 

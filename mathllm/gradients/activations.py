@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from ..autodiff import Array, ArrayLike, WithPullback, primitive
+from ..autodiff import Array, WithPullback, primitive
 from ..errors import ShapeError
 from ..exponentials import sigmoid
 
@@ -41,22 +41,6 @@ def leaky_relu(x: Array, *, slope: float = 0.01) -> WithPullback:
     """
     steepness = np.where(x > 0, 1, slope).astype(x.dtype)
     return steepness * x, lambda dy: dy * steepness
-
-
-def dead_units(inputs: ArrayLike) -> np.ndarray:
-    """Which ReLU units are inactive for every example: their gradient is 0, so no step changes them.
-
-    inputs: (..., units), the input of the ReLU for each example   ->   (units,) bool
-
-    Raises: ShapeError if there is no example.
-
-    >>> dead_units([[1.0, -1.0], [-3.0, -2.0]])
-    array([False,  True])
-    """
-    inputs = np.asarray(inputs)
-    if inputs.ndim < 2 or 0 in inputs.shape[:-1]:
-        raise ShapeError(f"dead_units() needs examples of shape (..., units), got {inputs.shape}")
-    return np.all(inputs <= 0, axis=tuple(range(inputs.ndim - 1)))
 
 
 @primitive

@@ -20,7 +20,7 @@ from .attention_patterns import head_contributions, value_weighted_attention
 from .induction import (
     induction_model, induction_score, previous_token_score, repeated_tokens, successor_texts, train_induction_model,
 )  # fmt: skip
-from .neurons import direction_correlations, features_per_neuron, neuron_correlations
+from .neurons import direction_correlations, neuron_correlations
 from .patching import patch_effect, patch_map, replace_with, without_heads
 from .probes import control_labels, probe_accuracy, selectivity, train_probe
 from .residual_stream import logit_attribution, logit_lens, residual_contributions
@@ -28,17 +28,16 @@ from .sparse_autoencoder import (
     recovery, sparse_autoencoder_init, sparse_autoencoder_loss, sparse_codes, train_sparse_autoencoder,
 )  # fmt: skip
 from .superposition import (
-    feature_dimensions, largest_overlap, random_directions, simulate_read_out, sparse_decoding_limit, sparse_features,
-    superposition_loss, threshold_read_out_limit, train_superposition, typical_overlap, welch_bound, worst_case_limit,
+    feature_dimensions, random_directions, simulate_read_out, sparse_decoding_limit, sparse_features,
+    superposition_loss, train_superposition, welch_bound,
 )  # fmt: skip
 
 __all__ = [
-    "control_labels", "direction_correlations", "feature_dimensions", "features_per_neuron", "head_contributions",
-    "induction_model", "induction_score", "largest_overlap", "logit_attribution", "logit_lens", "neuron_correlations",
-    "patch_effect", "patch_map", "previous_token_score", "probe_accuracy", "random_directions", "recovery",
-    "repeated_tokens", "replace_with", "residual_contributions", "selectivity", "simulate_read_out",
-    "sparse_autoencoder_init", "sparse_autoencoder_loss", "sparse_codes", "sparse_decoding_limit", "sparse_features",
-    "successor_texts", "superposition_loss", "threshold_read_out_limit", "train_induction_model", "train_probe",
-    "train_sparse_autoencoder", "train_superposition", "typical_overlap", "value_weighted_attention", "welch_bound",
-    "without_heads", "worst_case_limit",
+    "control_labels", "direction_correlations", "feature_dimensions", "head_contributions", "induction_model",
+    "induction_score", "logit_attribution", "logit_lens", "neuron_correlations", "patch_effect", "patch_map",
+    "previous_token_score", "probe_accuracy", "random_directions", "recovery", "repeated_tokens", "replace_with",
+    "residual_contributions", "selectivity", "simulate_read_out", "sparse_autoencoder_init", "sparse_autoencoder_loss",
+    "sparse_codes", "sparse_decoding_limit", "sparse_features", "successor_texts", "superposition_loss",
+    "train_induction_model", "train_probe", "train_sparse_autoencoder", "train_superposition",
+    "value_weighted_attention", "welch_bound", "without_heads",
 ]  # fmt: skip

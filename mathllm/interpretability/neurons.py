@@ -44,21 +44,6 @@ def direction_correlations(activations: ArrayLike, features: ArrayLike) -> np.nd
     return np.sqrt(np.clip(np.mean(prediction * y, axis=0), 0, 1))  # of a least-squares fit, r² = ⟨fit, y⟩
 
 
-@contract("n D, n F -> D")
-def features_per_neuron(activations: ArrayLike, features: ArrayLike, threshold: float = 0.2) -> np.ndarray:
-    """The number of features with which each neuron is correlated: 1 if it is monosemantic, more if polysemantic.
-
-    threshold: of the absolute correlation
-
-    Raises: as `neuron_correlations`.
-
-    >>> features = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
-    >>> features_per_neuron(np.c_[features[:, 0], features.sum(axis=1)], features)
-    array([1, 2])
-    """
-    return np.sum(np.abs(neuron_correlations(activations, features)) > threshold, axis=0)
-
-
 def _standardized(function, **arrays):
     """Yields the arrays, each column with mean 0 and variance 1, or zeros if it never changes."""
     all_within(function, "(-∞, ∞)", **arrays)

@@ -14,34 +14,6 @@ from ..shapes import Contract, contract
 from ..vectors import norm, normalize
 
 
-def typical_overlap(d: int) -> float:
-    """The root mean square of the dot product of two random unit vectors.
-
-        √E[(u·v)²] = 1/√d                                                           (16.9)
-
-    d: dimensions   Raises: ValueError for d below 1.
-
-    >>> typical_overlap(4096)
-    0.015625
-    """
-    within("typical_overlap", "[1, ∞)", d=d)
-    return 1 / math.sqrt(d)
-
-
-def largest_overlap(features: int, d: int) -> float:
-    """The largest overlap to expect among many random directions.
-
-        max |u_i·u_j| ≈ √(4 ln N / d)                                               (16.10)
-
-    features: N   d: dimensions   Raises: ValueError for fewer than two features or d below 1.
-
-    >>> round(largest_overlap(100_000, 4096), 3)
-    0.106
-    """
-    _require_sizes("largest_overlap", features, d)
-    return math.sqrt(4 * math.log(features) / d)
-
-
 def welch_bound(features: int, d: int) -> float:
     """The Welch bound: every set of N unit vectors has two with at least this overlap.
 
@@ -55,37 +27,6 @@ def welch_bound(features: int, d: int) -> float:
     """
     _require_sizes("welch_bound", features, d)
     return math.sqrt(max(features - d, 0) / (d * (features - 1)))
-
-
-def threshold_read_out_limit(features: int, d: int, threshold: float = 0.5) -> float:
-    """The number of active features at which the largest read-out of an inactive one reaches a threshold.
-
-        noise of one read-out √(k/d), the largest of N: √(2 ln N) times that;      k = θ² d / (2 ln N)   (16.12)
-
-    features: N   d: dimensions   threshold: θ; 0.5 gives d/(8 ln N)   ->   k
-
-    Raises: ValueError for fewer than two features, d below 1 or a threshold outside (0, 1).
-
-    >>> round(threshold_read_out_limit(100_000, 4096), 1)
-    44.5
-    """
-    _require_sizes("threshold_read_out_limit", features, d)
-    within("threshold_read_out_limit", "(0, 1)", threshold=threshold)
-    return threshold**2 * d / (2 * math.log(features))
-
-
-def worst_case_limit(d: int) -> float:
-    """The number of active features at which overlaps of size 1/√d, all of one sign, add up to 1.
-
-        k = √d                                                                      (16.13)
-
-    d: dimensions   Raises: ValueError for d below 1.
-
-    >>> worst_case_limit(4096)
-    64.0
-    """
-    within("worst_case_limit", "[1, ∞)", d=d)
-    return math.sqrt(d)
 
 
 def sparse_decoding_limit(features: int, d: int) -> float:

@@ -12,21 +12,18 @@ it.
 """
 
 # What the modules define, written by tools/build_exports.py
-from .attention_matrices import (
-    attention_focus, is_row_stochastic, repeated_attention, spectral_gap, stationary_distribution,
-)  # fmt: skip
-from .eigen import eigenvalues, power_iteration, rayleigh_quotient
+from .attention_matrices import attention_focus, is_row_stochastic, spectral_gap, stationary_distribution
+from .eigen import eigenvalues, power_iteration
 from .lora import lora_init, lora_linear, lora_merge
 from .products import (
-    compose, is_product_defined, is_symmetric, linear, matrix_product, matrix_product_by_hand, matrix_vector_product,
-    multiply_adds, product_shape, transpose,
+    is_symmetric, linear, matrix_product, matrix_product_by_hand, matrix_vector_product, multiply_adds, product_shape,
+    transpose,
 )  # fmt: skip
-from .svd import SVD, low_rank_approximation, low_rank_error, low_rank_parameters, singular_values, svd
+from .svd import SVD, low_rank_approximation, low_rank_error, singular_values, svd
 
 __all__ = [
-    "SVD", "attention_focus", "compose", "eigenvalues", "is_product_defined", "is_row_stochastic", "is_symmetric",
-    "linear", "lora_init", "lora_linear", "lora_merge", "low_rank_approximation", "low_rank_error",
-    "low_rank_parameters", "matrix_product", "matrix_product_by_hand", "matrix_vector_product", "multiply_adds",
-    "power_iteration", "product_shape", "rayleigh_quotient", "repeated_attention", "singular_values", "spectral_gap",
+    "SVD", "attention_focus", "eigenvalues", "is_row_stochastic", "is_symmetric", "linear", "lora_init", "lora_linear",
+    "lora_merge", "low_rank_approximation", "low_rank_error", "matrix_product", "matrix_product_by_hand",
+    "matrix_vector_product", "multiply_adds", "power_iteration", "product_shape", "singular_values", "spectral_gap",
     "stationary_distribution", "svd", "transpose",
 ]  # fmt: skip

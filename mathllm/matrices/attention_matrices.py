@@ -7,7 +7,6 @@ left, is one step of the chain: from each token to the tokens it attends to.
 import numpy as np
 
 from ..autodiff import ArrayLike
-from ..errors import within
 from ..shapes import contract
 from .eigen import eigenvalues
 from .products import _for_lapack, _real
@@ -87,27 +86,6 @@ def attention_focus(A: ArrayLike) -> float:
     (0.25, 1.0)
     """
     return float(_stochastic("attention_focus", A).max(axis=-1).mean())
-
-
-@contract("n+ n -> n n")
-def repeated_attention(A: ArrayLike, steps: int) -> np.ndarray:
-    """Attention applied `steps` times; with a gap, all rows converge to the stationary distribution.
-
-        Aᵏ = A A ⋯ A  →  1π                                                         (3.16)
-
-    steps: k ≥ 0
-
-    Raises: ValueError if a row is no distribution or `steps` is negative.
-
-    >>> repeated_attention([[0.5, 0.5], [0.25, 0.75]], 20).round(4)
-    array([[0.3333, 0.6667],
-           [0.3333, 0.6667]])
-    """
-    within("repeated_attention", "whole [0, ∞)", steps=steps)
-    rows = _stochastic("repeated_attention", A).astype(np.float64)
-    rows /= rows.sum(axis=1, keepdims=True)  # float32 rows sum to one only roughly
-    power = np.linalg.matrix_power(rows, steps)
-    return (power / power.sum(axis=1, keepdims=True)).astype(_real(A).dtype)
 
 
 def _stochastic(function, A):

@@ -32,22 +32,6 @@ def eigenvalues(A: ArrayLike) -> np.ndarray:
     return values.real if np.all(values.imag == 0) else values
 
 
-@contract("n+ n, n")
-def rayleigh_quotient(A: ArrayLike, v: ArrayLike) -> np.floating:
-    """How much the matrix scales v in its own direction: for an eigenvector, exactly its eigenvalue.
-
-        ρ(v) = v·(Av) / v·v                                                         (3.10)
-
-    Raises: ValueError for the zero vector, which has no direction, or if an entry of A is not finite.
-
-    >>> round(float(rayleigh_quotient([[2, 1], [1, 2]], [1, 1])), 9)
-    3.0
-    """
-    A = _for_lapack("rayleigh_quotient", A)
-    unit = normalize(v).astype(A.dtype)
-    return dot(unit, A @ unit)
-
-
 @contract("n+ n")
 def power_iteration(
     A: ArrayLike, rng: np.random.Generator, *, tolerance: float = 1e-12, max_steps: int = 20_000

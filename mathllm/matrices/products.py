@@ -1,6 +1,5 @@
 """A matrix is a linear map from vectors to vectors, and one linear map after another is again one linear map."""
 
-import functools
 import itertools
 import math
 
@@ -111,19 +110,6 @@ def product_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return shapes[0][0], shapes[-1][1]
 
 
-def is_product_defined(*shapes: tuple[int, ...]) -> bool:
-    """Do the inner sizes match, so that matrices of these shapes can be multiplied in this order?
-
-    >>> is_product_defined((3, 4), (4, 2)), is_product_defined((4, 2), (3, 4))
-    (True, False)
-    """
-    try:
-        product_shape(*shapes)
-    except ShapeError:
-        return False
-    return True
-
-
 def multiply_adds(*shapes: tuple[int, ...]) -> int:
     """How many multiplications (each with its addition) a product costs, computed from left to right.
 
@@ -167,32 +153,6 @@ def is_symmetric(W: ArrayLike, tolerance: float = 1e-12) -> bool:
     if W.ndim != 2 or W.shape[0] != W.shape[1]:
         return False
     return bool(np.all(np.abs(W - W.T) <= tolerance * np.abs(W).max(initial=0)))
-
-
-def compose(*matrices: ArrayLike) -> Array:
-    """Several linear maps in a row are one linear map, whose matrix is their product.
-
-        ((x W₁) W₂) … W_L = x (W₁ W₂ … W_L)                                         (3.8)
-
-    matrices: (n₀, n₁), (n₁, n₂), …, in the order in which they are applied to a row x   ->   (n₀, n_L)
-
-    So layers without a nonlinearity between them are no deeper than one layer.
-
-    Raises: ShapeError if two neighbours do not fit.
-
-    >>> compose([[1, 2], [0, 1]], [[1, 0], [3, 1]], [[1], [1]])
-    array([[9.],
-           [4.]])
-    """
-    if not matrices:
-        raise ShapeError("compose() needs at least one matrix")
-    return functools.reduce(matrix_product, matrices[1:], _matrix(matrices[0]))
-
-
-@contract("... m n")
-def _matrix(W):
-    """A matrix (or a batch of matrices) of floating-point numbers."""
-    return _real(W)
 
 
 def _real(W):

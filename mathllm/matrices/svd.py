@@ -99,18 +99,3 @@ def low_rank_error(W: ArrayLike, rank: int) -> np.ndarray:
     s = svd(W).singular_values
     within("low_rank_error", f"whole [0, {s.shape[-1]}]", rank=rank)
     return norm(s[..., rank:]) if rank < s.shape[-1] else np.zeros(s.shape[:-1], s.dtype)[()]
-
-
-def low_rank_parameters(rows: int, columns: int, rank: int) -> int:
-    """How many numbers the two low-rank factors hold, instead of rows · columns.
-
-        r (m + n),      for a square matrix 2dr instead of d²                       (3.21)
-
-    Raises: ValueError for sizes below 1, or a rank above the smaller of them.
-
-    >>> low_rank_parameters(4096, 4096, 8), 4096 * 4096 // low_rank_parameters(4096, 4096, 8)
-    (65536, 256)
-    """
-    within("low_rank_parameters", "whole [1, ∞)", rows=rows, columns=columns)
-    within("low_rank_parameters", f"whole [0, {min(rows, columns)}]", rank=rank)
-    return rank * (rows + columns)

@@ -106,8 +106,7 @@ def gguf_tokenizer(file: GGUF) -> Tokenizer:
     kinds = list(zip(metadata["tokens"], metadata["token_type"], strict=True))
     vocabulary = {token: i for i, (token, kind) in enumerate(kinds) if kind != _UNUSED}
     special = {token: i for i, (token, kind) in enumerate(kinds) if kind in _SPECIAL}
-    merges = [tuple(merge.split(" ")) for merge in metadata["merges"]]
-    unknown = metadata.get("unknown_token_id")
+    merges, unknown = metadata["merges"], metadata.get("unknown_token_id")
     return Tokenizer.from_strings(vocabulary, merges, special, single_digits=_SINGLE_DIGITS[split], unknown=unknown)
 
 

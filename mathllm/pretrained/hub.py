@@ -104,7 +104,7 @@ def verify(name_or_path: str | PathLike) -> int:
     """
     name = str(name_or_path)
     if name in _PACKAGES and not Path(name).is_dir() and not _cached(name):
-        data.verify(name)
+        data.path(name, full=True)
         return len(data.packages()[name].files)
     links = [file for file in sorted(locate(name).rglob("*")) if file.is_symlink()]
     known = {file: file.resolve().name for file in links if re.fullmatch("[0-9a-f]{40,64}", file.resolve().name)}
@@ -187,11 +187,7 @@ def _tokenizer(place):
     if (place / "tokenizer.json").is_file():
         return Tokenizer.load(place / "tokenizer.json")
     if (place / "vocab.json").is_file() and (place / "merges.txt").is_file():
-        vocabulary = read_json(place / "vocab.json")
-        lines = (place / "merges.txt").read_text(encoding="utf-8").split("\n")
-        merges = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
-        special = {text: vocabulary[text] for text in ("<|endoftext|>",) if text in vocabulary}
-        return Tokenizer.from_strings(vocabulary, merges, special)
+        return Tokenizer.from_gpt2(read_json(place / "vocab.json"), (place / "merges.txt").read_text(encoding="utf-8"))
     return None
 
 

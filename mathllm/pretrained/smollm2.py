@@ -10,9 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from .. import data
-from ..training import Tokenizer
-from .gguf import GGUF
-from .gguf_model import gguf_tokenizer, load_gguf
+from .gguf_model import load_gguf
 from .huggingface import Pretrained
 
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -30,20 +28,6 @@ def load() -> Pretrained:
     3
     """
     return _load(data.path("smollm2"))
-
-
-def load_tokenizer() -> Tokenizer:
-    """The tokenizer alone, without reading the weights: byte-level BPE with a token for each digit.
-
-    It has 17 special tokens. Two of them, <|im_start|> and <|im_end|>, surround each message of a chat.
-    Raises: MissingDataError.
-
-    >>> if data.available("smollm2"):
-    ...     load_tokenizer().tokens("<|im_start|>In 1990, tokenizers")
-    ['<|im_start|>', 'In', ' ', '1', '9', '9', '0', ',', ' token', 'izers']
-    """
-    with data.reading("smollm2"):
-        return gguf_tokenizer(GGUF(data.path("smollm2") / _FILE))
 
 
 def chat_prompt(messages: Iterable[Mapping[str, str]], *, answer: bool = True) -> str:

@@ -16,17 +16,17 @@ from .distributions import (
     token_sequence,
 )  # fmt: skip
 from .estimation import (
-    Beta, bernoulli_log_likelihood, least_squares, linear_log_posterior, map_linear_regression, maximum_likelihood,
-    posterior, ridge_regression, sequential_posterior,
+    Beta, bernoulli_log_likelihood, least_squares, map_linear_regression, maximum_likelihood, posterior,
+    ridge_regression, sequential_posterior,
 )  # fmt: skip
 from .expectation import Estimate, expectation, integral, monte_carlo, normal_density, normal_log_density, variance
 from .ngrams import NGram, train_ngram
-from .sequences import Vocabulary, markov_order, sample_markov_chain, sequence_log_probabilities
+from .sequences import Vocabulary, sample_markov_chain, sequence_log_probabilities
 
 __all__ = [
     "Beta", "Estimate", "NGram", "Vocabulary", "bernoulli_log_likelihood", "bigram_counts", "conditional_probability",
     "distribution", "distribution_from_counts", "expectation", "integral", "is_distribution", "least_squares",
-    "linear_log_posterior", "map_linear_regression", "markov_order", "maximum_likelihood", "monte_carlo",
-    "normal_density", "normal_log_density", "posterior", "ridge_regression", "sample", "sample_markov_chain",
-    "sequence_log_probabilities", "sequential_posterior", "token_sequence", "train_ngram", "variance",
+    "map_linear_regression", "maximum_likelihood", "monte_carlo", "normal_density", "normal_log_density", "posterior",
+    "ridge_regression", "sample", "sample_markov_chain", "sequence_log_probabilities", "sequential_posterior",
+    "token_sequence", "train_ngram", "variance",
 ]  # fmt: skip

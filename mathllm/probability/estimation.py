@@ -9,10 +9,8 @@ import numpy as np
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
 from ..errors import ShapeError, all_within, within
 from ..exponentials import exp, log_product, log_sum_exp
-from ..matrices import matrix_vector_product
 from ..shapes import contract
 from .distributions import distribution
-from .expectation import normal_log_density
 
 
 @primitive(shapes="... -> ...")
@@ -166,25 +164,6 @@ class Beta:
         all_within("Beta.density", "(0, 1)", theta=theta)
         log_beta = math.lgamma(self.a) + math.lgamma(self.b) - math.lgamma(self.a + self.b)
         return np.exp((self.a - 1) * np.log(theta) + (self.b - 1) * np.log1p(-theta) - log_beta)
-
-
-@contract("d, n d, n ->")
-def linear_log_posterior(w: Array, X: ArrayLike, y: ArrayLike, *, noise: float, prior: float) -> Array:
-    """The log-posterior of weights under Gaussian noise and a Gaussian prior, without the constant ln P(D).
-
-        ln P(w | D) = Σᵢ ln N(yᵢ; xᵢ·w, σ²) + Σⱼ ln N(wⱼ; 0, τ²) + const             (5.22)
-
-    noise: σ   prior: τ, the standard deviations   ->   one number
-
-    Raises: ValueError for standard deviations that are not positive.
-
-    >>> w = np.array([0.5])
-    >>> round(float(linear_log_posterior(w, [[1.0], [2.0]], [1.0, 2.0], noise=1.0, prior=1.0)), 4)
-    -3.5068
-    """
-    log_likelihood = normal_log_density(y, matrix_vector_product(X, w), noise).sum()
-    log_prior = normal_log_density(w, 0.0, prior).sum()
-    return log_likelihood + log_prior
 
 
 @contract("n d, n m -> d m")

@@ -21,7 +21,6 @@ import numpy as np
 from ..autodiff import ArrayLike
 from ..errors import within
 from .distributions import sample, token_sequence
-from .sequences import markov_order
 
 _SMOOTHING = ("kneser-ney", "witten-bell", "add-k")
 
@@ -62,7 +61,7 @@ class NGram:
         Raises: ValueError for an id outside the vocabulary.
         """
         V, context = self.vocabulary_size, np.asarray(context)
-        context = token_sequence("next_probabilities", context[max(0, len(context) - markov_order(self.n)) :], V)
+        context = token_sequence("next_probabilities", context[max(0, len(context) - (self.n - 1)) :], V)
         p = uniform = np.full(V, 1 / V)
         for level, histories, _ in self._rows(context):
             history = histories[-1]

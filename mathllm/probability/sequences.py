@@ -34,21 +34,6 @@ def sequence_log_probabilities(tokens: Sequence, conditional: Callable) -> np.nd
     return log_product(p[:, None])
 
 
-def markov_order(n: int) -> int:
-    """The order of an n-gram model, the number of tokens before the next on which its prediction depends.
-
-        P(xₜ | x₁ … xₜ₋₁) ≈ P(xₜ | xₜ₋ₖ … xₜ₋₁),      k = n − 1                      (5.11)
-
-    For a transformer it is the length of the context window.
-    Raises: ValueError for n < 1.
-
-    >>> [markov_order(n) for n in (1, 2, 3)]
-    [0, 1, 2]
-    """
-    within("markov_order", "whole [1, ∞)", n=n)
-    return n - 1
-
-
 @contract("n n ->")
 def sample_markov_chain(transition: ArrayLike, steps: int, rng: np.random.Generator, start: int = 0) -> np.ndarray:
     """Draw a path of a Markov chain: the next state depends on the current state, and on nothing before.

@@ -21,16 +21,15 @@ the evaluation of the model, with its uncertainty.
 
 # What the modules define, written by tools/build_exports.py
 from .batching import Batch, next_token_pairs, random_batch, token_stream, validation_batches
-from .bpe import Merge, apply_merges, learn_merges, merge_ranks, pair_counts
+from .bpe import Merge, apply_merges, learn_merges, merge_ranks
 from .calculators import (
-    Allocation, CHINCHILLA, ScalingLaw, TrainingMemory, approximate_parameters, compute_optimal, devices_needed,
-    fit_scaling_law, optimal_exponents, scaling_loss, training_flops, training_memory, training_seconds, training_steps,
+    Allocation, CHINCHILLA, ScalingLaw, TrainingMemory, approximate_parameters, compute_optimal, fit_scaling_law,
+    optimal_exponents, scaling_loss, training_flops, training_memory,
 )  # fmt: skip
 from .checkpoints import load_checkpoint, save_checkpoint
 from .data_parallel import divide, one_blas_thread, parallel_value_and_grad, target_count
 from .deduplication import (
-    band_probability, candidate_pairs, deduplicate, estimated_similarity, jaccard_similarity, minhash_signature,
-    shingles,
+    band_probability, candidate_pairs, deduplicate, jaccard_similarity, minhash_signature, shingles,
 )  # fmt: skip
 from .evaluation import Interval, bits_per_byte, bootstrap_interval, held_out_perplexity, perplexity_interval
 from .loop import (
@@ -46,7 +45,7 @@ from .precision import (
 )  # fmt: skip
 from .sources import entropy_rate, markov_source, sample_source
 from .text_filters import (
-    LanguageGuess, LanguageModel, QUALITY_RULES, guess_language, quality_problems, quality_score, quality_signals,
+    LanguageGuess, LanguageModel, QUALITY_RULES, guess_language, quality_problems, quality_signals,
     train_language_model,
 )  # fmt: skip
 from .tokenizer import Tokenizer, gpt2_tokenizer, pre_tokenize, train_tokenizer
@@ -56,14 +55,13 @@ __all__ = [
     "LanguageModel", "LossScale", "Merge", "MixedGradient", "QUALITY_RULES", "Reduced", "ScalingLaw", "Task",
     "Tokenizer", "TrainingMemory", "TrainingProgress", "TrainingState", "TrainingStopped", "apply_merges",
     "approximate_parameters", "band_probability", "bits_per_byte", "bootstrap_interval", "candidate_pairs",
-    "compute_optimal", "data_parallel_gradient", "deduplicate", "devices_needed", "divide", "entropy_rate",
-    "estimated_similarity", "fit_scaling_law", "gpt2_tokenizer", "guess_language", "held_out_perplexity",
-    "jaccard_similarity", "learn_merges", "load_checkpoint", "markov_source", "mean_loss", "merge_ranks",
-    "minhash_signature", "mixed_precision_gradient", "next_token_pairs", "one_blas_thread", "optimal_exponents",
-    "pair_counts", "parallel_value_and_grad", "perplexity_interval", "pipeline_bubble", "pipeline_gradient",
-    "pipeline_schedule", "pre_tokenize", "progress_bar", "quality_problems", "quality_score", "quality_signals",
+    "compute_optimal", "data_parallel_gradient", "deduplicate", "divide", "entropy_rate", "fit_scaling_law",
+    "gpt2_tokenizer", "guess_language", "held_out_perplexity", "jaccard_similarity", "learn_merges", "load_checkpoint",
+    "markov_source", "mean_loss", "merge_ranks", "minhash_signature", "mixed_precision_gradient", "next_token_pairs",
+    "one_blas_thread", "optimal_exponents", "parallel_value_and_grad", "perplexity_interval", "pipeline_bubble",
+    "pipeline_gradient", "pipeline_schedule", "pre_tokenize", "progress_bar", "quality_problems", "quality_signals",
     "random_batch", "ring_all_reduce", "round_to", "sample_source", "save_checkpoint", "scaling_loss", "shingles",
     "target_count", "tensor_parallel_network", "token_stream", "train", "train_language_model", "train_tokenizer",
-    "training_flops", "training_loop", "training_memory", "training_seconds", "training_state", "training_steps",
-    "update_loss_scale", "validation_batches", "zero_init", "zero_memory", "zero_step",
+    "training_flops", "training_loop", "training_memory", "training_state", "update_loss_scale", "validation_batches",
+    "zero_init", "zero_memory", "zero_step",
 ]  # fmt: skip

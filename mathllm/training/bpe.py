@@ -26,21 +26,6 @@ class Merge(NamedTuple):
     count: int
 
 
-def pair_counts(words: Iterable[str | bytes] | Mapping[str | bytes, int]) -> Counter:
-    """How often each pair of neighbouring symbols occurs; pairs do not reach across words.
-
-    words: words, or a table word -> number of occurrences   ->   {(left, right): count}, in order of first appearance
-
-    >>> pair_counts(["low", "low", "owl"]).most_common(2)
-    [(('o', 'w'), 3), (('l', 'o'), 2)]
-    """
-    counts = Counter()
-    for word, repeats in Counter(words).items():
-        for pair in pairwise(_symbols(word)):
-            counts[pair] += repeats
-    return counts
-
-
 def learn_merges(
     words: Iterable[str | bytes] | Mapping[str | bytes, int], merges: int | None = None, *,
     ties: str = "first appearance", min_count: int = 1,

@@ -1,6 +1,5 @@
 """The cost of a training run in memory, operations and time, and how scaling laws divide it between model and text."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -62,32 +61,6 @@ def training_memory(parameters: float, *, mixed: bool = True, gradients: bool = 
     return TrainingMemory(*(parameters * size for size in each))
 
 
-def devices_needed(memory: float, device_memory: float) -> int:
-    """The smallest number of devices with enough memory in total: ⌈memory / device memory⌉.
-
-    Raises: ValueError for a negative memory or a device without memory.
-
-    >>> devices_needed(126e9, 80e9)
-    2
-    """
-    within("devices_needed", "[0, ∞)", memory=memory)
-    within("devices_needed", "(0, ∞)", device_memory=device_memory)
-    return math.ceil(memory / device_memory)
-
-
-def training_steps(tokens: float, batch_tokens: float) -> int:
-    """The number of steps that read so many tokens once: ⌈tokens / tokens in a batch⌉.
-
-    Raises: ValueError for a negative number of tokens or a batch without tokens.
-
-    >>> training_steps(2e12, 4e6)
-    500000
-    """
-    within("training_steps", "[0, ∞)", tokens=tokens)
-    within("training_steps", "(0, ∞)", batch_tokens=batch_tokens)
-    return math.ceil(tokens / batch_tokens)
-
-
 def training_flops(parameters: ArrayLike, tokens: ArrayLike) -> np.ndarray:
     """Floating-point operations of a training run: for each parameter and token two forward and four backward.
 
@@ -100,23 +73,6 @@ def training_flops(parameters: ArrayLike, tokens: ArrayLike) -> np.ndarray:
     '3.15e+23'
     """
     return 6 * np.multiply(parameters, tokens, dtype=np.float64)  # N·D of large runs overflows 64-bit integers
-
-
-def training_seconds(flops: float, devices: int, peak: float, utilization: float = 0.4) -> float:
-    """The time of a run on devices that reach a fraction, the utilization, of their peak operations per second.
-
-        t = C / (devices · peak · utilization)                                      (13.11)
-
-    Raises: ValueError for a utilization outside (0, 1].
-
-    >>> days = training_seconds(3.15e23, devices=1024, peak=312e12, utilization=0.4) / 86400
-    >>> round(days, 1)
-    28.5
-    """
-    within("training_seconds", "whole [1, ∞)", devices=devices)
-    within("training_seconds", "(0, ∞)", peak=peak)
-    within("training_seconds", "(0, 1]", utilization=utilization)
-    return flops / (devices * peak * utilization)
 
 
 class ScalingLaw(NamedTuple):

@@ -14,7 +14,6 @@ import numpy as np
 
 from ..autodiff import ArrayLike
 from ..errors import ShapeError, all_within, within
-from ..shapes import contract
 
 _CHUNK = 2048  # items hashed at a time: bounds the memory of their (items, hashes) values
 
@@ -82,20 +81,6 @@ def _scrambled(x):
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
-
-
-@contract("K+, K+")
-def estimated_similarity(a: ArrayLike, b: ArrayLike) -> float:
-    """The fraction of hash functions for which two signatures agree: an unbiased estimate of the Jaccard similarity.
-
-        Ĵ = (1/K) Σ_k [h_k(A) = h_k(B)],      standard error √(J(1 − J)/K)
-
-    Raises: ShapeError for signatures of different lengths.
-
-    >>> estimated_similarity(minhash_signature({"x", "y"}), minhash_signature({"y", "x"}))
-    1.0
-    """
-    return float(np.mean(a == b))
 
 
 def band_probability(similarity: ArrayLike, bands: int, rows: int) -> np.ndarray:

@@ -121,9 +121,8 @@ def train(
 def training_loop(
     state: TrainingState, loss: Callable, value_and_gradient: Callable, batches: Callable, steps: int, *,
     learning_rate: float | Callable, step: Callable = adamw_step, count: Callable = target_count,
-    clip: Callable = clip_gradient, max_norm: float | None = None,
-    validation: Iterable | None = None, validate_every: int = 100, checkpoint: str | None = None,
-    save_every: int = 100, progress: Callable | None = None, **options: Any,
+    max_norm: float | None = None, validation: Iterable | None = None, validate_every: int = 100,
+    checkpoint: str | None = None, save_every: int = 100, progress: Callable | None = None, **options: Any,
 ) -> tuple[TrainingState, list[TrainingProgress]]:  # fmt: skip
     """The loop of `train`, for any function value_and_gradient(params, batch) -> loss, gradient.
 
@@ -153,7 +152,7 @@ def training_loop(
         if checkpoint is not None and (state.step % save_every == 0 or state.step == first):
             guard.save(state)
         if max_norm is not None:
-            gradient, length = clip(gradient, max_norm)
+            gradient, length = clip_gradient(gradient, max_norm)
         eta = rate(number)
         params, optimizer = step(state.params, gradient, state.optimizer, learning_rate=eta, **options)
         state = TrainingState(params, optimizer, number, rng.bit_generator.state)

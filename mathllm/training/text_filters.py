@@ -76,15 +76,6 @@ def quality_problems(text: str) -> list[str]:
     return [problem for name, (low, high, problem) in QUALITY_RULES.items() if not low <= signals[name] <= high]
 
 
-def quality_score(text: str) -> float:
-    """The fraction of the rules that a page keeps, from 0 to 1.
-
-    >>> round(quality_score("click here " * 40), 2)
-    0.78
-    """
-    return 1 - len(quality_problems(text)) / len(QUALITY_RULES)
-
-
 class LanguageGuess(NamedTuple):
     """A language, or None for a text too short or too unlike all samples, and its probability among the known ones."""
 

@@ -5,7 +5,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -182,24 +182,36 @@ class Tokenizer:
         kinds = {part.get("type") for part in cutting.get("pretokenizers", [cutting])}
         if "merges" not in model or not {"ByteLevel"} <= kinds <= {"ByteLevel", "Digits"}:
             raise ValueError(f"Tokenizer.load() reads byte-level BPE with GPT-2's pattern; {path} is something else")
-        merges = [tuple(merge.split(" ")) if isinstance(merge, str) else merge for merge in model["merges"]]
         special = {token["content"]: token["id"] for token in content.get("added_tokens", [])}
         unknown = (model["vocab"] | special).get(model.get("unk_token"))
-        return cls.from_strings(model["vocab"], merges, special, single_digits="Digits" in kinds, unknown=unknown)
+        digits = "Digits" in kinds
+        return cls.from_strings(model["vocab"], model["merges"], special, single_digits=digits, unknown=unknown)
 
     @classmethod
     def from_strings(
-        cls, vocabulary: Mapping[str, int], merges: Iterable[tuple[str, str]],
+        cls, vocabulary: Mapping[str, int], merges: Iterable[str | Sequence[str]],
         special_tokens: Mapping[str, int] | None = None, **options: Any,
     ) -> "Tokenizer":  # fmt: skip
         """A tokenizer from tokens in GPT-2's alphabet, which writes every byte as a visible character (the space as Ġ).
 
-        The files of GPT-2 and SmolLM2 are written in this alphabet. `options`: single_digits, unknown.
+        The files of GPT-2 and SmolLM2 are written in this alphabet. merges: pairs, or texts such as "Ġ t"
+        options: single_digits, unknown
         Raises: ValueError for a token with a character that is not in this alphabet.
         """
         ordinary = {_hide(token): i for token, i in vocabulary.items() if token not in (special_tokens or {})}
-        pairs = [(_hide(left), _hide(right)) for left, right in merges]
-        return cls(ordinary, pairs, special_tokens, **options)
+        split = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
+        return cls(ordinary, [(_hide(left), _hide(right)) for left, right in split], special_tokens, **options)
+
+    @classmethod
+    def from_gpt2(cls, vocabulary: Mapping[str, int], merges: str) -> "Tokenizer":
+        """A tokenizer from the content of GPT-2's two files, the table of vocab.json and the text of merges.txt.
+
+        Its only special token is <|endoftext|>, if the vocabulary has it.
+        Raises: as `from_strings`.
+        """
+        lines = [line for line in merges.split("\n") if line and not line.startswith("#version")]
+        special = {token: i for token, i in vocabulary.items() if token == "<|endoftext|>"}
+        return cls.from_strings(vocabulary, lines, special)
 
 
 def train_tokenizer(
@@ -245,10 +257,7 @@ def gpt2_tokenizer() -> Tokenizer:
 
     place = data.path("gpt2-tokenizer") / "data"
     vocabulary = json.loads((place / "encoder.json").read_text(encoding="utf-8"))
-    lines = (place / "vocab.bpe").read_text(encoding="utf-8").split("\n")
-    merges = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
-    end = "<|endoftext|>"
-    return Tokenizer.from_strings(vocabulary, merges, {end: vocabulary[end]})
+    return Tokenizer.from_gpt2(vocabulary, (place / "vocab.bpe").read_text(encoding="utf-8"))
 
 
 def _numbered(merges, special_tokens, single_digits):

@@ -55,7 +55,7 @@ def test_smollm2_has_the_weights_that_transformers_finds_in_the_file(agree, peer
 
 
 def test_smollm2_cuts_texts_and_renders_chats_as_transformers_does(peer):
-    ours, theirs = smollm2.load_tokenizer(), peer[1]
+    ours, theirs = smollm2.load().tokenizer, peer[1]
     for text in TEXTS:
         assert ours.encode(text) == theirs(text).input_ids
     chat = [{"role": "user", "content": "Hello!"}, {"role": "assistant", "content": "Hi."}]
@@ -86,7 +86,7 @@ def test_the_book_quotes_the_scores_that_transformers_gives(peer):
     text = " ".join((Path(__file__).parents[2] / "book" / "12_transformer.md").read_text(encoding="utf-8").split())
     quoted = re.search(r"with the scores ([\d.]+), ([\d.]+), ([\d.]+) and ([\d.]+)\.", text).groups()
     with torch.no_grad():
-        logits = peer[0](torch.tensor([smollm2.load_tokenizer().encode(TEXTS[0])])).logits[0, -1]
+        logits = peer[0](torch.tensor([smollm2.load().tokenizer.encode(TEXTS[0])])).logits[0, -1]
     assert [f"{score:.2f}" for score in logits.topk(4).values.tolist()] == list(quoted)
 
 

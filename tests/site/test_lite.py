@@ -82,7 +82,7 @@ def test_the_shorter_glove_is_what_its_table_says(lite, needs, tmp_path):
         from mathllm import data
         from mathllm.pretrained import glove
         words = glove.load()
-        print(data.packages()["glove"].contents, data.verify("glove"))
+        print(data.packages()["glove"].contents, data.path("glove", full=True))
         print(len(words.words), words.row("carburetor"), round(words.similarity("king", "queen"), 3))"""
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "MATHLLM_DATA": ""}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
