@@ -7,12 +7,11 @@ import ast
 import re
 from pathlib import Path
 
-from mathllm_exercises import item, items
+import exercise_text
+from exercise_text import BEGIN, END, released, solution
+from mathllm_exercises import bank, item, items
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from notebook_text import Cell, SourceError, name_parts, read_cells
-
-BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
-STUB = "# your code here"  # what a learner finds in place of a solution
 
 
 def card(entry, solution=None) -> str:
@@ -52,6 +51,29 @@ def _short(entry):
 
 
 def read_assignment(path: Path) -> list[Cell]:
+    """The cells of an assignment's text; the answers among them have the option `item`, the exercise's id.
+
+    Raises: SourceError with file and line.
+    """
+    if not exercise_text.has_blocks(path):
+        return _read_old(path)
+    return exercise_text.read(path).cells
+
+
+def entries(path: Path) -> dict:
+    """The items of an assignment's text by their ids. Raises: SourceError."""
+    if not exercise_text.has_blocks(path):
+        return {entry.id: entry for entry in items(name_parts(path)[0])}
+    made = {}
+    for id, exercise in exercise_text.read(path).exercises.items():
+        try:
+            made[id] = bank.make(exercise.record)
+        except ValueError as error:
+            raise SourceError(path, exercise.line, str(error)) from None
+    return made
+
+
+def _read_old(path: Path) -> list[Cell]:
     """The cells of an assignment's text, checked against the items.
 
     Raises: SourceError with file and line.
@@ -110,17 +132,6 @@ def _defined(tree):
     return functions | {target.id for target in targets if isinstance(target, ast.Name)}
 
 
-def released(source) -> str:
-    """An answer as the learner finds it: the solution replaced by one comment, as nbgrader does it."""
-    return re.sub(f"^( *){BEGIN}$.*?^ *{END}$", rf"\1{STUB}", source, flags=re.DOTALL | re.MULTILINE)
-
-
-def solution(source) -> str:
-    """An answer as a reader wants to see it: without the marks of the region, without `name = ...`."""
-    drop = (BEGIN, END)
-    return "\n".join(s for s in source.splitlines() if s.strip() not in drop and not re.fullmatch(r"\w+ = \.\.\.", s))
-
-
 def shown_solution(cell) -> str:
     """The solution as Markdown, for a card."""
     return cell.source if cell.kind == "markdown" else f"```python\n{solution(cell.source)}\n```"
@@ -128,18 +139,19 @@ def shown_solution(cell) -> str:
 
 def answers(path: Path) -> list:
     """(cell, item) for every answer of an assignment, in the order of the text."""
-    return [(cell, item(cell.options["item"])) for cell in read_assignment(path) if "item" in cell.options]
+    known = entries(path)
+    return [(cell, known[cell.options["item"]]) for cell in read_assignment(path) if "item" in cell.options]
 
 
 def assignment_cells(path: Path) -> list:
     """All cells of an assignment's notebook: prose, locked cards, answers with their solutions, locked checks."""
-    number = name_parts(path)[0]
+    number, known = name_parts(path)[0], entries(path)
     cells = []
     for n, cell in enumerate(read_assignment(path), 1):
         id = f"{number}-{cell.options.get('label', n)}"
         tags = {"tags": cell.options["tags"]} if "tags" in cell.options else {}
         if "item" in cell.options:
-            cells += _exercise(cell, item(cell.options["item"]), tags)
+            cells += _exercise(cell, known[cell.options["item"]], tags)
         elif cell.kind == "code":
             cells.append(_code(cell.source, id, locked=True, **tags))
         else:
@@ -152,11 +164,11 @@ def practice_cells(path: Path) -> list:
 
     What the text says about handing in (the paragraph "**How to hand in.** …") is left out.
     """
-    number = name_parts(path)[0]
+    number, known = name_parts(path)[0], entries(path)
     cells = []
     for n, cell in enumerate(read_assignment(path), 1):
         if "item" in cell.options:
-            cells += _practice(cell, item(cell.options["item"]))
+            cells += _practice(cell, known[cell.options["item"]])
         else:
             new = new_code_cell if cell.kind == "code" else new_markdown_cell
             cells.append(new(_for_practice(cell), id=f"{number}-{cell.options.get('label', n)}"))

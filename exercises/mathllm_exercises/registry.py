@@ -1,4 +1,4 @@
-"""Where the items are found: one module per chapter under `items/`, each with a list ITEMS."""
+"""Where the exercises are found."""
 
 import importlib
 import pkgutil
@@ -6,6 +6,7 @@ from functools import cache
 
 from mathllm.errors import UnknownReferenceError, suggest
 
+from . import bank
 from .item import Item
 
 __all__ = ["item", "items"]
@@ -13,15 +14,12 @@ __all__ = ["item", "items"]
 
 @cache
 def _all():
-    """Every item by its id, in the order of the chapters."""
+    """Every item by its id, in the order of the chapters and of their texts."""
+    found = {record["id"]: bank.make(record) for record in bank.records()}
     package = importlib.import_module(f"{__package__}.items")
-    found = {}
     for module in pkgutil.iter_modules(package.__path__):
-        for entry in importlib.import_module(f"{package.__name__}.{module.name}").ITEMS:
-            if entry.id in found:
-                raise ValueError(f"two items have the id {entry.id!r}")
-            found[entry.id] = entry
-    return dict(sorted(found.items(), key=lambda pair: pair[1].chapter))  # stable: order of the list within a chapter
+        found |= {entry.id: entry for entry in importlib.import_module(f"{package.__name__}.{module.name}").ITEMS}
+    return dict(sorted(found.items(), key=lambda pair: pair[1].chapter))
 
 
 def item(id) -> Item:
