@@ -25,7 +25,7 @@ SEEDS = range(3)
 def texts(root: Path) -> list[Path]:
     """The texts of the assignments, in the order of the book."""
     found = sorted((root / "exercises" / "assignments").glob("*.md"))
-    return [path for path in found if FILE_NAME.fullmatch(path.stem) and exercise_text.has_blocks(path)]
+    return [path for path in found if FILE_NAME.fullmatch(path.stem)]
 
 
 def compiled(root: Path) -> str:

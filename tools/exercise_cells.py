@@ -3,15 +3,14 @@
 One card serves both sides: in the chapter it carries the folded solution, in the assignment it is a locked cell.
 """
 
-import ast
 import re
 from pathlib import Path
 
 import exercise_text
-from exercise_text import BEGIN, END, released, solution
-from mathllm_exercises import bank, item, items
+from exercise_text import released, solution
+from mathllm_exercises import bank
 from nbformat.v4 import new_code_cell, new_markdown_cell
-from notebook_text import Cell, SourceError, name_parts, read_cells
+from notebook_text import Cell, SourceError, name_parts
 
 
 def card(entry, solution=None) -> str:
@@ -55,15 +54,11 @@ def read_assignment(path: Path) -> list[Cell]:
 
     Raises: SourceError with file and line.
     """
-    if not exercise_text.has_blocks(path):
-        return _read_old(path)
     return exercise_text.read(path).cells
 
 
 def entries(path: Path) -> dict:
     """The items of an assignment's text by their ids. Raises: SourceError."""
-    if not exercise_text.has_blocks(path):
-        return {entry.id: entry for entry in items(name_parts(path)[0])}
     made = {}
     for id, exercise in exercise_text.read(path).exercises.items():
         try:
@@ -71,65 +66,6 @@ def entries(path: Path) -> dict:
         except ValueError as error:
             raise SourceError(path, exercise.line, str(error)) from None
     return made
-
-
-def _read_old(path: Path) -> list[Cell]:
-    """The cells of an assignment's text, checked against the items.
-
-    Raises: SourceError with file and line.
-    """
-    cells = read_cells(path, {"item", "label", "tags"})
-    number = name_parts(path)[0]
-    seen = {}
-    for cell in cells:
-        if cell.kind == "cards":
-            raise SourceError(path, cell.line, "an assignment has its cards: {{exercise_cards}} is for chapters")
-        id = cell.options.get("item")
-        if id is None:
-            if BEGIN in cell.source or END in cell.source:
-                raise SourceError(path, cell.line, "a cell with a solution needs `:item: 01.vectors.name`")
-            continue
-        if id in seen:
-            raise SourceError(path, cell.line, f"the exercise {id!r} is answered twice, first in line {seen[id]}")
-        seen[id] = cell.line
-        try:
-            entry = item(id)
-        except KeyError as error:
-            raise SourceError(path, cell.line, str(error)) from None
-        _check_answer(path, cell, entry)
-    wanted = {entry.id: entry for entry in items(number) if entry.graded}
-    for id in seen.keys() - wanted.keys():
-        raise SourceError(path, seen[id], f"the exercise {id!r} is not a graded item of chapter {number}")
-    if missing := wanted.keys() - seen.keys():
-        last = len(path.read_text(encoding="utf-8").splitlines())
-        raise SourceError(path, last, f"no answer for the graded exercise{'s'[: len(missing) - 1]} "
-                                      f"{', '.join(id for id in wanted if id in missing)}")  # fmt: skip
-    return cells
-
-
-def _check_answer(path, cell, entry):
-    if (entry.kind == "text") != (cell.kind == "markdown"):
-        form = ":::{answer}" if entry.kind == "text" else "a code cell"
-        raise SourceError(path, cell.line, f"{entry.id!r} is a {entry.kind} item: its answer is {form}")
-    if entry.kind == "text":
-        return
-    markers = re.findall(f"^ *({BEGIN}|{END})$", cell.source, re.MULTILINE)
-    if markers != [BEGIN, END]:
-        raise SourceError(path, cell.line, f"an answer cell has one region from {BEGIN!r} to {END!r}")
-    for what, source in (("the answer", cell.source), ("what the learner gets of the answer", released(cell.source))):
-        try:
-            names = _defined(ast.parse(source))
-        except SyntaxError as error:
-            raise SourceError(path, cell.line, f"{what} is not Python: {error.msg} (line {error.lineno} of the cell; "
-                                               "a function keeps its docstring)") from None  # fmt: skip
-        if entry.answer not in names:
-            raise SourceError(path, cell.line, f"{what} does not define {entry.answer!r}")
-
-
-def _defined(tree):
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
-    return functions | {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 def shown_solution(cell) -> str:

@@ -27,6 +27,8 @@ follows the colon. The points in front are computed (`build_exercises.py --updat
 A value's facts hold its points and its precision: `★☆☆ · 3 min · 2 points · 3 decimals · Primer, chapter 2`. A text has
 `- rubric 1: criterion` for each criterion, and its model answer between `:::{answer}` and `:::`.
 
+A line `{{how_to_work}}` stands for what every assignment says of itself, and for its first code cell.
+
 The section `## Check yourself`, the last one, holds the questions that are asked in the chapter: `:::{quick} ID` with
 the right value in `- answer:` and the mistakes below it. The notebooks of the assignment leave it out.
 """
@@ -52,6 +54,31 @@ _POINTS = re.compile(r"- (?:\((\d+(?:\.\d+)?)\) )?")
 _SPAN = r"(`+)(.+?)(?<!`)\{}(?!`)"
 _CHANGE = re.compile(rf"{_SPAN.format(1)}(?: -> (?:(nothing)|{_SPAN.format(4)}))?(; |: |:$)")
 
+HOW_TO_WORK = """\
+**How to work.** Each exercise has a card that says what is wanted, a cell for your answer, and a cell that calls
+`check`. Replace the `...` or the line `# your code here` by your answer, run your cell, then run the check. It tries
+your answer on the documents' own numbers and on fresh random ones, and tells you what holds and what does not. It
+knows the common mistakes by name. You may run it as often as you like: no score is kept on your side.
+
+**What counts.** Points belong to the named checks, so a partly right function earns part of them. When your work is
+graded the inputs are new.
+
+**What you may use.** NumPy, and whatever `mathllm` has to offer, except the function you are asked to write and what
+is built on it: these refuse to work while that answer is graded.
+
+**Your own numbers.** Some exercises give everybody different numbers, drawn from the name under which you hand in.
+The first cell below shows the name it goes by. If it is not yours, set the environment variable `MATHLLM_LEARNER` to
+the right one before you start JupyterLab.
+
+**How to hand in.** Run all cells from top to bottom once more (*Kernel → Restart Kernel and Run All Cells…*), save, and
+submit the notebook under its own name. Leave the cells with the checks as they are."""
+SETUP = """\
+import numpy as np
+import mathllm as ml
+from mathllm_exercises import check, learner, numbers
+
+print("your numbers are drawn for:", learner())"""
+
 
 @dataclass
 class Exercise:
@@ -73,11 +100,6 @@ class Assignment:
     exercises: dict
 
 
-def has_blocks(path: Path) -> bool:
-    """Whether an assignment has its exercises in blocks."""
-    return ":::{exercise}" in path.read_text(encoding="utf-8")
-
-
 def read(path: Path) -> Assignment:
     """Read an assignment.
 
@@ -85,10 +107,25 @@ def read(path: Path) -> Assignment:
     """
     reader = _Reader(path)
     cells = read_cells(path, {"item", "label", "tags"}, reader.without_blocks())
+    for cell in cells:
+        if cell.kind == "cards":
+            raise SourceError(path, cell.line, "an assignment has its cards: {{exercise_cards}} is for chapters")
+    cells = _opened(cells)
     reader.assign(cells)
     for exercise in reader.exercises.values():
         reader.complete(exercise)
     return Assignment(cells, reader.exercises)
+
+
+def _opened(cells):
+    """The cells with what every assignment says of itself, and its first code cell, in place of {{how_to_work}}."""
+    first, *others = cells
+    before, found, after = first.source.partition("{{how_to_work}}")
+    if not found:
+        return cells
+    setup = Cell("code", SETUP, first.line + before.count("\n"))
+    rest = [Cell("markdown", after.strip("\n"), setup.line + 2)] if after.strip() else []
+    return [Cell("markdown", before + HOW_TO_WORK, first.line), setup, *rest, *others]
 
 
 class _Reader:

@@ -1,7 +1,5 @@
 """Where the exercises are found."""
 
-import importlib
-import pkgutil
 from functools import cache
 
 from mathllm.errors import UnknownReferenceError, suggest
@@ -15,11 +13,7 @@ __all__ = ["item", "items"]
 @cache
 def _all():
     """Every item by its id, in the order of the chapters and of their texts."""
-    found = {record["id"]: bank.make(record) for record in bank.records()}
-    package = importlib.import_module(f"{__package__}.items")
-    for module in pkgutil.iter_modules(package.__path__):
-        found |= {entry.id: entry for entry in importlib.import_module(f"{package.__name__}.{module.name}").ITEMS}
-    return dict(sorted(found.items(), key=lambda pair: pair[1].chapter))
+    return {record["id"]: bank.make(record) for record in bank.records()}
 
 
 def item(id) -> Item:

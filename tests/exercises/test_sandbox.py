@@ -117,7 +117,6 @@ def found(course):
     ]
     secrets += [
         exercises / "practice",
-        exercises / "mathllm_exercises/items",
         exercises / "mathllm_exercises/checks",
         exercises / "mathllm_exercises/bank.json",
         ROOT / "tests",

@@ -19,16 +19,6 @@ def _own_pairs(rng):
             return {"chosen": chosen.tolist(), "rejected": rejected.tolist()}
 
 
-def _judged(chosen, rejected):
-    margin = np.array(chosen) - np.array(rejected)
-    return [np.mean(margin > 0), np.mean(np.log1p(np.exp(-margin)))]
-
-
-def _margin_first(chosen, rejected):
-    share, _ = _judged(chosen, rejected)
-    return [share, np.log1p(np.exp(-np.mean(np.array(chosen) - np.array(rejected))))]
-
-
 @draws("15.alignment.own_policy")
 def _own_beta(rng):
     return {
@@ -70,10 +60,6 @@ def _log_p_of(logits, labels, shifted=True, counted=None, log_p=ml.log_softmax):
     counts = labels != -100 if counted is None else counted(labels)
     chosen = np.take_along_axis(scores, np.where(labels == -100, 0, labels)[..., None], axis=-1)[..., 0]
     return np.sum(chosen * counts, axis=-1)
-
-
-def _length(labels):
-    return np.maximum(np.sum(labels[:, 1:] != -100, axis=-1), 1)
 
 
 @checks("15.alignment.completion_log_p", expected=_log_p_of)

@@ -1,7 +1,5 @@
 """Chapter 14, inference: cutting a distribution, following beams, keeping keys and values, guessing ahead."""
 
-from itertools import pairwise  # noqa: F401  (known mistakes use it)
-
 import numpy as np
 
 import mathllm as ml

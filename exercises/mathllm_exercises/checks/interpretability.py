@@ -13,14 +13,6 @@ def _own_crowd(rng):
     return {"d": int(rng.choice([256, 512, 768, 1024])), "N": int(rng.choice([10_000, 20_000, 50_000]))}
 
 
-def _overlaps(d, N, log=np.log, pairs=4, bound=None):
-    return [
-        1 / np.sqrt(d),
-        np.sqrt(pairs * log(N) / d),
-        ml.interpretability.welch_bound(N, d) if bound is None else bound,
-    ]
-
-
 @draws("16.interpretability.sharing")
 def _own_pair(rng):
     return {"a": int(rng.integers(50, 90)) / 100, "b": int(rng.integers(15, 45)) / 100}
@@ -175,15 +167,6 @@ def _dictionaries(rng, size, unit=False):
     stretch = np.ones(m) if unit else rng.choice([0.2, 0.5, 3, 10], size=m)
     rows = decoder * stretch[:, None]
     return x, encoder / stretch, bias / stretch, rows, rng.normal(size=d), float(rng.uniform(0.1, 1))
-
-
-def _sae(x, encoder, encoder_bias, decoder, decoder_bias, penalty, price=None, rows=None):
-    """The loss of an autoencoder; price: of codes and rows' lengths; rows: what is done to the decoder."""
-    codes = np.maximum(0, (x - decoder_bias) @ encoder + encoder_bias)
-    used = decoder if rows is None else rows(decoder)
-    error = codes @ used + decoder_bias - x
-    paid = codes if price is None else price(codes, ml.norm(decoder))
-    return float(np.mean(np.sum(error**2, axis=-1) + penalty * np.sum(paid, axis=-1)))
 
 
 LONG_ROW = (np.array([[2.0]]), np.array([[0.5]]), np.zeros(1), np.array([[2.0]]), np.zeros(1), 0.5)
