@@ -172,16 +172,6 @@ def _two_layer_gradients(x, W1, b1, W2, b2, dlogits):
     return x.T @ dz1, dz1.sum(axis=0), a1.T @ dlogits, dlogits.sum(axis=0)
 
 
-def _mean_biases(*args):
-    dW1, db1, dW2, db2 = _two_layer_gradients(*args)
-    return dW1, db1 / len(args[0]), dW2, db2 / len(args[0])
-
-
-def _kept_bias_axes(*args):
-    dW1, db1, dW2, db2 = _two_layer_gradients(*args)
-    return dW1, db1[None], dW2, db2[None]
-
-
 @checks("11.backpropagation.two_layer_gradients", expected=_two_layer_gradients)
 def _(c):
     c.values(

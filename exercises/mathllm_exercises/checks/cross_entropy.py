@@ -27,11 +27,6 @@ def _distributions(*shapes):
     return lambda rng: [(ml.softmax(2 * rng.normal(size=shape)), bases[i % 3]) for i, shape in enumerate(shapes)]
 
 
-def _plogp(p, axis=-1):
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.sum(np.where(p > 0, p * np.log(p), 0), axis=axis)
-
-
 @checks("07.cross_entropy.entropy")
 def _(c):
     c.values(
