@@ -3,16 +3,14 @@
 One card serves both sides: in the chapter it carries the folded solution, in the assignment it is a locked cell.
 """
 
-import ast
 import re
 from pathlib import Path
 
-from mathllm_exercises import item, items
+import exercise_text
+from exercise_text import released, solution
+from mathllm_exercises import bank
 from nbformat.v4 import new_code_cell, new_markdown_cell
-from notebook_text import Cell, SourceError, name_parts, read_cells
-
-BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
-STUB = "# your code here"  # what a learner finds in place of a solution
+from notebook_text import Cell, SourceError, name_parts
 
 
 def card(entry, solution=None) -> str:
@@ -52,73 +50,22 @@ def _short(entry):
 
 
 def read_assignment(path: Path) -> list[Cell]:
-    """The cells of an assignment's text, checked against the items.
+    """The cells of an assignment's text; the answers among them have the option `item`, the exercise's id.
 
     Raises: SourceError with file and line.
     """
-    cells = read_cells(path, {"item", "label", "tags"})
-    number = name_parts(path)[0]
-    seen = {}
-    for cell in cells:
-        if cell.kind == "cards":
-            raise SourceError(path, cell.line, "an assignment has its cards: {{exercise_cards}} is for chapters")
-        id = cell.options.get("item")
-        if id is None:
-            if BEGIN in cell.source or END in cell.source:
-                raise SourceError(path, cell.line, "a cell with a solution needs `:item: 01.vectors.name`")
-            continue
-        if id in seen:
-            raise SourceError(path, cell.line, f"the exercise {id!r} is answered twice, first in line {seen[id]}")
-        seen[id] = cell.line
+    return exercise_text.read(path).cells
+
+
+def entries(path: Path) -> dict:
+    """The items of an assignment's text by their ids. Raises: SourceError."""
+    made = {}
+    for id, exercise in exercise_text.read(path).exercises.items():
         try:
-            entry = item(id)
-        except KeyError as error:
-            raise SourceError(path, cell.line, str(error)) from None
-        _check_answer(path, cell, entry)
-    wanted = {entry.id: entry for entry in items(number) if entry.graded}
-    for id in seen.keys() - wanted.keys():
-        raise SourceError(path, seen[id], f"the exercise {id!r} is not a graded item of chapter {number}")
-    if missing := wanted.keys() - seen.keys():
-        last = len(path.read_text(encoding="utf-8").splitlines())
-        raise SourceError(path, last, f"no answer for the graded exercise{'s'[: len(missing) - 1]} "
-                                      f"{', '.join(id for id in wanted if id in missing)}")  # fmt: skip
-    return cells
-
-
-def _check_answer(path, cell, entry):
-    if (entry.kind == "text") != (cell.kind == "markdown"):
-        form = ":::{answer}" if entry.kind == "text" else "a code cell"
-        raise SourceError(path, cell.line, f"{entry.id!r} is a {entry.kind} item: its answer is {form}")
-    if entry.kind == "text":
-        return
-    markers = re.findall(f"^ *({BEGIN}|{END})$", cell.source, re.MULTILINE)
-    if markers != [BEGIN, END]:
-        raise SourceError(path, cell.line, f"an answer cell has one region from {BEGIN!r} to {END!r}")
-    for what, source in (("the answer", cell.source), ("what the learner gets of the answer", released(cell.source))):
-        try:
-            names = _defined(ast.parse(source))
-        except SyntaxError as error:
-            raise SourceError(path, cell.line, f"{what} is not Python: {error.msg} (line {error.lineno} of the cell; "
-                                               "a function keeps its docstring)") from None  # fmt: skip
-        if entry.answer not in names:
-            raise SourceError(path, cell.line, f"{what} does not define {entry.answer!r}")
-
-
-def _defined(tree):
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
-    return functions | {target.id for target in targets if isinstance(target, ast.Name)}
-
-
-def released(source) -> str:
-    """An answer as the learner finds it: the solution replaced by one comment, as nbgrader does it."""
-    return re.sub(f"^( *){BEGIN}$.*?^ *{END}$", rf"\1{STUB}", source, flags=re.DOTALL | re.MULTILINE)
-
-
-def solution(source) -> str:
-    """An answer as a reader wants to see it: without the marks of the region, without `name = ...`."""
-    drop = (BEGIN, END)
-    return "\n".join(s for s in source.splitlines() if s.strip() not in drop and not re.fullmatch(r"\w+ = \.\.\.", s))
+            made[id] = bank.make(exercise.record)
+        except ValueError as error:
+            raise SourceError(path, exercise.line, str(error)) from None
+    return made
 
 
 def shown_solution(cell) -> str:
@@ -128,18 +75,19 @@ def shown_solution(cell) -> str:
 
 def answers(path: Path) -> list:
     """(cell, item) for every answer of an assignment, in the order of the text."""
-    return [(cell, item(cell.options["item"])) for cell in read_assignment(path) if "item" in cell.options]
+    known = entries(path)
+    return [(cell, known[cell.options["item"]]) for cell in read_assignment(path) if "item" in cell.options]
 
 
 def assignment_cells(path: Path) -> list:
     """All cells of an assignment's notebook: prose, locked cards, answers with their solutions, locked checks."""
-    number = name_parts(path)[0]
+    number, known = name_parts(path)[0], entries(path)
     cells = []
     for n, cell in enumerate(read_assignment(path), 1):
         id = f"{number}-{cell.options.get('label', n)}"
         tags = {"tags": cell.options["tags"]} if "tags" in cell.options else {}
         if "item" in cell.options:
-            cells += _exercise(cell, item(cell.options["item"]), tags)
+            cells += _exercise(cell, known[cell.options["item"]], tags)
         elif cell.kind == "code":
             cells.append(_code(cell.source, id, locked=True, **tags))
         else:
@@ -152,11 +100,11 @@ def practice_cells(path: Path) -> list:
 
     What the text says about handing in (the paragraph "**How to hand in.** …") is left out.
     """
-    number = name_parts(path)[0]
+    number, known = name_parts(path)[0], entries(path)
     cells = []
     for n, cell in enumerate(read_assignment(path), 1):
         if "item" in cell.options:
-            cells += _practice(cell, item(cell.options["item"]))
+            cells += _practice(cell, known[cell.options["item"]])
         else:
             new = new_code_cell if cell.kind == "code" else new_markdown_cell
             cells.append(new(_for_practice(cell), id=f"{number}-{cell.options.get('label', n)}"))

@@ -51,15 +51,20 @@ def name_parts(path: Path) -> tuple[str, str]:
     return FILE_NAME.fullmatch(path.stem).groups()
 
 
-def read_cells(path: Path, allowed_options: set[str]) -> list[Cell]:
-    """The cells of a text.
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text. Raises: SourceError where it is not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise SourceError(path, path.read_bytes()[: error.start].count(b"\n") + 1, "this is not UTF-8") from None
+
+
+def read_cells(path: Path, allowed_options: set[str], lines=None) -> list[Cell]:
+    """The cells of a text, or of these lines of it.
 
     Raises: SourceError with file and line for front matter, directives, options, labels that cannot be right.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise SourceError(path, path.read_bytes()[: error.start].count(b"\n") + 1, "this is not UTF-8") from None
+    lines = read_lines(path) if lines is None else lines
     _check_front_matter(path, lines)
     lines = _quote_free_options(_translate_cells(path, lines))
     try:

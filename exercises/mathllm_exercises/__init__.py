@@ -5,7 +5,6 @@ check("01.vectors.norm", norm)           # immediate feedback; .score() gives th
 mine = numbers("01.vectors.own_length")  # your own numbers, the same at every call
 """
 
-from . import items as _modules  # noqa: F401  loaded first: below, `items` becomes the function
 from .item import Check, Item, Mistake, gradient, keeps_dtype, leaves_inputs, refuses, shape, values
 from .own_numbers import learner, numbers
 from .registry import item, items

@@ -60,8 +60,11 @@ def refusing(bad):
     return wrapper
 
 
-def tells_apart(item, own, gap):
+def tells_apart(id, own, gap):
     """Whether with these numbers no two of the right answer and the known mistakes come within `gap` of each other."""
-    answers = [np.asarray(make(**own), float) for make in (item.expected, *(m.make for m in item.mistakes))]
+    from .registry import item  # the registry needs the checks, and these need this module
+
+    entry = item(id)
+    answers = [np.asarray(make(**own), float) for make in (entry.expected, *(m.make for m in entry.mistakes))]
     pairs = [(a, b) for i, a in enumerate(answers) for b in answers[:i]]
     return all(a.shape != b.shape or np.abs(a - b).max() > gap for a, b in pairs)

@@ -1,11 +1,10 @@
-"""Where the items are found: one module per chapter under `items/`, each with a list ITEMS."""
+"""Where the exercises are found."""
 
-import importlib
-import pkgutil
 from functools import cache
 
 from mathllm.errors import UnknownReferenceError, suggest
 
+from . import bank
 from .item import Item
 
 __all__ = ["item", "items"]
@@ -13,15 +12,8 @@ __all__ = ["item", "items"]
 
 @cache
 def _all():
-    """Every item by its id, in the order of the chapters."""
-    package = importlib.import_module(f"{__package__}.items")
-    found = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        for entry in importlib.import_module(f"{package.__name__}.{module.name}").ITEMS:
-            if entry.id in found:
-                raise ValueError(f"two items have the id {entry.id!r}")
-            found[entry.id] = entry
-    return dict(sorted(found.items(), key=lambda pair: pair[1].chapter))  # stable: order of the list within a chapter
+    """Every item by its id, in the order of the chapters and of their texts."""
+    return {record["id"]: bank.make(record) for record in bank.records()}
 
 
 def item(id) -> Item:

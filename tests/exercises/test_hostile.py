@@ -304,7 +304,7 @@ for name in ("gradebook.db", ".course_key", "source/01_vectors/01_vectors.ipynb"
 attempt("course", lambda: next(pathlib.Path("@COURSE@").iterdir()))
 attempt("delete", lambda: os.remove("@COURSE@/gradebook.db"))
 attempt("write", lambda: pathlib.Path(np.__file__).write_text("allclose = print"))
-attempt("bank", lambda: __import__("mathllm_exercises.items.vectors"))
+attempt("bank", lambda: __import__("mathllm_exercises.checks.vectors"))
 attempt("bank", lambda: __import__("mathllm_exercises.registry").item("01.vectors.norm"))
 attempt("grader", lambda: __import__("mathllm_exercises.grader"))
 attempt("network", lambda: socket.create_connection(("127.0.0.1", @PORT@), 1))

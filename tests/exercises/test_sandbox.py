@@ -117,15 +117,15 @@ def found(course):
     ]
     secrets += [
         exercises / "practice",
-        exercises / "mathllm_exercises/items",
+        exercises / "mathllm_exercises/checks",
+        exercises / "mathllm_exercises/bank.json",
         ROOT / "tests",
         ROOT / ".git",
         "/run",
         "/var",
     ]
-    modules = [
-        f"mathllm_exercises.{name}" for name in ("items", "items.vectors", "registry", "marking", "grader", "report")
-    ]
+    names = ("bank", "checks", "checks.softmax", "registry", "marking", "grader", "report")
+    modules = [f"mathllm_exercises.{name}" for name in names]
     fixed = ["/", "/usr", "/dev", sys.prefix, ROOT / "mathllm", exercises / "mathllm_exercises", course]
     with socket.create_server(("127.0.0.1", 0)) as listening:
         addresses = [["127.0.0.1", listening.getsockname()[1]], ["192.0.2.1", 80]]

@@ -8,12 +8,12 @@ from pathlib import Path
 import nbformat
 import pytest
 from click.testing import CliRunner
-from mathllm_exercises import Item, values
+from mathllm_exercises import bank, checks
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "book" / "_ext"))
 import build_notebooks as builder
-import exercise_cells
+import exercise_text
 import portable
 import scores
 
@@ -71,45 +71,66 @@ import numpy as np
 
 Warm up.
 
+:::{exercise} 01.vectors.double
+### Twice
+★☆☆ · 5 min · Primer
+
+Write `double`.
+
+- hint: Add.
+- hint: Add x.
+:::
 ```{code-cell} python
-:item: 01.vectors.double
 def double(x):
     \"\"\"Twice x.\"\"\"
     ### BEGIN SOLUTION
     return 2 * x
     ### END SOLUTION
 ```
+:::{mistakes}
+- (0) `2 * x` -> `3 * x`: That is thrice x.
+:::
 
+:::{exercise} 01.vectors.seven
+### Seven
+★★☆ · 3 min · 1 point · ours
+
+What is 3 + 4?
+:::
 ```{code-cell} python
-:item: 01.vectors.seven
 seven = ...
 ### BEGIN SOLUTION
 seven = 3 + 4
 ### END SOLUTION
 ```
 
-:::{answer} 01.vectors.why
+:::{exercise} 01.vectors.why
+### Why?
+★★★ · 9 min · ours
+
+Explain it.
+
+- rubric 3: names the sum
+:::
+:::{answer}
 Because $2x = x + x$.
 :::
 
 Well done.
 """
-ITEMS = [
-    Item("01.vectors.double", "function", "Twice", "Write `double`.", 1, 5, "Primer", "double", lambda x: 2 * x,
-         [values(2, public=[(1.0,)])], hints=("Add.", "Add x.")),
-    Item("01.vectors.seven", "value", "Seven", "What is 3 + 4?", 2, 3, "ours", "seven", lambda: 7, [values(1)]),
-    Item("01.vectors.why", "text", "Why?", "Explain it.", 3, 9, "ours", rubric=((3, "names the sum"),)),
-]  # fmt: skip
 CELL = "```{code-cell} python\n"
 END = CHAPTER.count("\n")
 
 
 @pytest.fixture(autouse=True)
-def small_items(monkeypatch):
-    """The exercises of the small book stand in for the real ones."""
-    known = {entry.id: entry for entry in ITEMS}
-    monkeypatch.setattr(exercise_cells, "item", lambda id: known[id])
-    monkeypatch.setattr(exercise_cells, "items", lambda number: ITEMS if number == "01" else [])
+def small_checks(monkeypatch):
+    """The checks of the small book stand in for the real ones."""
+
+    def write(c):
+        c.values(2, public=[(1.0,)])
+
+    known = {"01.vectors.double": checks.Rules(write)}
+    monkeypatch.setattr(bank, "rules", lambda id: known.get(id, checks.Rules()))
 
 
 def write(root, chapter=None, assignment=None, name="01_vectors"):
@@ -631,20 +652,20 @@ def without(text, part):
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        (without(ASSIGNMENT, ":item: 01.vectors.double\n"), 15, "needs `:item:"),
-        (without(ASSIGNMENT, "    ### BEGIN SOLUTION\n"), 15, "one region"),
-        (without(ASSIGNMENT, "    ### END SOLUTION\n"), 15, "one region"),
-        (without(ASSIGNMENT, '    """Twice x."""\n'), 15, "what the learner gets of the answer is not Python"),
-        (without(ASSIGNMENT, "seven = ...\n"), 24, "what the learner gets of the answer does not define 'seven'"),
-        (ASSIGNMENT.replace("def double", "def dubble"), 15, "the answer does not define 'double'"),
-        (ASSIGNMENT.replace("3 + 4", "3 +"), 24, "the answer is not Python"),
-        (ASSIGNMENT.replace("vectors.seven", "vectors.eight"), 24, "01.vectors.eight"),
-        (ASSIGNMENT.replace("vectors.seven", "vectors.double"), 24, "answered twice, first in line 15"),
-        (ASSIGNMENT.replace("{answer} 01.vectors.why", "{answer}"), 32, "an answer names its exercise"),
-        (ASSIGNMENT.replace("{answer} 01.vectors.why", "{note}"), 36, "no answer for the graded exercise 01."),
-        (ASSIGNMENT.replace("{answer} 01.vectors.why", "{answer} 01.vectors.seven"), 33, "answered twice"),
-        (ASSIGNMENT.replace("vectors.why", "vectors.seven").replace("seven\ns", "why\ns"), 24, "is a text item"),
-        (ASSIGNMENT + "{{exercise_cards}}\n", 37, "for chapters"),
+        (without(ASSIGNMENT, "    ### BEGIN SOLUTION\n"), 24, "one region"),
+        (without(ASSIGNMENT, "    ### END SOLUTION\n"), 24, "one region"),
+        (without(ASSIGNMENT, '    """Twice x."""\n'), 24, "what the learner gets is not Python"),
+        (without(ASSIGNMENT, "seven = ...\n"), 41, "defines no name outside its solution"),
+        (ASSIGNMENT.replace("3 + 4\n###", "3 +\n###"), 41, "the answer is not Python"),
+        (ASSIGNMENT.replace("vectors.seven", "vectors.double"), 35, "stands here twice, first in line 15"),
+        (ASSIGNMENT.replace("vectors.seven", "matrices.seven"), 35, "is called 01.vectors.name"),
+        (ASSIGNMENT.replace("- rubric 3: names the sum\n", ""), 48, "has an :::{answer}"),
+        (ASSIGNMENT.replace("- hint: Add.", "- hind: Add."), 22, "unknown field 'hind'"),
+        (ASSIGNMENT.replace("★☆☆", "★"), 17, "three stars"),
+        (ASSIGNMENT.replace("`2 * x` ->", "`4 * x` ->"), 32, "the solution does not contain `4 * x`"),
+        (ASSIGNMENT.replace("`3 * x`:", "`3 *`:"), 32, "not Python"),
+        (ASSIGNMENT.replace(": That is thrice x.", ""), 32, "the sentence that names it"),
+        (ASSIGNMENT + "{{exercise_cards}}\n", 61, "for chapters"),
     ],
 )
 def test_a_malformed_assignment_is_refused_with_file_and_line(tmp_path, text, line, message):
@@ -733,8 +754,8 @@ def test_the_practice_edition_has_folded_solutions_and_empty_answers(assignment,
 def test_what_a_learner_gets_is_what_nbgrader_would_make_of_it(assignment):
     from nbgrader.preprocessors import ClearSolutions
 
-    stripped, _ = ClearSolutions(code_stub={"python": exercise_cells.STUB}).preprocess(assignment.copy(), {})
+    stripped, _ = ClearSolutions(code_stub={"python": exercise_text.STUB}).preprocess(assignment.copy(), {})
     answers = [cell for cell in assignment.cells if cell.id.endswith("-answer")]
-    expected = [exercise_cells.released(cell.source) for cell in answers]
+    expected = [exercise_text.released(cell.source) for cell in answers]
     assert [cell.source for cell in stripped.cells if cell.id.endswith("-answer")] == expected
     assert expected[1] == "seven = ...\n# your code here"

@@ -1,0 +1,92 @@
+"""An exercise of its two halves: the text, which the builder compiles into bank.json, and the checks in `checks/`.
+
+A record of bank.json has what the text says: card, hints, rubric, solution, and each known mistake as an edit of the
+solution (`edits`), as another program (`code`) or as a value (`value`). All of it is run as a cell of a notebook is.
+"""
+
+import json
+import warnings
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import mathllm as ml
+
+from .checks import Checks, module, rules
+from .item import Item, Mistake, namespace, values
+
+__all__ = ["BANK", "edited", "make", "records"]
+
+BANK = Path(__file__).with_name("bank.json")
+CARD = ("id", "title", "task", "difficulty", "minutes", "source", "answer", "hints", "references", "masked", "graded")
+
+
+def records():
+    """What the texts say of every exercise, in the order of the book."""
+    return json.loads(BANK.read_text(encoding="utf-8"))
+
+
+def make(record) -> Item:
+    """The exercise with this record."""
+    rule = rules(record["id"])
+    checks = _checks(record, rule)
+    kind = "gradient" if record["kind"] == "function" and checks.of_gradient else record["kind"]
+    card = {name: record[name] for name in CARD}
+    right = rule.expected or (_answer(record, record.get("expected", record["solution"])) if kind != "text" else None)
+    return Item(
+        kind=kind,
+        expected=right,
+        checks=tuple(checks),
+        mistakes=tuple(_mistake(record, entry) for entry in record["mistakes"]),
+        numbers=rule.numbers,
+        rubric=[tuple(row) for row in record["rubric"]],
+        **card,
+    )
+
+
+def _checks(record, rule):
+    checks = Checks()
+    if rule.write:
+        rule.write(checks)
+    elif record["kind"] == "value":
+        checks.append(values(record["points"], **record["precision"]))
+    return checks
+
+
+def _mistake(record, entry):
+    code = entry.get("code") or edited(record["solution"], entry.get("edits", ()))
+    if "value" in entry:
+        code = f"{record['answer']} = {entry['value']}"
+    return Mistake(_answer(record, code), entry["sentence"], entry["points"])
+
+
+def edited(source, edits):
+    """The source with each (old, new) replaced in turn, wherever it occurs."""
+    for old, new in edits:
+        source = source.replace(old, new)
+    return source
+
+
+def _answer(record, code):
+    """What the code gives: a function to be called, or for a value a function of the learner's own numbers."""
+    if record["kind"] == "value":
+        return lambda **own: _run(record, code, own)
+    defined = cache(lambda: _run(record, code, {}))
+
+    def answer(*args):
+        with np.errstate(all="ignore"):
+            return defined()(*args)
+
+    return answer
+
+
+def _run(record, code, own):
+    """Run the code, and return what it gives to the name of the answer."""
+    mine = namespace(own)
+    names = dict(vars(module(record["id"].split(".")[1]) or object))
+    names |= {"np": np, "ml": ml, "mine": mine, "numbers": lambda id: mine, "print": lambda *shown: None, **own}
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(code, record["id"], "exec"), names)
+    return names[record["answer"]]

@@ -1,0 +1,227 @@
+"""Chapter 10, attention: by hand and in code, masks, heads, rotation, the way back, and a running softmax."""
+
+import numpy as np
+
+import mathllm as ml
+
+from ..cases import each, normals, tells_apart
+from . import checks, draws
+
+Q, K = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+
+
+V = np.array([[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]])  # 003, chapter X, example 10
+
+
+Q2, K2 = np.array([[1.0, 0.5], [0.3, 0.8], [0.1, 0.9]]), np.array([[0.9, 0.2], [0.4, 0.7], [0.2, 0.8]])  # 002
+
+
+def _softmax(s, axis=-1):
+    e = np.exp(s - s.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+X_PART2 = np.array([[0.2, 0.1, -0.3, 0.5], [-0.1, 0.4, 0.2, -0.2], [0.3, -0.2, 0.1, 0.4]])
+
+
+P_PART2 = np.array([[0.0, 0.0, 0.1, 0.0], [0.0, 0.1, 0.0, 0.0], [0.1, 0.0, 0.0, 0.0]])
+
+
+@draws("10.attention.own_row")
+def _own_row(rng):
+    """One query, three keys of width 4, in halves; drawn again while a slip would go unnoticed."""
+    while True:
+        own = {
+            "query": (rng.integers(-4, 5, size=4) / 2 + 0.25).tolist(),
+            "keys": (rng.integers(-4, 5, size=(3, 4)) / 2).tolist(),
+        }
+        if tells_apart("10.attention.own_row", own, 0.004):
+            return own
+
+
+def _row(query, keys, divisor=2.0, mask=(0, 0, 0)):
+    return _softmax(np.array(keys) @ np.array(query) / divisor + np.array(mask))
+
+
+@draws("10.attention.own_turn")
+def _own_turn(rng):
+    """One pair of components, two positions, a rate; drawn again while a slip would go unnoticed."""
+    while True:
+        query, key = (rng.integers(1, 9, size=(2, 2)) / 2).tolist()
+        drawn = {
+            "query": query,
+            "key": key,
+            "m": int(rng.integers(4, 10)),
+            "n": int(rng.integers(1, 4)),
+            "rate": float(rng.choice([0.1, 0.2, 0.3])),
+        }
+        if tells_apart("10.attention.own_turn", drawn, 0.01):
+            return drawn
+
+
+@each
+def _triples(rng, size, scale=1.0, dtype=float):
+    """Queries, keys, values for (T, S, d_k, d_v), after optional leading axes."""
+    *lead, t, s, k, v = size
+    shapes = (*lead, t, k), (*lead, s, k), (*lead, s, v)
+    return tuple((scale * rng.normal(size=shape)).astype(dtype) for shape in shapes)
+
+
+def _attend(query, key, value, scale=None, axis=-1, divide=np.sqrt):
+    scores = query @ key.swapaxes(-1, -2)
+    scores = scores / divide(query.shape[-1]) if scale is None else scores * scale
+    return _softmax(scores, axis) @ value
+
+
+LARGE = (np.array([[100.0, 0.0], [50.0, 0.0]]), np.array([[100.0, 0.0], [99.99, 0.0]]), np.array([[0.0], [1.0]]))
+
+
+@checks("10.attention.attention", expected=lambda query, key, value: ml.attention(query, key, value))
+def _(c):
+    c.values(3, _triples((3, 3, 4, 4), (2, 5, 3, 6), (1, 1, 2, 3)), public=[(Q, K, V)], name="one sequence")
+    c.values(2, _triples((2, 4, 4, 3, 3), (2, 3, 4, 5, 2, 3)), name="batch and head axes")
+    c.values(1, _triples((3, 4, 8, 2), scale=100.0), public=[LARGE], name="large scores")
+    c.keeps_dtype(1, _triples((3, 3, 4, 4), dtype=np.float32))
+
+
+@checks("10.attention.causal_weights")
+def _(c):
+    c.values(3, normals((2, 2), (3, 3), (6, 6)), public=[(Q @ K.T / np.sqrt(2),)], name="right weights")
+    c.values(1, public=[(np.array([[-700.0, 900.0], [-900.0, 800.0]]),)], name="large scores")
+    c.leaves_inputs(1, normals((4, 4)))
+
+
+def _multi_head(x, w_q, w_k, w_v, w_o, heads, split=None, scale=None, project=True):
+    split = split or ml.split_heads
+    q, k, v = (split(x @ w, heads) for w in (w_q, w_k, w_v))
+    mixed = _attend(q, k, v, scale=scale)
+    merged = mixed.swapaxes(-2, -3).reshape(*x.shape[:-1], -1)
+    return merged @ w_o if project else merged
+
+
+@each
+def _layers(rng, size):
+    """(*lead, T, D, heads): x and four square matrices."""
+    *lead, t, d, heads = size
+    weights = tuple(rng.normal(size=(d, d)) for _ in range(4))
+    return rng.normal(size=(*lead, t, d)), *weights, heads
+
+
+def _cut_tokens(x, heads):
+    return x.reshape(*x.shape[:-2], heads, x.shape[-2], x.shape[-1] // heads)
+
+
+def _deal_columns(x, heads):
+    return np.moveaxis(x.reshape(*x.shape[:-1], x.shape[-1] // heads, heads), -1, -3)
+
+
+@checks(
+    "10.attention.multi_head",
+    expected=lambda x, w_q, w_k, w_v, w_o, heads: ml.multi_head_attention(
+        x, {"query": w_q, "key": w_k, "value": w_v, "output": w_o}, heads=heads
+    ),
+)
+def _(c):
+    c.values(2, _layers((4, 6, 1)), name="one head")
+    c.values(3, _layers((4, 6, 2), (5, 12, 3), (2, 4, 4)), name="several heads")
+    c.values(1, _layers((2, 4, 6, 3), (2, 2, 3, 4, 2)), name="a batch")
+    c.refuses(1, _layers((3, 6, 4)), name="refuses heads that do not divide D")
+
+
+def _turn(x, positions, base=10000.0, sign=1, half=False, table=None):
+    width = x.shape[-1]
+    frequencies = base ** (-np.arange(0, width, 2) / width) if table is None else table
+    angles = sign * np.asarray(positions)[:, None] * frequencies
+    c, s = np.cos(angles), np.sin(angles)
+    a, b = np.split(x, 2, axis=-1) if half else (x[..., 0::2], x[..., 1::2])
+    turned = a * c - b * s, a * s + b * c
+    return np.concatenate(turned, axis=-1) if half else np.stack(turned, axis=-1).reshape(x.shape)
+
+
+@each
+def _placed(rng, shape):
+    return rng.normal(size=shape), rng.integers(0, 500, size=shape[-2])
+
+
+ROPE_Q = np.array([[0.3, -1.2, 0.7, 0.5]])
+
+
+@checks(
+    "10.attention.rope",
+    expected=lambda x, positions: ml.rotate(x, angles=ml.rotary_angles(positions, x.shape[-1]), pairing="adjacent"),
+)
+def _(c):
+    c.values(1, _placed((3, 2)), public=[(np.array([[1.0, 0.0]]), np.array([1]))], name="one pair")
+    c.values(3, _placed((4, 4), (1, 8), (5, 6)), public=[(ROPE_Q, np.array([7]))], name="several pairs")
+    c.values(1, _placed((2, 3, 4)), name="a batch")
+    c.leaves_inputs(1, _placed((3, 4)))
+
+
+def _softmax_back(weights, dweights):
+    return weights * (dweights - np.sum(dweights * weights, axis=-1, keepdims=True))
+
+
+def _pullback(query, key, value, dy, softmax_back=_softmax_back, divisor=np.sqrt, swapped=False, turned=False):
+    weights = _softmax(query @ key.T / np.sqrt(query.shape[-1]))
+    dscores = softmax_back(weights, dy @ value.T) / divisor(query.shape[-1])
+    dkey = (dscores if turned else dscores.T) @ query
+    return dscores @ key, dkey, (weights @ dy if swapped else weights.T @ dy)
+
+
+@each
+def _with_slopes(rng, size):
+    t, k, v = size
+    return rng.normal(size=(t, k)), rng.normal(size=(t, k)), rng.normal(size=(t, v)), rng.normal(size=(t, v))
+
+
+@checks("10.attention.pullback", expected=_pullback)
+def _(c):
+    c.gradient(
+        4,
+        _attend,
+        _with_slopes((2, 3, 2), (3, 2, 4)),
+        public=[(Q, K, V, np.ones((3, 2)))],
+        wrt=(0, 1, 2),
+        rtol=1e-6,
+    )
+    c.values(2, _with_slopes((6, 8, 5)), name="a longer sequence")
+    c.leaves_inputs(1, _with_slopes((3, 2, 2)))
+
+
+@each
+def _tiles(rng, size, scale=1.0):
+    """(d_k, d_v, lengths of the tiles): one query, then lists of key tiles and value tiles."""
+    k, v, lengths = size
+    keys = [scale * rng.normal(size=(n, k)) for n in lengths]
+    return rng.normal(size=k), keys, [rng.normal(size=(n, v)) for n in lengths]
+
+
+def _stream(query, key_tiles, value_tiles, rescale=(True, True), highest=max, largest=-np.inf, inverse=False):
+    total, blend = 0.0, np.zeros(value_tiles[0].shape[-1])
+    with np.errstate(all="ignore"):
+        for key, value in zip(key_tiles, value_tiles, strict=True):
+            scores = key @ query / np.sqrt(query.size)
+            new = highest(largest, scores.max())
+            factor = np.exp(new - largest if inverse and largest > -np.inf else largest - new)
+            sums, blends = (factor if wanted else 1.0 for wanted in rescale)
+            e = np.exp(scores - new)
+            total, blend, largest = sums * total + e.sum(), blends * blend + e @ value, new
+        return blend / total
+
+
+def _stairs(*scores):
+    """One query and one key per tile, with these dot products; the values are 1, 2, …"""
+    keys = [np.array([[score, 0.0]]) for score in scores]
+    return np.array([1.0, 0.0]), keys, [np.array([[n + 1.0]]) for n in range(len(scores))]
+
+
+@checks("10.attention.streaming")
+def _(c):
+    c.values(2, _tiles((3, 2, (4,)), (2, 1, (1,))), name="one tile")
+    c.values(3, _tiles((3, 2, (4, 1, 7)), (8, 4, (3, 3, 3, 3))), public=[_stairs(0.5, 1.0, 2.0)], name="several tiles")
+    c.values(
+        2,
+        _tiles((4, 2, (3, 5, 2)), scale=1000.0),
+        public=[_stairs(1.0, 1900.0, 1901.0), _stairs(-2001.0, -2000.0), _stairs(2000.0, 1.0, 2001.0)],
+        name="large scores",
+    )

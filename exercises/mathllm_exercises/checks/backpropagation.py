@@ -1,0 +1,342 @@
+"""Chapter 11, backpropagation: a step of training by hand, two mended listings, two pullbacks, a tape of one's own."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+import mathllm as ml
+from mathllm.exhibits import backpropagation as exhibits
+
+from ..cases import each, tells_apart
+from . import checks, draws
+
+STEP = exhibits.trace_network()  # the network of document 004
+
+
+def _forward(x2=0.5, b=0.35):
+    """The six numbers of the forward pass, with another input or hidden bias."""
+    a_A, a_B = 0.15 + 0.20 * x2 + b, 0.25 + 0.30 * x2 + b
+    z = 0.40 * a_A + 0.45 * a_B + 0.60
+    return [a_A, a_B, z, math.exp(-z), 1 / (1 + math.exp(-z)), math.log1p(math.exp(-z))]
+
+
+def _output_step(delta):
+    return [delta, delta * STEP.a1[0], delta * STEP.a1[1], delta]
+
+
+def _updated_with_new_weights():
+    """The hidden errors go back through output weights that were changed already."""
+    delta_A, delta_B = STEP.W2[0] * STEP.delta2
+    A, B = [0.15 - 0.5 * delta_A, 0.20 - 0.25 * delta_A], [0.25 - 0.5 * delta_B, 0.30 - 0.25 * delta_B]
+    b = [0.35 - 0.5 * delta_A, 0.35 - 0.5 * delta_B]
+    z = STEP.W2[0] @ [A[0] + 0.5 * A[1] + b[0], B[0] + 0.5 * B[1] + b[1]] + STEP.b2[0]
+    return [*STEP.W2[0], STEP.b2[0], *A, *B, *b, 1 / (1 + math.exp(-z))]
+
+
+def _updated_without_biases():
+    w, (v_A, v_B) = STEP.W1, STEP.W2[0]
+    z = v_A * (w[0] @ [1, 0.5] + 0.35) + v_B * (w[1] @ [1, 0.5] + 0.35) + 0.60
+    return [v_A, v_B, 0.60, *w.ravel(), 0.35, 0.35, 1 / (1 + math.exp(-z))]
+
+
+def _updated(rate):
+    after = exhibits.trace_network(learning_rate=rate)
+    return [*after.W2[0], after.b2[0], *after.W1.ravel(), *after.b1, after.prediction_after]
+
+
+@draws("11.backpropagation.own_gradients")
+def _own_network(rng):
+    """One input, two hidden units of which exactly one is on, a truth of 0 or 1; no slip goes unnoticed."""
+    while True:
+        on, off = rng.integers(3, 7, size=2) / 2  # no weight is one of v's
+        own = {
+            "x": float(rng.choice([0.5, 1.5, 2.0])),
+            "w": [float(on), float(-off)],
+            "v": (rng.choice([-1, 1], size=2) * rng.integers(1, 5, size=2) / 4).tolist(),
+            "y": int(rng.integers(2)),
+        }
+        if tells_apart("11.backpropagation.own_gradients", own, 0.002):
+            return own
+
+
+def _own_gradients(x, w, v, y, prime=True, flip=1, slope=None):
+    w, v = np.array(w), np.array(v)
+    z = w * x
+    a = np.maximum(z, 0)
+    score = float(v @ a)
+    delta = flip * (float(ml.sigmoid(score)) - y)
+    bend = (z > 0) if prime else np.ones(2)
+    return [delta, *(delta * a), *(delta * v * bend * (x if slope is None else slope))]
+
+
+def _own_output_weights_by_inputs(x, w, v, y):
+    delta, *_, dw1, dw2 = _own_gradients(x, w, v, y)
+    return [delta, delta * x, delta * x, dw1, dw2]
+
+
+def _own_linear(x, w, v, y):
+    a = np.array(w) * x
+    delta = float(ml.sigmoid(float(np.dot(v, a)))) - y
+    return [delta, *(delta * a), *(delta * np.array(v) * x)]
+
+
+def _own_squared_error(x, w, v, y):
+    right = np.array(_own_gradients(x, w, v, y))
+    prediction = right[0] + y
+    return (right * prediction * (1 - prediction)).tolist()
+
+
+@draws("11.backpropagation.own_cost")
+def _own_sizes(rng):
+    return {"sizes": rng.choice([8, 16, 24, 32, 48, 64], size=4, replace=False).tolist()}
+
+
+def _own_cost(sizes):
+    cost = ml.backpropagation.gradient_cost(sizes)
+    return [cost.parameters, cost.forward, cost.reverse_mode, cost.central_differences]
+
+
+def _weights(sizes):
+    return sum(n * m for n, m in pairwise(sizes))
+
+
+def _listing(rng, count=2, batch=5):
+    """Layers in the document's layout, (W (m, n), b (m, 1)), and inputs (n, B)."""
+    drawn = []
+    for _ in range(count):
+        layers, x, _ = exhibits.listing_problem(rng, (3, 5, 4), batch)
+        drawn.append((x, layers))
+    return drawn
+
+
+@checks("11.backpropagation.repair_forward")
+def _(c):
+    c.values(2, _listing, name="two layers")
+    c.values(
+        1,
+        lambda rng: [(x, layers[:1]) for x, layers in _listing(rng, 1)],
+        name="a single layer",
+    )
+    c.values(
+        1,
+        public=[(np.ones((1, 1)), [(np.array([[-2.0]]), np.zeros((1, 1))), (np.ones((1, 1)), -np.ones((1, 1)))])],
+        name="a unit that is off",
+    )
+
+
+def _passes(rng, sizes=((3, 5, 4), (2, 3, 3, 1))):
+    """Slopes of the loss, activations, pre-activations and layers, as the backward pass gets them."""
+    drawn = []
+    for size in sizes:
+        layers, x, target = exhibits.listing_problem(rng, size, batch=6)
+        activations, pre_activations = exhibits.listing_forward_fixed(x, layers)
+        drawn.append((activations[-1] - target, activations, pre_activations, layers))
+    return drawn
+
+
+def _on(z):
+    return z > 0
+
+
+def _backward(loss_grad, activations, pre_activations, layers, keepdims=True, bend=True, slope=_on):
+    delta, grads = loss_grad, []
+    for l in reversed(range(len(layers))):
+        W, _ = layers[l]
+        grads.insert(0, (delta @ activations[l].T, delta.sum(axis=1, keepdims=keepdims)))
+        if l > 0:
+            delta = W.T @ delta
+            if bend:
+                delta = delta * slope(pre_activations[l - 1])
+    return grads
+
+
+@checks("11.backpropagation.repair_backward", expected=_backward)
+def _(c):
+    c.values(1, lambda rng: _passes(rng, [(3, 4)]), name="a single layer")
+    c.values(3, _passes, name="two and three layers")
+    c.leaves_inputs(1, lambda rng: _passes(rng, [(2, 3, 2)]))
+
+
+def _two_layers(rng, sizes=((1, 2, 3, 1), (5, 4, 6, 3))):
+    drawn = []
+    for B, n, h, m in sizes:
+        drawn.append(tuple(rng.normal(size=s) for s in [(B, n), (n, h), (h,), (h, m), (m,), (B, m)]))
+    return drawn
+
+
+def _two_layer_gradients(x, W1, b1, W2, b2, dlogits):
+    z1 = x @ W1 + b1
+    a1 = np.maximum(z1, 0)
+    dz1 = (dlogits @ W2.T) * (z1 > 0)
+    return x.T @ dz1, dz1.sum(axis=0), a1.T @ dlogits, dlogits.sum(axis=0)
+
+
+@checks("11.backpropagation.two_layer_gradients", expected=_two_layer_gradients)
+def _(c):
+    c.values(
+        2,
+        public=[
+            (
+                np.array([[1.0, 0.5]]),
+                np.array([[0.15, 0.25], [0.20, 0.30]]),
+                np.array([0.35, 0.35]),
+                np.array([[0.40], [0.45]]),
+                np.array([0.60]),
+                np.array([[STEP.delta2]]),
+            )
+        ],
+        name="the network of document 004",
+    )
+    c.values(3, lambda rng: _two_layers(rng, [(5, 4, 6, 3), (8, 3, 7, 2), (6, 4, 8, 3)]), name="batches")
+    c.leaves_inputs(1, lambda rng: _two_layers(rng, [(4, 2, 3, 2)]))
+
+
+@each
+def _bowls(rng, n):
+    return rng.normal(size=n), float(rng.uniform(0.05, 0.2)), 6
+
+
+def _descent(w, rate, steps):
+    path = [w.copy()]
+    for _ in range(steps):
+        w = w - rate * 2 * w
+        path.append(w.copy())
+    return np.array(path)
+
+
+@checks("11.backpropagation.repair_zeroing", expected=_descent)
+def _(c):
+    c.values(2, _bowls(1, 3), public=[(np.array([1.0]), 0.1, 4)], name="the path")
+    c.leaves_inputs(1, _bowls(2))
+
+
+@each
+def _norm_rows(rng, s):
+    """x, gain, and slopes for a layer norm with epsilon 10⁻⁵."""
+    return rng.normal(size=s) * 2, rng.normal(size=s[-1:]), rng.normal(size=s)
+
+
+def _layer_norm(x, gain):
+    s = 1 / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5)
+    return gain * (x - x.mean(axis=-1, keepdims=True)) * s
+
+
+def _mean(v):
+    return v.mean(axis=-1, keepdims=True)
+
+
+def _layer_norm_pullback(x, gain, dy, average=_mean, ddof=0, hat=True, sign=1):
+    s = 1 / np.sqrt(x.var(axis=-1, keepdims=True, ddof=ddof) + 1e-5)
+    x_hat, g = (x - _mean(x)) * (s if hat else 1.0), gain * dy
+    return s * (g - average(g) - sign * x_hat * average(g * x_hat))
+
+
+@checks("11.backpropagation.layer_norm_pullback", expected=_layer_norm_pullback)
+def _(c):
+    c.gradient(2, _layer_norm, _norm_rows((5,), (3,)), name="one vector")
+    c.gradient(2, _layer_norm, _norm_rows((3, 4), (2, 2, 3)), name="a stack of vectors")
+    c.gradient(
+        1,
+        _layer_norm,
+        public=[(np.array([0.5, -1.2, 2.0, 0.3]), np.full(4, 1.5), np.array([0.7, -0.3, 0.9, 0.4]))],
+        name="a gain with equal entries",
+    )
+
+
+OPERATIONS = {
+    "add": (lambda a, b: a + b, lambda a, b: (1.0, 1.0)),
+    "mul": (lambda a, b: a * b, lambda a, b: (b, a)),
+    "relu": (lambda a: max(a, 0.0), lambda a: (float(a > 0),)),
+    "exp": (math.exp, lambda a: (math.exp(a),)),
+    "log": (math.log, lambda a: (1 / a,)),
+    "tanh": (math.tanh, lambda a: (1 - math.tanh(a) ** 2,)),
+}
+
+
+def _run(inputs, tape):
+    numbers = [float(x) for x in inputs]
+    for name, *places in tape:
+        numbers.append(OPERATIONS[name][0](*(numbers[p] for p in places)))
+    return numbers
+
+
+def _tape_gradient(inputs, tape, backwards=True, add=True, slopes_of=None):
+    numbers = _run(inputs, tape)
+    grads = [0.0] * len(numbers)
+    grads[-1] = 1.0
+    for i in reversed(range(len(tape))) if backwards else range(len(tape)):
+        name, *places = tape[i]
+        rule = (slopes_of or {}).get(name, OPERATIONS[name][1])
+        for place, slope in zip(places, rule(*(numbers[p] for p in places)), strict=True):
+            grads[place] = add * grads[place] + grads[len(inputs) + i] * slope
+    return np.array([numbers[-1], *grads[: len(inputs)]])
+
+
+def _with_slope(**rules):
+    """A tape on which one operation has a wrong slope."""
+    return lambda inputs, tape: _tape_gradient(inputs, tape, slopes_of=rules)
+
+
+def _random_tapes(rng):
+    """Programs of random operations on inputs that keep exp and log in range."""
+    drawn = []
+    for length in (4, 8, 12):
+        inputs = rng.uniform(0.5, 1.5, size=3)
+        tape, numbers = [], list(inputs)
+        while len(tape) < length:
+            name = str(rng.choice(["add", "mul", "relu", "tanh", "exp", "log"]))
+            places = [int(p) for p in rng.integers(len(numbers), size=2 if name in ("add", "mul") else 1)]
+            if len(tape) >= length - 2:
+                name, places = "add", [len(numbers) - 1, int(rng.integers(3))]  # the last ones use an input again
+            result_of = [numbers[p] for p in places]
+            if (name == "log" and not 0.1 < result_of[0] < 50) or (name == "exp" and abs(result_of[0]) > 3):
+                continue
+            result = OPERATIONS[name][0](*result_of)
+            if abs(result) < 100:
+                tape.append((name, *places))
+                numbers.append(result)
+        drawn.append((inputs, tape))
+    return drawn
+
+
+EVERY_OPERATION = [
+    ("tanh", 0), ("exp", 1), ("log", 1), ("relu", 2), ("mul", 3, 4), ("add", 7, 5), ("mul", 8, 0), ("add", 9, 6),
+    ("mul", 10, 2),
+]  # fmt: skip
+
+
+DOUBLINGS = [("add", n, n) for n in range(60)]
+
+
+SCORE = [  # the network of document 004: inputs x1, x2, then wA1, wA2, bA, wB1, wB2, bB, vA, vB, c, and −1
+    ("mul", 0, 2), ("mul", 1, 3), ("add", 12, 13), ("add", 14, 4), ("relu", 15),
+    ("mul", 0, 5), ("mul", 1, 6), ("add", 17, 18), ("add", 19, 7), ("relu", 20),
+    ("mul", 16, 8), ("mul", 21, 9), ("add", 22, 23), ("add", 24, 10), ("mul", 25, 11),
+    ("exp", 26), ("exp", 11), ("mul", 27, 28),
+]  # fmt: skip
+
+
+NUMBERS = np.array([1.0, 0.5, 0.15, 0.20, 0.35, 0.25, 0.30, 0.35, 0.40, 0.45, 0.60, -1.0])
+
+
+@checks("11.backpropagation.tape", expected=_tape_gradient)
+def _(c):
+    c.values(
+        2,
+        public=[(np.array([2.0, 3.0]), [("mul", 0, 1)]), (np.array([0.3]), [("tanh", 0), ("exp", 1), ("log", 2)])],
+        name="every number used once",
+    )
+    c.values(
+        3,
+        _random_tapes,
+        public=[
+            (np.array([2.0, 3.0]), [("mul", 0, 1), ("add", 2, 0)]),
+            (np.array([3.0]), [("mul", 0, 0)]),
+            (np.array([0.7, 1.3, -0.4]), EVERY_OPERATION),
+        ],
+        name="numbers used again",
+    )
+    c.values(1, public=[(NUMBERS, SCORE)], name="the network of document 004")
+    c.values(1, public=[(np.array([1.0]), DOUBLINGS)], name="sixty doublings")
+    c.leaves_inputs(1, public=[(np.array([2.0, -1.0]), [("relu", 1), ("add", 0, 2), ("mul", 3, 0)])])

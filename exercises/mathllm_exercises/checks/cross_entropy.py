@@ -1,0 +1,231 @@
+"""Chapter 07, cross-entropy: losses and units, entropies and divergences, the training loss, the shortest code."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+import mathllm as ml
+
+from ..cases import each, refusing, tells_apart
+from . import checks, draws
+
+
+@draws("07.cross_entropy.own_units")
+def _passage(rng):
+    tokens = int(rng.integers(150, 400))
+    return {
+        "nats": float(np.round(rng.uniform(2.5, 4.0) * tokens, 1)),
+        "tokens": tokens,
+        "characters": int(tokens * rng.uniform(3.2, 4.6)),
+    }
+
+
+def _distributions(*shapes):
+    """Random distributions along the last axis, each with a base: 10, 2, e, and again."""
+    bases = (10.0, 2.0, np.e)
+    return lambda rng: [(ml.softmax(2 * rng.normal(size=shape)), bases[i % 3]) for i, shape in enumerate(shapes)]
+
+
+@checks("07.cross_entropy.entropy")
+def _(c):
+    c.values(
+        2,
+        _distributions(2, 6, 50),
+        public=[(np.array([0.5, 0.5]), 2.0), (np.full(6, 1 / 6), 2.0), (np.array([0.5, 0.3, 0.2]), np.e)],
+    )
+    c.values(1, public=[(np.array([1.0]), 2.0), (np.array([0.5, 0.0, 0.5]), 10.0)], name="with zeros")
+    c.values(1, _distributions((3, 4), (2, 2, 5)), name="a stack of distributions")
+    c.refuses(1, public=[(np.array([0.5, 0.6]), 2.0), (np.array([1.5, -0.5]), 2.0)])
+    c.leaves_inputs(1, _distributions(4))
+
+
+@each
+def _two(rng, n):
+    """Two random distributions."""
+    return ml.softmax(rng.normal(size=n)), ml.softmax(rng.normal(size=n))
+
+
+def _kl(p, q):
+    """The right answer."""
+    if p.shape != q.shape:
+        raise ValueError("two sets of outcomes")
+    if np.any((p > 0) & (q == 0)):
+        return np.inf
+    kept = p > 0
+    return float(np.sum(p[kept] * np.log(p[kept] / q[kept])))
+
+
+@checks("07.cross_entropy.kl_divergence", expected=_kl)
+def _(c):
+    c.values(
+        3,
+        _two(2, 5, 30),
+        public=[
+            (np.array([0.9, 0.1]), np.array([0.5, 0.5])),
+            (np.array([0.5, 0.5]), np.array([0.9, 0.1])),
+            (np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.4, 0.2])),
+        ],
+    )
+    c.values(
+        1,
+        public=[
+            (np.array([1.0, 0.0]), np.array([0.5, 0.5])),
+            (np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.75, 0.0])),
+        ],
+        name="what cannot happen",
+    )
+    c.values(1, public=[(np.array([0.5, 0.5]), np.array([1.0, 0.0]))], name="what was ruled out")
+    c.refuses(1, public=[(np.array([0.5, 0.5]), np.array([1.0])), (np.full(2, 0.5), np.full(3, 1 / 3))])
+    c.leaves_inputs(1, _two(4))
+
+
+@each
+def _batches(rng, shape, ignored=0):
+    """Logits and labels; the last `ignored` labels are −100."""
+    *places, size = shape
+    labels = rng.integers(size, size=places)
+    if ignored:
+        labels.reshape(-1)[-ignored:] = -100
+    return 3 * rng.normal(size=(*places, size)), labels
+
+
+def _each(logits, labels):
+    """One loss per place, 0 where it is ignored."""
+    top = logits.max(axis=-1, keepdims=True)
+    log_p = logits - top - np.log(np.exp(logits - top).sum(axis=-1, keepdims=True))
+    picked = np.take_along_axis(log_p, np.where(labels < 0, 0, labels)[..., None], axis=-1)[..., 0]
+    return np.where(labels < 0, 0, -picked)
+
+
+def _loss(logits, labels):
+    return _each(logits, labels).sum() / int(np.sum(labels != -100))
+
+
+@checks("07.cross_entropy.cross_entropy")
+def _(c):
+    c.values(
+        2,
+        _batches((3, 4), (2, 5, 6), (1, 2)),
+        public=[
+            (np.log([[0.7, 0.2, 0.1]]), np.array([0])),
+            (np.log([[0.7, 0.2, 0.1]]), np.array([2])),
+            (np.array([[2.0, 1.0, 0.5]]), np.array([0])),
+        ],
+    )
+    c.values(1, _batches((4, 3), (2, 4, 5), ignored=2), name="labels that do not count")
+    c.values(
+        1,
+        public=[(np.array([[1000.0, 0.0]]), np.array([1])), (np.array([[-1000.0, -1001.0]]), np.array([0]))],
+        name="large logits",
+    )
+    c.keeps_dtype(1, lambda rng: [(rng.normal(size=(3, 4)).astype(np.float32), rng.integers(4, size=3))])
+    c.refuses(1, public=[(np.zeros((2, 3)), np.array([-100, -100]))], name="refuses a batch without a label")
+    c.leaves_inputs(1, _batches((3, 4), ignored=1))
+
+
+@each
+def _chances(rng, size):
+    return (rng.uniform(0.01, 1, size=size),)
+
+
+def _positive(rule):
+    def function(p):
+        with np.errstate(divide="ignore", over="ignore"):
+            return float(rule(p))
+
+    return refusing(lambda p: p.size == 0 or not np.all((p >= 0) & (p <= 1)))(function)
+
+
+@checks("07.cross_entropy.repair_perplexity", expected=_positive(lambda p: np.exp(-np.mean(np.log(p)))))
+def _(c):
+    c.values(3, _chances(1, 4, 50), public=[(np.array([0.3]),), (np.array([0.5, 0.1]),), (np.full(1000, 0.1),)])
+    c.values(1, public=[(np.array([0.5, 0.0]),)], name="an impossible token")
+    c.refuses(1, public=[(np.array([]),), (np.array([0.5, 1.5]),), (np.array([np.nan]),)])
+    c.leaves_inputs(1, _chances(5))
+
+
+@draws("07.cross_entropy.own_mutual_information")
+def _tables(rng):
+    """A table of counts that tells something, and for which every known mistake shows."""
+    while True:
+        table = rng.integers(1, 12, size=(2, 2))
+        own = {"counts": table.tolist()}
+        if _told(**own) > 0.03 and tells_apart("07.cross_entropy.own_mutual_information", own, 0.004):
+            return own
+
+
+def _told(counts):
+    return ml.mutual_information(np.array(counts) / np.sum(counts), base=2)
+
+
+def _logs(counts):
+    joint = np.array(counts) / np.sum(counts)
+    return joint, np.log2(joint / (joint.sum(1, keepdims=True) * joint.sum(0)))
+
+
+def _with_slope(*shapes):
+    return lambda rng: [(*case, float(rng.normal())) for case in _batches(*shapes)(rng)]
+
+
+def _mean_loss(logits, labels):
+    return float(_each(logits, labels).mean())
+
+
+@checks("07.cross_entropy.cross_entropy_pullback")
+def _(c):
+    c.gradient(
+        4,
+        _mean_loss,
+        _with_slope((3, 4), (1, 6), (5, 2)),
+        public=[(np.array([[2.0, 1.0, 0.5]]), np.array([0]), 1.0)],
+    )
+    c.leaves_inputs(1, _with_slope((3, 4)))
+
+
+def _shortest(low, width):
+    """The shortest binary fraction in [low, low + width), as its digits."""
+    places = 0
+    while True:
+        number = math.ceil(low * 2**places)
+        if number < (low + width) * 2**places:
+            return f"{number:0{places}b}" if places else ""
+        places += 1
+
+
+def _interval(symbols, counts, update=True):
+    total = int(sum(counts))
+    low, width = Fraction(0), Fraction(1)
+    for symbol in symbols:
+        if not (0 <= symbol < len(counts)) or counts[symbol] == 0:
+            raise ValueError("an impossible symbol")
+        low += width * Fraction(int(sum(counts[:symbol])), total)
+        width *= Fraction(int(counts[symbol]), total)
+    return low, width
+
+
+def _encode(symbols, counts):
+    """The right answer."""
+    return _shortest(*_interval(symbols, counts))
+
+
+def _messages(rng):
+    drawn = []
+    for size, length in ((2, 12), (3, 8), (5, 10), (4, 30)):
+        counts = rng.integers(1, 12, size=size).tolist()
+        message = rng.choice(size, size=length - 1, p=np.array(counts) / sum(counts)).tolist()
+        drawn.append(([*message, size - 1], counts))  # only zeros would need no digit: that is another check's
+    return drawn
+
+
+@checks("07.cross_entropy.encode", expected=_encode)
+def _(c):
+    c.values(4, _messages, public=[([1, 0, 2], [6, 3, 1]), ([0, 0, 1], [6, 3, 1]), ([1], [1, 1])], name="right codes")
+    c.values(1, public=[([], [6, 3, 1]), ([0] * 40, [99, 1]), ([0, 1], [1, 9])], name="very short codes")
+    c.values(1, lambda rng: [([0, *rng.integers(3, size=200).tolist()], [1, 2, 4])], name="a long message")
+    c.refuses(1, public=[([0, 1], [5, 0]), ([3], [1, 1])], name="refuses what has no probability")
+
+
+@checks("07.cross_entropy.quick_bytes")
+def _(c):
+    c.values(1, rtol=0.0, atol=1.0)

@@ -1,0 +1,139 @@
+"""Chapter 04, exponentials and logarithms: rules by hand, sums in log space, what underflows and what overflows."""
+
+import numpy as np
+
+import mathllm as ml
+
+from ..cases import each, normals
+from ..compare import numeric
+from . import checks, draws
+
+
+@draws("04.exponentials.own_two_stories")
+def _two_stories(rng):
+    """Two log-probabilities so low that both exponentials are zero in float64."""
+    first = -int(rng.integers(760, 2000))
+    return {"first": first, "second": first - float(rng.integers(2, 30)) / 10}
+
+
+@draws("04.exponentials.own_limit")
+def _dtype_and_probability(rng):
+    return {"probability": float(rng.choice([0.05, 0.08, 0.12, 0.15, 0.2, 0.3, 0.4])), "bits": 32}
+
+
+SMALLEST = {64: -1075, 32: -150, 16: -25}  # below 2 to this power a product is rounded to zero
+
+
+@checks("04.exponentials.log_sum_exp", expected=ml.log_sum_exp)
+def _(c):
+    c.values(1, normals(3, 8), public=[(np.array([0.0, 0.0]),), (np.log([0.2, 0.3]),)], name="one list")
+    c.values(
+        2,
+        normals(6, scale=10.0, centre=3000.0),
+        public=[(np.array([1000.0, 1000.0]),), (np.array([5000.0, -5000.0]),)],
+        name="does not overflow",
+    )
+    c.values(
+        2,
+        normals(6, scale=10.0, centre=-3000.0),
+        public=[(np.array([-1000.0, -1001.0]),)],
+        name="does not underflow",
+    )
+    c.values(
+        1,
+        normals((4, 5), (3, 3), (2, 3, 4)),
+        public=[(np.array([[-1000.0, -1001.0], [1000.0, 999.0]]),)],
+        name="batch axes",
+    )
+    c.values(1, public=[(np.array([-np.inf, 0.0, np.log(2)]),)], name="empty summands")
+    c.values(1, public=[(np.full(3, -np.inf),)], name="nothing but empty summands")
+    c.keeps_dtype(1, normals(6, dtype=np.float32))
+    c.leaves_inputs(1, normals(4))
+
+
+@checks("04.exponentials.repair_softplus", expected=ml.exponentials.softplus)
+def _(c):
+    c.values(1, normals(6, (2, 3), scale=3.0), public=[(np.array([-1.0, 0.0, 1.0]),)], name="in the middle")
+    c.values(2, normals(5, scale=50.0, centre=2000.0), public=[(np.array([710.0, 1e5]),)], name="far above zero")
+    c.values(
+        2,
+        normals(5, scale=30.0, centre=-300.0),
+        public=[(np.array([-40.0, -100.0]),)],
+        name="far below zero",
+        atol=0.0,
+    )
+    c.keeps_dtype(1, normals(6, dtype=np.float32))
+
+
+@each
+def _with_pull(rng, shape, scale=1.0, centre=0.0):
+    return (
+        centre + scale * rng.normal(size=shape),
+        np.float64(rng.normal(size=shape[:-1])),
+    )
+
+
+def _rows_add_up(expected, case, observation):
+    """All terms pushed up by one push the result up by one: the slopes of a row add up to dy."""
+    if observation.error:
+        return f"raised {observation.error[0]}: {observation.message}"
+    got = numeric(observation.value)
+    if got is None or got.shape != case[0].shape or not np.all(np.isfinite(got)):
+        return "expected finite slopes in the shape of x"
+    if np.abs(got.sum(axis=-1) - case[1]).max() > 1e-9:
+        return "the slopes of a row must add up to dy: adding h to every term adds h to the result"
+    return None
+
+
+@checks("04.exponentials.log_sum_exp_pullback")
+def _(c):
+    c.gradient(2, ml.log_sum_exp, _with_pull((4,)), public=[(np.log([0.2, 0.3, 0.5]), np.float64(1))])
+    c.gradient(1, ml.log_sum_exp, _with_pull((2, 3), (3, 3), (2, 3, 2)), name="batch axes")
+    c.values(
+        2,
+        _with_pull((4,), scale=2.0, centre=3000.0),
+        public=[(np.array([-1000.0, -1001.0]), np.float64(1))],
+        name="does not overflow",
+    )
+    c.judge("slopes add up", 1, _with_pull((5,), (2,)), _rows_add_up)
+    c.leaves_inputs(1, _with_pull((3,)))
+
+
+@each
+def _mixtures(rng, shape):
+    """k weights, and k models' probabilities for n tokens each."""
+    k, n = shape
+    weights = rng.uniform(0.2, 1, size=k)
+    return weights / weights.sum(), rng.uniform(0.05, 0.95, size=(k, n))
+
+
+@each
+def _rivals(rng, shape):
+    """A long text of which all models think nearly alike: they differ in the first two tokens alone."""
+    ((weights, p),) = _mixtures(shape)(rng)
+    p[1:, 2:] = p[0, 2:]
+    return weights, p
+
+
+IMPOSSIBLE = np.array([[0.5, 0.5, 0.25], [0.9, 0.0, 0.9]])  # the second model rules its second token out
+
+
+@checks("04.exponentials.log_mixture")
+def _(c):
+    c.values(
+        2,
+        _mixtures((2, 3), (3, 5), (4, 2)),
+        public=[(np.array([0.5, 0.5]), np.array([[0.8, 0.6, 0.9], [0.1, 0.2, 0.3]]))],
+        name="short texts",
+    )
+    c.values(3, _rivals((2, 1500), (3, 2000)), name="long texts")
+    c.values(
+        1,
+        public=[
+            (np.array([0.5, 0.5]), IMPOSSIBLE),
+            (np.array([1.0, 0.0]), np.array([[0.5, 0.1], [0.9, 0.9]])),
+            (np.array([0.0, 1.0]), IMPOSSIBLE),
+        ],
+        name="zeros",
+    )
+    c.leaves_inputs(1, _mixtures((2, 4)))

@@ -1,0 +1,200 @@
+"""Chapter 09, gradient descent: one step by hand, momentum, Adam, decay, schedules, minibatches, a training loop."""
+
+import math
+
+import numpy as np
+
+import mathllm as ml
+
+from ..cases import (
+    each,
+)
+from . import checks, draws
+
+
+@draws("09.gradient_descent.own_valley")
+def _valley(rng):
+    return {
+        "curvature": float(rng.choice([2.0, 4.0, 5.0, 8.0])),
+        "w": float(rng.choice([-3.0, -2.0, 3.0, 5.0])),
+        "rate": float(rng.choice([0.05, 0.15, 0.3])),
+    }
+
+
+@each
+def _places(rng, s):
+    return rng.normal(size=s), rng.normal(size=s), rng.normal(size=s), float(rng.uniform(0.01, 0.5)), 0.9
+
+
+@checks("09.gradient_descent.heavy_ball")
+def _(c):
+    c.values(
+        3,
+        _places(3, (2, 4)),
+        public=[
+            (np.array([3.0]), np.array([4.0]), np.array([1.0]), 0.1, 0.5),
+            (np.array([3.0]), np.array([4.0]), np.array([1.0]), 0.1, 0.0),
+        ],
+    )
+    c.leaves_inputs(1, _places(4))
+    c.refuses(
+        1,
+        public=[(np.ones(1), np.ones(1), np.ones(1), 0.1, 1.0), (np.ones(1), np.ones(1), np.ones(1), 0.1, -0.1)],
+        name="refuses β outside [0, 1)",
+    )
+
+
+def _adam(w, g, m, v, t, rate, b1=0.9, b2=0.999, eps=1e-8, squared=np.square, weights=lambda b: (b, 1 - b)):
+    (old_m, new_m), (old_v, new_v) = weights(b1), weights(b2)
+    m = old_m * m + new_m * g
+    v = old_v * v + new_v * squared(g)
+    return w - rate * (m / (1 - b1**t)) / (np.sqrt(v / (1 - b2**t)) + eps), m, v
+
+
+def _adam_cases(*shapes, steps=(1, 2, 10, 1000)):
+    def cases(rng):
+        drawn = []
+        for shape in shapes:
+            for t in steps:
+                g = rng.normal(size=shape) * 10.0 ** rng.integers(-1, 3)
+                first = t == 1
+                m = np.zeros(shape) if first else rng.normal(size=shape)
+                v = np.zeros(shape) if first else rng.uniform(0.5, 2, size=shape)
+                drawn.append((rng.normal(size=shape), g, m, v, t, 0.01))
+        return drawn
+
+    return cases
+
+
+@checks("09.gradient_descent.adam", expected=_adam)
+def _(c):
+    c.values(
+        2,
+        _adam_cases(3, steps=(1,)),
+        public=[(np.ones(2), np.array([5.0, -0.001]), np.zeros(2), np.zeros(2), 1, 0.01)],
+        name="the first step",
+        rtol=1e-6,
+    )
+    c.values(3, _adam_cases(3, (2, 3), steps=(2, 10, 1000)), name="later steps", rtol=1e-6)
+    c.values(1, public=[(np.ones(2), np.zeros(2), np.zeros(2), np.zeros(2), 1, 0.1)], name="a gradient of zero")
+    c.leaves_inputs(1, _adam_cases(4, steps=(3,)), rtol=1e-6)
+
+
+@each
+def _decay_cases(rng, shape):
+    m_hat, v_hat = rng.normal(size=shape), rng.uniform(0.01, 100, size=shape)
+    return rng.normal(size=shape) * 3, m_hat, v_hat, float(rng.uniform(1e-3, 0.1)), 0.1
+
+
+@checks("09.gradient_descent.repair_decay")
+def _(c):
+    c.values(
+        3,
+        _decay_cases(4, (2, 3)),
+        public=[(np.array([1.0]), np.array([0.1]), np.array([0.01]), 0.01, 0.1)],
+        rtol=1e-7,
+    )
+    c.values(
+        1,
+        public=[(np.array([2.0, 2.0]), np.zeros(2), np.array([1e-4, 1e4]), 0.1, 0.5)],
+        name="decay alone",
+        rtol=1e-7,
+    )
+    c.leaves_inputs(1, _decay_cases(5), rtol=1e-7)
+
+
+def _training_runs(rng):
+    drawn = []
+    for _ in range(3):
+        warmup, total = int(rng.integers(10, 60)), int(rng.integers(100, 400))
+        drawn.append((np.sort(rng.integers(0, total + 1, size=8)), float(rng.uniform(1e-4, 1e-2)), 1e-5, warmup, total))
+    return drawn
+
+
+@checks("09.gradient_descent.repair_schedule")
+def _(c):
+    c.values(
+        3,
+        _training_runs,
+        public=[(np.array([50, 100, 550, 1000]), 3e-4, 3e-5, 100, 1000)],
+        name="during the training",
+    )
+    c.values(1, public=[(np.array([1001, 1500, 2000]), 3e-4, 3e-5, 100, 1000)], name="after the training")
+    c.values(1, public=[(np.array([100, 101]), 1.0, 0.0, 100, 10_000)], name="no jump", rtol=1e-7)
+
+
+def _table_loss(W, counts):
+    return -(counts * np.asarray(ml.log_softmax(W))).sum() / counts.sum()
+
+
+@each
+def _tables(rng, n):
+    return rng.normal(size=(n, n)), rng.integers(0, 20, size=(n, n)).astype(float) + np.eye(n), float(rng.normal())
+
+
+@checks("09.gradient_descent.table_pullback")
+def _(c):
+    c.gradient(3, _table_loss, _tables(2, 4))
+    c.values(1, public=[(np.zeros((2, 2)), np.array([[3.0, 1.0], [0.0, 2.0]]), 1.0)], name="by hand")
+    c.values(
+        1,
+        public=[(np.zeros((3, 3)), np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), 2.0)],
+        name="a letter that never occurs",
+    )
+
+
+def _to_length_one(g):
+    return g / max(1.0, np.sqrt(np.sum(g * g)))
+
+
+def _cosine_rate(t, steps, peak, warmup):
+    if t <= warmup:
+        return peak * t / warmup
+    return 0.5 * peak * (1 + math.cos(math.pi * (t - warmup) / (steps - warmup)))
+
+
+def _shrink_then_step(w, step, shrink):
+    return (1 - shrink) * w - step
+
+
+def _trained(
+    X, y, steps, peak, decay, *,
+    factor=2.0, clip=_to_length_one, rates=_cosine_rate, count=lambda t: t, move=_shrink_then_step, coupled=False,
+):  # fmt: skip
+    """Linear regression by AdamW with warmup, cosine and clipping; the options make the known mistakes."""
+    w = np.zeros(X.shape[1])
+    m, v = np.zeros_like(w), np.zeros_like(w)
+    for t in range(1, steps + 1):
+        g = clip(factor * X.T @ (X @ w - y) / len(y) + coupled * decay * w)
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        rate = rates(t, steps, peak, max(1, steps // 10))
+        n = count(t)
+        direction = (m / (1 - 0.9**n)) / (np.sqrt(v / (1 - 0.999**n)) + 1e-8)
+        w = move(w, rate * direction, rate * decay * (not coupled))
+    return w
+
+
+@each
+def _regressions(rng, size):
+    n, d = size
+    X = rng.normal(size=(n, d))
+    right = rng.choice([-1, 1], size=d) * rng.uniform(0.8, 1.5, size=d)  # at first too steep, in the end not
+    return X, X @ right + 0.3 * rng.normal(size=n), 40, 0.1, 0.05
+
+
+@checks("09.gradient_descent.training", expected=_trained)
+def _(c):
+    c.values(
+        1,
+        public=[(np.array([[1.0], [2.0]]), np.array([0.1, 0.2]), 1, 0.1, 0.0)],
+        name="a single step",
+        rtol=1e-6,
+    )
+    c.values(2, _regressions((20, 3), (8, 2)), name="forty steps", rtol=1e-6)
+    c.values(
+        1,
+        lambda rng: [(rng.normal(size=(30, 4)), 0.05 * rng.normal(size=30), 25, 0.02, 0.0)],
+        name="short gradients, no decay",
+        rtol=1e-6,
+    )
+    c.leaves_inputs(1, _regressions((10, 2)), rtol=1e-6)

@@ -1,0 +1,189 @@
+"""Chapter 14, inference: cutting a distribution, following beams, keeping keys and values, guessing ahead."""
+
+import numpy as np
+
+import mathllm as ml
+
+from ..cases import each
+from . import checks, draws
+
+EXAMPLE = np.array([0.629, 0.231, 0.140])  # softmax of [2, 1, 0.5], as 003 and 004 use it
+
+
+@draws("14.inference.own_top_k")
+def _sorted_shares(rng):
+    """Four probabilities in falling order, in hundredths, and k = 2."""
+    while True:
+        shares = np.sort(rng.multinomial(80, [0.4, 0.3, 0.2, 0.1]) + 5)[::-1]
+        if len(set(shares.tolist())) == 4:
+            return {"P": (shares / 100).tolist()}
+
+
+def _renormalised(P, k):
+    P = np.array(P)
+    return np.where(np.arange(len(P)) < k, P, 0) / P[:k].sum()
+
+
+@draws("14.inference.own_cache")
+def _model_sizes(rng):
+    return {
+        "layers": int(rng.choice([16, 24, 32, 40])),
+        "kv_heads": int(rng.choice([3, 5, 6])),
+        "head_width": int(rng.choice([64, 128])),
+        "tokens": int(rng.choice([1024, 4096, 8192])),
+    }
+
+
+def _mebibytes(layers, kv_heads, head_width, tokens):
+    return (
+        ml.inference.kv_cache_bytes(
+            layers=layers, kv_heads=kv_heads, head_width=head_width, tokens=tokens, bytes_per_number=2
+        )
+        / 2**20
+    )
+
+
+@each
+def _distributions(rng, n):
+    """A random distribution and p, which is kept away from the partial sums."""
+    P = ml.softmax(2 * rng.normal(size=n))
+    sums = np.concatenate([[0], np.cumsum(np.sort(P)[::-1])])
+    i = int(rng.integers(n))
+    return P, float((sums[i] + sums[i + 1]) / 2)
+
+
+def _sorted_sums(P, rule, order=None):
+    """The tokens for whose sum up to here, and up to before, the rule holds; and their mass."""
+    order = np.argsort(-P, kind="stable") if order is None else order
+    sums, kept = np.cumsum(P[order]), np.zeros(P.shape, bool)
+    kept[order] = rule(sums, sums - P[order])
+    return np.where(kept, P, 0), P[kept].sum()
+
+
+@checks("14.inference.repair_nucleus")
+def _(c):
+    c.values(
+        3,
+        _distributions(3, 10, 200),
+        public=[(EXAMPLE, 0.5), (EXAMPLE, 0.8), (EXAMPLE, 0.9), (EXAMPLE[::-1].copy(), 0.7)],
+        name="right distribution",
+    )
+    c.values(1, public=[(np.array([0.5, 0.3, 0.2]), 0.5), (EXAMPLE, 1.0)], name="at equality")
+    c.leaves_inputs(1, _distributions(20, 50))
+    c.refuses(1, public=[(EXAMPLE, 0.0), (EXAMPLE, 1.5)], name="refuses p outside (0, 1]")
+
+
+@each
+def _beam_worlds(rng, beams):
+    """A world of five tokens in which greedy decoding, two beams and a comparison of all texts find three texts."""
+    while True:
+        first, second = ml.softmax(0.3 * rng.normal(size=5)), ml.softmax(2 * rng.normal(size=(5, 5)))
+        found = [rule(first, second, 2) for rule in (_greedy_steps, _two_steps, _exhaustive)]
+        if len({*map(tuple, found)}) == 3:
+            return first, second, beams
+
+
+def _two_steps(first, second, beams, joint=np.multiply):
+    begin = np.argsort(-first, kind="stable")[:beams]
+    scores = joint(first[begin, None], second[begin])
+    i, j = np.unravel_index(np.argmax(scores), scores.shape)
+    return [int(begin[i]), int(j)]
+
+
+def _greedy_steps(first, second, beams):
+    i = int(np.argmax(first))
+    return [i, int(np.argmax(second[i]))]
+
+
+def _exhaustive(first, second, beams):
+    joint = first[:, None] * second
+    return [int(n) for n in np.unravel_index(np.argmax(joint), joint.shape)]
+
+
+TRAP = (
+    np.array([0.36, 0.33, 0.31]),
+    np.array([[0.40, 0.30, 0.30], [0.50, 0.30, 0.20], [0.04, 0.93, 0.03]]),
+)
+
+
+# Sum, product and second probability alone each prefer another text; tokens are not sorted.
+WEIGHED = (np.array([0.2, 0.5, 0.3]), np.array([[0.85, 0.1, 0.05], [0.5, 0.3, 0.2], [0.8, 0.1, 0.1]]))
+
+
+@checks("14.inference.beam", expected=_two_steps)
+def _(c):
+    c.values(2, public=[(*TRAP, 1), (*TRAP, 2), (*TRAP, 3)], name="the world of the chapter", rtol=0)
+    c.values(3, _beam_worlds(2, 1, 5, 2), public=[(*WEIGHED, 3)], name="other worlds", rtol=0)
+    c.leaves_inputs(1, _beam_worlds(2, 5), public=[(*WEIGHED, 3)])
+
+
+def _growing(rng):
+    """Keys, values and queries of a short text, one head."""
+    return [tuple(rng.normal(size=(3, T, K))) for T, K in ((2, 2), (4, 3), (7, 8))]
+
+
+def _shifted_keys(rng):
+    """Keys with a large common part: scores are huge, their differences are not."""
+    queries, keys, values_ = rng.normal(size=(3, 5, 4))
+    return [(queries, keys + 2000.0, values_)]
+
+
+@checks("14.inference.cache")
+def _(c):
+    c.values(3, _growing, name="right outputs")
+    c.values(1, _shifted_keys, name="large scores", rtol=1e-6)
+    c.leaves_inputs(1, _growing)
+
+
+@each
+def _pairs(rng, n):
+    return ml.softmax(rng.normal(size=n)), ml.softmax(rng.normal(size=n))
+
+
+@checks("14.inference.residual")
+def _(c):
+    c.values(3, _pairs(2, 5, 50), public=[(np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5]))])
+    c.leaves_inputs(1, _pairs(4))
+
+
+def _texts_to_penalise(rng):
+    return [(rng.normal(size=8) * 3, rng.integers(8, size=5), float(rng.uniform(1.1, 2))) for _ in range(3)]
+
+
+@checks("14.inference.repair_penalty")
+def _(c):
+    c.values(2, _texts_to_penalise, name="negative logits")
+    c.values(1, public=[(np.array([2.0, 1.0, 3.0]), np.array([0, 0, 0, 2]), 2.0)], name="punished once")
+    c.leaves_inputs(1, _texts_to_penalise)
+
+
+@each
+def _temperature_cases(rng, n):
+    return rng.normal(size=n), float(rng.uniform(0.3, 3)), rng.normal(size=n)
+
+
+@checks("14.inference.temperature_pullback")
+def _(c):
+    c.gradient(3, lambda z, T: ml.softmax(z, temperature=T), _temperature_cases(2, 4, 6))
+    c.leaves_inputs(1, _temperature_cases(3))
+
+
+def _marked_texts(rng):
+    """Texts with lists: green[a] says which tokens are green after a. In the first, fewer than half are green."""
+    cases = []
+    for n, V in ((30, 10), (200, 20)):
+        text, green = rng.integers(V, size=n), np.zeros((V, V), bool)
+        for row in green:
+            row[rng.permutation(V)[: V // 2]] = True
+        cases.append((text, ~green if not cases and green[text[:-1], text[1:]].mean() > 0.5 else green))
+    return cases
+
+
+ALTERNATING = (np.array([0, 1, 0, 1, 0]), np.array([[False, True], [True, False]]))
+
+
+@checks("14.inference.detect")
+def _(c):
+    c.values(2, public=[ALTERNATING, (np.array([0, 0, 0]), ALTERNATING[1])], name="all green, none green")
+    c.values(3, _marked_texts, name="random texts")
+    c.refuses(1, public=[(np.array([1]), ALTERNATING[1])], name="refuses a text of one token")

@@ -1,0 +1,286 @@
+"""Chapter 16, interpretability: crowded spaces, reading the stream, patching, an honest dictionary, a circuit found."""
+
+import numpy as np
+
+import mathllm as ml
+
+from ..cases import each, refusing
+from . import checks, draws
+
+
+@draws("16.interpretability.own_overlap")
+def _own_crowd(rng):
+    return {"d": int(rng.choice([256, 512, 768, 1024])), "N": int(rng.choice([10_000, 20_000, 50_000]))}
+
+
+@draws("16.interpretability.sharing")
+def _own_pair(rng):
+    return {"a": int(rng.integers(50, 90)) / 100, "b": int(rng.integers(15, 45)) / 100}
+
+
+@each
+def _streams(rng, size):
+    """Streams after each block, with the gain, the embedding and the unembedding."""
+    L, T, D, V = size
+    return rng.normal(size=(L, T, D)), rng.uniform(0.5, 2, size=D), rng.normal(size=(V, D)), rng.normal(size=(D, V))
+
+
+def _large_logits(rng):
+    """Logits with a common part of thousands."""
+    return [(np.abs(x), gain, E, U + 3000) for x, gain, E, U in _streams((3, 3, 4, 5))(rng)]
+
+
+def _lens(streams, gain, embedding, unembedding):
+    return ml.softmax(ml.rms_norm(streams, gain) @ unembedding)
+
+
+SMALL_STREAM = (
+    np.array([[[3.0, 4.0]], [[0.0, 2.0]]]), np.ones(2), np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]),
+    np.array([[1.0, 0.0, 1.0], [0.0, 1.0, -1.0]]),
+)  # fmt: skip
+
+
+@checks("16.interpretability.logit_lens", expected=_lens)
+def _(c):
+    c.values(3, _streams((2, 1, 3, 4), (3, 4, 5, 6)), public=[SMALL_STREAM], name="right probabilities")
+    c.values(1, _large_logits, name="large logits")
+    c.leaves_inputs(1, _streams((2, 2, 3, 4)))
+
+
+@each
+def _writes(rng, size):
+    n, D, V = size
+    return rng.normal(size=(n, D)), rng.uniform(0.5, 2, size=D), rng.normal(size=(D, V)), int(rng.integers(V))
+
+
+CANCELLING = (
+    np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0]]), np.ones(2), np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]]), 2,
+)  # fmt: skip
+
+
+THREE_FOUR = (np.array([[1.0, 3.0], [0.0, 4.0]]), np.array([1.0, 2.0]), np.array([[1.0, 0.0], [1.0, 1.0]]), 1)
+
+
+@checks("16.interpretability.attribution")
+def _(c):
+    c.values(3, _writes((2, 3, 4), (5, 4, 3)), public=[THREE_FOUR], name="right shares")
+    c.values(1, public=[CANCELLING], name="two writes that cancel")
+    c.leaves_inputs(1, _writes((3, 4, 4)))
+
+
+@each
+def _heads(rng, size):
+    """Causal weights, values and the output projection of a layer."""
+    H, T, K, D = size
+    return (
+        ml.softmax(np.where(ml.causal_mask(T), 0, -np.inf) + rng.normal(size=(H, T, T))),
+        rng.normal(size=(H, T, K)) * rng.choice([0.01, 1, 5], size=(H, T, 1)),
+        rng.normal(size=(H * K, D)),
+    )
+
+
+TWO_HEADS = (
+    np.array([[[1.0, 0.0], [0.5, 0.5]], [[1.0, 0.0], [0.8, 0.2]]]), np.array([[[1.0], [2.0]], [[3.0], [-1.0]]]),
+    np.array([[3.0, 4.0], [0.0, 2.0]]),
+)  # fmt: skip
+
+
+LOUD_AND_QUIET = (
+    np.array([[[1.0, 0.0], [0.9, 0.1]]]), np.array([[[0.01, 0.0], [3.0, 4.0]]]), np.array([[1.0, 0.0], [0.0, 2.0]])
+)  # fmt: skip
+
+
+@checks(
+    "16.interpretability.what_arrives",
+    expected=lambda weights, value, output: ml.interpretability.value_weighted_attention(weights, value, output),
+)
+def _(c):
+    c.values(3, _heads((1, 3, 2, 4), (3, 4, 2, 5)), public=[TWO_HEADS], name="several heads")
+    c.values(1, public=[LOUD_AND_QUIET], name="a loud token and a quiet one")
+    c.leaves_inputs(1, _heads((2, 3, 3, 4)))
+
+
+def _restored_by(measure, bent=True, normed=True, residual=True):
+    """A rule for the effect of each neuron: it gets the metric m(x, hidden) and both runs' inputs and neurons."""
+
+    def function(clean, corrupted, up, down, read):
+        def m(x, hidden):
+            stream = residual * x + hidden @ down
+            return (ml.rms_norm(stream, np.ones(len(x))) if normed else stream) @ read
+
+        h_clean, h_corrupted = (np.maximum(0, x @ up) if bent else x @ up for x in (clean, corrupted))
+        best, worst = m(clean, h_clean), m(corrupted, h_corrupted)
+        return np.array(measure(m, clean, corrupted, h_clean, h_corrupted, best, worst))
+
+    return function
+
+
+_told_apart = refusing(lambda clean, corrupted, up, down, read: np.array_equal(clean, corrupted))
+
+
+def _one_by_one(m, x, hidden, donor):
+    """The metric with neuron i of `hidden` taken from the donor, for each i."""
+    which = np.eye(len(hidden), dtype=bool)
+    return np.array([m(x, np.where(row, donor, hidden)) for row in which])
+
+
+def _effects(m, clean, corrupted, h_clean, h_corrupted, best, worst):
+    return (_one_by_one(m, corrupted, h_corrupted, h_clean) - worst) / (best - worst)
+
+
+_restored = _restored_by(_effects)
+
+
+@each
+def _two_runs(rng, size):
+    D, F = size
+    while True:
+        clean, corrupted, read = rng.normal(size=(3, D))
+        case = (clean, corrupted, rng.normal(size=(D, F)), rng.normal(size=(F, D)) / np.sqrt(F), read)
+        both = _restored_by(lambda m, c, x, hc, hx, best, worst: [best, worst])(*case)
+        before = case[2].T @ np.c_[clean, corrupted]
+        active = (before > 0).any(axis=1)  # in one of the runs at least
+        told_apart = abs(both[0] - both[1]) > 0.5 and _restored(*case).min() < -0.01  # one neuron makes things worse
+        if told_apart and active.sum() >= 2 and before.min() < -0.1:
+            return case
+
+
+TWO_NEURONS = (
+    np.array([2.0, 1.0]), np.array([1.0, 2.0]), np.array([[1.0, -1.0], [-1.0, 1.0]]), 2 * np.eye(2),
+    np.array([1.0, -1.0]),
+)  # fmt: skip
+
+
+@checks("16.interpretability.patch", expected=_told_apart(_restored))
+def _(c):
+    c.values(4, _two_runs((3, 2), (4, 5)), public=[TWO_NEURONS], name="right effects")
+    c.leaves_inputs(1, _two_runs((3, 4)))
+    c.refuses(1, public=[(np.ones(2), np.ones(2), *TWO_NEURONS[2:])], name="refuses two equal runs")
+
+
+@each
+def _dictionaries(rng, size, unit=False):
+    """A batch and an autoencoder: x, encoder, encoder bias, decoder, decoder bias, penalty."""
+    n, d, m = size
+    x, decoder = rng.normal(size=(n, d)), ml.normalize(rng.normal(size=(m, d)))
+    encoder, bias = rng.normal(size=(d, m)), rng.uniform(0.2, 1, size=m)
+    stretch = np.ones(m) if unit else rng.choice([0.2, 0.5, 3, 10], size=m)
+    rows = decoder * stretch[:, None]
+    return x, encoder / stretch, bias / stretch, rows, rng.normal(size=d), float(rng.uniform(0.1, 1))
+
+
+LONG_ROW = (np.array([[2.0]]), np.array([[0.5]]), np.zeros(1), np.array([[2.0]]), np.zeros(1), 0.5)
+
+
+EMPTY_ROW = (
+    np.array([[2.0, 1.0]]), np.eye(2), np.zeros(2), np.array([[1.0, 0.0], [0.0, 0.0]]), np.zeros(2), 0.5
+)  # fmt: skip
+
+
+@checks("16.interpretability.repair_price")
+def _(c):
+    c.values(1, _dictionaries((3, 2, 3), (2, 4, 5), unit=True), name="rows of length 1")
+    c.values(3, _dictionaries((3, 2, 3), (4, 3, 5)), public=[LONG_ROW], name="rows of other lengths")
+    c.values(1, public=[EMPTY_ROW], name="a row of zeros")
+    c.leaves_inputs(1, _dictionaries((4, 3, 5)))
+
+
+def _dictionary_loss(encoder, bias, decoder, x, penalty):
+    codes = np.maximum(0, x @ encoder + bias)
+    error = codes @ decoder - x
+    return ((error * error).sum() + penalty * codes.sum()) / len(x)
+
+
+def _dictionary_pullback(
+    encoder, bias, decoder, x, penalty, dloss, factor=2.0, active=np.greater, price="before", mean=True
+):
+    before = x @ encoder + bias
+    codes = np.maximum(0, before)
+    derror = factor * dloss * (codes @ decoder - x) / (len(x) if mean else 1)
+    share = penalty * dloss / (len(x) if mean else 1)
+    dcodes = derror @ decoder.T + (share if price == "before" else 0)
+    dbefore = dcodes * (active(before, 0) if active else 1) + (share if price == "after" else 0)
+    return x.T @ dbefore, dbefore.sum(axis=0), codes.T @ derror
+
+
+@each
+def _small_dictionaries(rng, size):
+    n, d, m = size
+    while True:
+        encoder, bias, x = rng.normal(size=(d, m)), rng.normal(size=m) / 2, rng.normal(size=(n, d))
+        before = x @ encoder + bias
+        if np.abs(before).min() > 1e-3 and 0 < np.sum(before > 0) < before.size:
+            break
+    return encoder, bias, rng.normal(size=(m, d)), x, float(rng.uniform(0.2, 1)), float(rng.normal())
+
+
+AT_ZERO = (np.array([[1.0, 0.0], [0.0, 0.0]]), np.zeros(2), np.eye(2), np.array([[1.0, 2.0]]), 0.5, 1.0)
+
+
+@checks("16.interpretability.sae_pullback", expected=_dictionary_pullback)
+def _(c):
+    c.gradient(4, _dictionary_loss, _small_dictionaries((2, 3, 2), (4, 2, 4)), wrt=(0, 1, 2))
+    c.values(1, public=[AT_ZERO], name="a code at exactly 0")
+    c.leaves_inputs(1, _small_dictionaries((3, 2, 3)))
+
+
+def _look(tokens, back):
+    """The places a head may look at from each place: `back` after the earlier places that hold the same token."""
+    same = np.tril(tokens[:, None] == tokens, k=-1)
+    return np.tril(np.pad(same, ((0, 0), (back, 0)))[:, : len(tokens)])
+
+
+def _step_back(T, steps=1):
+    return np.eye(T, k=-steps, dtype=bool)
+
+
+def _table(rng, targets, share):
+    """A causal table that gives this share to the targets, where there are any, and the rest to chance."""
+    T = len(targets)
+    noise = ml.softmax(np.where(ml.causal_mask(T), 0, -np.inf) + rng.normal(size=(T, T)))
+    aimed = targets / np.maximum(targets.sum(axis=-1, keepdims=True), 1)
+    return np.where(targets.any(axis=-1, keepdims=True), share * aimed + (1 - share) * noise, noise)
+
+
+def _order(rng, layer, heads):
+    """A layer's heads in random order. The first has not the layer's own number, so that no pair reads both ways."""
+    while (order := rng.permutation(heads))[0] == layer:
+        pass
+    return order
+
+
+@each
+def _planted(rng, size, decoys=False):
+    """Tables of L layers and H heads with a circuit in them; with decoys, others that look like one."""
+    L, H = size
+    tokens = np.resize(rng.permutation(15)[:5], T := 12)  # of five tokens: with fewer the heads fall together
+    weights = np.array([[_table(rng, np.zeros((T, T), bool), 0) for _ in range(H)] for _ in range(L)])
+    n = int(rng.integers(1, L - 1))
+    below, here, above = (_order(rng, layer, H) for layer in (n - 1, n, n + 1))
+    weights[n, here[0]] = _table(rng, _look(tokens, 1), 0.7)
+    weights[n - 1, below[0]] = _table(rng, _step_back(T), 0.7)
+    if decoys:
+        weights[n, here[1]] = _table(rng, _look(tokens, 0), 0.95)  # the same token
+        weights[n, here[2]] = _table(rng, _look(tokens, 2), 0.95)  # one too far
+        weights[n, here[3]] = _table(rng, _step_back(T), 0.9)  # at the same time
+        weights[n + 1, above[0]] = _table(rng, _step_back(T), 0.98)  # too late
+        weights[n - 1, below[1]] = _table(rng, _step_back(T, 2), 0.95)  # two back
+    return weights, tokens
+
+
+def _circuit(weights, tokens, after=1, back=1, within=0):
+    targets = _look(tokens, after)
+    asked = targets.any(axis=-1)
+    seen = np.sum(weights * targets, axis=-1)[..., asked].mean(axis=-1)  # (L, H)
+    induction = [int(n) for n in np.unravel_index(np.argmax(seen), seen.shape)]
+    before = np.sum(weights * _step_back(len(tokens), back), axis=-1)[..., back:].mean(axis=-1)
+    before = before[: induction[0] + within]
+    previous = [int(n) for n in np.unravel_index(np.argmax(before), before.shape)]
+    return [previous, induction]
+
+
+@checks("16.interpretability.find_circuit", expected=_circuit)
+def _(c):
+    c.values(2, _planted((4, 2)), name="nothing that distracts", rtol=0)
+    c.values(4, _planted((3, 4), (4, 4), decoys=True), name="among heads that look alike", rtol=0)
+    c.leaves_inputs(1, _planted((3, 2)))

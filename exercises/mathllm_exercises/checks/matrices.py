@@ -1,0 +1,173 @@
+"""Chapter 03, matrices: products and their price, layers, a walk of attention, directions that can be left out."""
+
+import numpy as np
+
+import mathllm as ml
+
+from ..cases import (
+    each,
+    normals,
+    tells_apart,
+)
+from . import checks, draws
+
+
+@draws("03.matrices.own_layer")
+def _wide_layer(rng):
+    """A 2 × 3 matrix, a bias and two examples, such that no known mistake gives the right table."""
+    while True:
+        own = {
+            "W": rng.integers(-4, 5, size=(2, 3)).tolist(),
+            "b": rng.choice([-3, -2, -1, 1, 2, 3], size=2, replace=False).tolist(),
+            "examples": rng.integers(-4, 5, size=(2, 3)).tolist(),
+        }
+        if tells_apart("03.matrices.own_layer", own, 0.5):
+            return own
+
+
+@draws("03.matrices.own_order")
+def _long_chain(rng):
+    """Four sizes of a chain of three matrices for which the two orders differ in price."""
+    while True:
+        sizes = rng.choice([2, 3, 4, 5, 6, 8, 10, 12, 20, 30], size=4, replace=False).tolist()
+        m, n, p, q = sizes
+        left, right = m * n * p + m * p * q, n * p * q + m * n * q
+        if not 0.5 < left / right < 2:
+            return {"sizes": sizes}
+
+
+@checks("03.matrices.matrix_product", expected=ml.matrices.matrix_product)
+def _(c):
+    c.values(
+        3,
+        normals([(2, 3), (3, 4)], [(4, 1), (1, 3)], [(1, 5), (5, 1)], [(5, 2), (2, 2)]),
+        public=[
+            (np.array([[1.0, 2], [0, 1]]), np.array([[1.0, 0], [3, 1]])),
+            (np.array([[2.0, 0], [0, 3], [1, 1]]), np.array([[4.0], [2]])),
+        ],
+    )
+    c.values(1, normals([(3, 3), (3, 3)], [(2, 2), (2, 2)]), name="square matrices")
+    c.keeps_dtype(1, normals((3, 3), count=2, dtype=np.float32))
+    c.leaves_inputs(1, normals([(2, 3), (3, 2)]))
+    c.refuses(1, public=[(np.ones((2, 3)), np.ones((2, 3))), (np.ones((2, 2)), np.ones((1, 2)))])
+
+
+@each
+def _layers(rng, shape):
+    """x with the given leading shape and size, a square or other W, and a bias."""
+    lead, n, m = shape
+    return rng.normal(size=(*lead, n)), rng.normal(size=(n, m)), rng.normal(size=m)
+
+
+@checks("03.matrices.repair_linear", expected=ml.linear)
+def _(c):
+    c.values(2, _layers(((4,), 3, 3), ((2,), 2, 2)), name="square matrices")
+    c.values(
+        2,
+        _layers(((4,), 3, 5), ((2, 3), 4, 2), ((), 3, 1)),
+        public=[(np.array([[3.0, 1, 4]]), np.array([[1.0, 0], [0, 3], [2, 1]]), np.zeros(2))],
+        name="any shape",
+    )
+    c.refuses(
+        1,
+        public=[
+            (np.ones((3, 2)), np.ones((2, 3)), np.ones((3, 1))),
+            (np.ones((2, 2)), np.ones((2, 4)), np.ones(1)),
+        ],
+        name="refuses a bias that would broadcast",
+    )
+    c.refuses(1, public=[(np.ones((2, 3)), np.ones((2, 3)), np.ones(3))], name="refuses a matrix that does not fit")
+    c.leaves_inputs(1, _layers(((2,), 3, 3)))
+
+
+@each
+def _walks(rng, n, power=1.0, even=0.7):
+    """A random attention matrix, mixed with this share of even attention: |λ₂| is at most 1 − even."""
+    A = rng.uniform(0.05, 1, size=(n, n)) ** power
+    return ((1 - even) * A / A.sum(axis=1, keepdims=True) + even / n,)
+
+
+def _causal_walks(rng):
+    cases = []
+    for n in (3, 5):
+        A = np.tril(rng.uniform(0.2, 1, size=(n, n)))
+        cases.append((A / A.sum(axis=1, keepdims=True),))
+    return cases
+
+
+WORKED = np.array([[0.386, 0.323, 0.291], [0.294, 0.351, 0.355], [0.269, 0.356, 0.375]])
+
+
+SLOW = 0.98 * np.eye(3) + 0.02 * WORKED
+
+
+CAUSAL = np.array([[1.0, 0], [0.1, 0.9]])
+
+
+@checks("03.matrices.stationary", expected=ml.stationary_distribution)
+def _(c):
+    c.values(2, _walks(2, 3, 6), public=[(WORKED,)], rtol=1e-7, name="settles")
+    c.values(1, _walks(4, 5, power=6.0, even=0.02), public=[(SLOW,)], rtol=1e-6, name="slow walks")
+    c.values(1, _causal_walks, public=[(CAUSAL,)], rtol=1e-6, atol=1e-9, name="causal attention")
+    c.leaves_inputs(1, _walks(3), rtol=1e-6)
+    c.refuses(1, public=[(np.array([[0.5, 0.6], [0.5, 0.5]]),), (np.array([[1.5, -0.5], [0.5, 0.5]]),)])
+
+
+WIDE = np.array([[1.0, 0, 2], [0, 3, 1]])  # 003, chapter III, example 3
+
+
+@each
+def _pulls(rng, shape):
+    """x, W, b and a pull of the shape of the output."""
+    N, n, m = shape
+    return rng.normal(size=(N, n)), rng.normal(size=(n, m)), rng.normal(size=m), rng.normal(size=(N, m))
+
+
+@checks("03.matrices.linear_pullback")
+def _(c):
+    for entry, (name, points) in enumerate([("dx", 2), ("dW", 2), ("db", 1)]):
+        c.gradient(
+            points,
+            ml.linear,
+            _pulls((3, 2, 4), (1, 3, 2), (2, 2, 2), (3, 3, 3)),
+            public=[(np.array([[3.0, 1, 4]]), WIDE.T, np.zeros(2), np.array([[1.0, -2]]))],
+            wrt=(0, 1, 2),
+            only=entry,
+            name=f"{name} agrees with finite differences",
+        )
+    c.leaves_inputs(1, _pulls((2, 3, 2)))
+
+
+def _with_spectrum(*spectra):
+    """A matrix with each of these lists of singular values, in random directions, and some tolerances."""
+
+    def cases(rng):
+        drawn = []
+        for spectrum in spectra:
+            s = np.array(spectrum, float)
+            U = np.linalg.qr(rng.normal(size=(len(s) + 2, len(s))))[0]
+            V = np.linalg.qr(rng.normal(size=(len(s), len(s))))[0]
+            W = (U * s) @ V
+            drawn += [(W, float(tolerance)) for tolerance in rng.uniform(0.02, 0.9, size=9)]
+            drawn += [(W.T.copy(), float(rng.uniform(0.05, 0.5)))]
+        return drawn
+
+    return cases
+
+
+SPECTRA = ([5, 3, 2, 1, 0.5], [4, 3.5, 3, 2.8, 2.5, 2.2], [10, 1, 0.9, 0.8])
+
+
+DIAGONAL = np.diag([4.0, 3.0, 0.0])  # ranks 0, 1, 2 miss 1, 0.6 and 0 of its norm
+
+
+@checks("03.matrices.smallest_rank")
+def _(c):
+    c.values(3, _with_spectrum(*SPECTRA), name="smallest rank")
+    c.values(
+        1,
+        public=[(DIAGONAL, 0.6001), (DIAGONAL, 0.5999), (DIAGONAL, 1.5), (np.eye(4), 0.7), (np.eye(4), 0.8)],
+        name="by hand",
+    )
+    c.leaves_inputs(1, public=[(np.eye(4), 0.8)])
+    c.refuses(1, public=[(np.eye(2), -0.1)], name="refuses a negative tolerance")

@@ -1,0 +1,256 @@
+"""Chapter 05, probability: sentences, counts and draws, likelihoods and beliefs, ridge regression, n-grams."""
+
+import itertools
+
+import numpy as np
+
+import mathllm as ml
+
+from ..cases import (
+    each,
+    tells_apart,
+)
+from . import checks, draws
+
+SENTENCE = np.array([0.05, 0.12, 0.08, 0.70])  # 003, chapter V, example 5: "The cat sat."
+
+
+def _pair_counts(text, first, second):
+    """How often `first second` occurs, `first` with something behind it, `second` with something before it."""
+    pairs = list(itertools.pairwise(text))
+    return (
+        pairs.count((first, second)),
+        sum(a == first for a, _ in pairs),
+        sum(b == second for _, b in pairs),
+        len(pairs),
+    )
+
+
+@draws("05.probability.own_conditional")
+def _own_text(rng):
+    """A text of fifteen letters that ends in its own condition, so that every known mistake shows."""
+    while True:
+        text = "".join(rng.choice(list("abc"), size=15, p=[0.45, 0.35, 0.2]))
+        own = {"text": text, "first": "a", "second": "b"}
+        both, given, after, _ = _pair_counts(**own)
+        if (
+            text[-1] == "a"
+            and 0 < both < given
+            and after > 0
+            and tells_apart("05.probability.own_conditional", own, 0.01)
+        ):
+            return own
+
+
+@each
+def _shares(rng, size):
+    """Random conditional probabilities."""
+    return (rng.uniform(0.02, 1, size=size),)
+
+
+@checks("05.probability.log_probability")
+def _(c):
+    c.values(2, _shares(1, 3, 20), public=[(SENTENCE,), (np.array([0.3, 0.5, 0.9]),)])
+    c.values(2, lambda rng: [(rng.uniform(0.001, 0.1, size=1000),)], name="a long text")
+    c.values(1, public=[(np.array([0.5, 0.0, 0.9]),)], name="an impossible token")
+    c.refuses(1, public=[(np.array([0.5, 1.2]),), (np.array([-0.1, 0.5]),), (np.array([0.5, np.nan]),)])
+    c.leaves_inputs(1, _shares(5))
+
+
+@each
+def _texts(rng, sizes, k):
+    """A random sequence of ids (length, vocabulary); every token occurs before the last place."""
+    length, vocabulary = sizes
+    ids = np.concatenate([rng.permutation(vocabulary), rng.integers(vocabulary, size=length)])
+    return ids, vocabulary, k
+
+
+TINY = np.array([0, 1, 0, 1, 1, 2, 0])
+
+
+@checks("05.probability.bigram_model")
+def _(c):
+    c.values(2, _texts((30, 3), (60, 5), k=0), public=[(TINY, 3, 0)], name="shares of the counts")
+    c.values(2, _texts((10, 4), k=1.0), public=[(TINY, 4, 1), (TINY, 3, 0.5)], name="with k added")
+    c.refuses(1, public=[(TINY, 4, 0), (np.array([0, 1]), 2, 0)], name="refuses an empty row")
+    c.leaves_inputs(1, _texts((60, 6), k=0.1))
+
+
+def _lotteries(rng):
+    """Distributions with a dart each that lies well inside a piece."""
+    cases = []
+    for size in (2, 3, 8, 30):
+        p = rng.dirichlet(np.ones(size))
+        edges = np.concatenate([[0], np.cumsum(p)])
+        piece = rng.integers(size)
+        cases.append((p, float(edges[piece] + (0.2 + 0.6 * rng.random()) * p[piece])))
+    return cases
+
+
+HALVES = np.array([0.25, 0.25, 0.5])
+
+
+FOUR = np.array([0.4, 0.35, 0.2, 0.05])  # 003, chapter V, exercise 11
+
+
+@checks("05.probability.draw")
+def _(c):
+    c.values(3, _lotteries, public=[(FOUR, 0.1), (FOUR, 0.5), (FOUR, 0.8), (FOUR, 0.99)], name="inside the pieces")
+    c.values(
+        2,
+        public=[(HALVES, 0.25), (HALVES, 0.5), (np.array([0.0, 1.0]), 0.0)],
+        name="at the ends of the pieces",
+    )
+    c.values(1, public=[(np.full(10, 0.1), 1 - 2**-53), (np.full(3, 1 / 3 - 3e-11), 1 - 2e-11)], name="just below one")
+    c.refuses(1, public=[(np.array([0.4, 0.35, 0.2, 0.1]), 0.5), (np.array([1.5, -0.5]), 0.5)])
+    c.leaves_inputs(1, _lotteries)
+
+
+@each
+def _experiments(rng, size):
+    """A prior and the likelihoods of some observations under each hypothesis."""
+    hypotheses, observations = size
+    return rng.dirichlet(np.ones(hypotheses)), rng.uniform(0.2, 1, size=(observations, hypotheses))
+
+
+def _belief(prior, likelihoods):
+    """The right answer."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(prior) + np.log(likelihoods).sum(axis=0)
+    if not logs.max() > -np.inf:
+        raise ValueError("impossible data")
+    weights = np.exp(logs - logs.max())
+    return weights / weights.sum()
+
+
+@checks("05.probability.repair_posterior", expected=_belief)
+def _(c):
+    c.values(
+        2,
+        _experiments((3, 5), (2, 1)),
+        public=[(np.array([0.2, 0.8]), np.array([[0.9, 0.3]])), (np.array([0.2, 0.8]), np.array([[0.9, 0.3]] * 2))],
+        name="a few observations",
+    )
+    c.values(
+        3,
+        lambda rng: [(rng.dirichlet(np.ones(3)), 0.001 * rng.uniform(0.999, 1.001, size=(400, 3)))],
+        public=[(np.array([0.2, 0.8]), np.repeat([[0.9, 0.3], [0.1, 0.7]], [639, 361], axis=0))],
+        name="hundreds of observations",
+        rtol=1e-6,
+    )
+    c.values(1, public=[(np.array([0.5, 0.5, 0.0]), np.array([[0.5, 0.0, 0.9], [0.2, 0.9, 0.9]]))], name="ruled out")
+    c.refuses(1, public=[(np.array([0.5, 0.5]), np.array([[0.0, 0.5], [0.5, 0.0]]))], name="refuses impossible data")
+    c.leaves_inputs(1, _experiments((4, 6)))
+
+
+@draws("05.probability.own_belief")
+def _own_coin(rng):
+    while True:
+        prior, throws = rng.integers(2, 9, size=2), rng.integers(3, 15, size=2)
+        own = {"a": int(prior[0]), "b": int(prior[1]), "heads": int(throws[0]), "tails": int(throws[1])}
+        if tells_apart("05.probability.own_belief", own, 0.004):
+            return own
+
+
+def _three(a, b, heads, tails, prior=0.0):
+    """Maximum likelihood, MAP and mean, with `prior` added to both parameters."""
+    after = ml.probability.Beta(a + prior, b + prior).update(heads, tails)
+    return [heads / (heads + tails), after.mode, after.mean]
+
+
+@each
+def _regressions(rng, size):
+    """Random data (n, d) with a true line, noise and a prior."""
+    n, d = size
+    X = rng.normal(size=(n, d))
+    y = X @ rng.normal(size=d) + rng.normal(size=n)
+    return X, y, float(rng.uniform(0.5, 2)), float(rng.uniform(0.3, 3))
+
+
+LINE = (np.array([[1.0], [2.0]]), np.array([1.0, 2.0]), 1.0, 1.0)
+
+
+@checks("05.probability.map_weights")
+def _(c):
+    c.values(4, _regressions((6, 2), (20, 4)), public=[LINE], name="more data than weights", rtol=1e-6)
+    c.values(1, _regressions((3, 6)), name="fewer data than weights", rtol=1e-6)
+    c.refuses(1, public=[(*LINE[:2], 0.0, 1.0), (*LINE[:2], 1.0, -1.0)])
+    c.leaves_inputs(1, _regressions((5, 2)), rtol=1e-6)
+
+
+def _plausibility(w, X, y, noise, prior):
+    normal = ml.probability.normal_log_density
+    return float(normal(y, X @ w, noise).sum() + normal(w, 0.0, prior).sum())
+
+
+def _weights_and_data(*sizes):
+    return lambda rng: [
+        (rng.normal(size=X.shape[1]), X, y, noise, prior, float(rng.normal()))
+        for X, y, noise, prior in _regressions(*sizes)(rng)
+    ]
+
+
+def _slope(data=1.0, belief=1.0, noise_power=2, prior_power=2, whole=1.0):
+    """The slope of the log-posterior with factors in the wrong places."""
+
+    def pullback(w, X, y, noise, prior, dy):
+        fit = data * X.T @ (y - X @ w) / noise**noise_power
+        return whole * (dy if whole == 1 else 1.0) * (fit - belief * w / prior**prior_power)
+
+    return pullback
+
+
+@checks("05.probability.log_posterior_pullback", expected=_slope())
+def _(c):
+    c.gradient(
+        4,
+        _plausibility,
+        _weights_and_data((5, 2), (8, 3), (3, 4)),
+        public=[(np.array([0.5]), *LINE[:2], 0.5, 2.0, 1.0)],
+    )
+    c.leaves_inputs(1, _weights_and_data((4, 2)), rtol=1e-6)
+
+
+def _windows(ids, n):
+    return [tuple(int(i) for i in ids[t - n + 1 : t + 1]) for t in range(n - 1, len(ids))]
+
+
+def _score(train, text, n, size, k, *, last_counts=False, kv=True, log=np.log, total=np.mean, twice=False, whole=False):
+    """The right answer, or with a known mistake."""
+    if len(text) < n:
+        raise ValueError("nothing to score")
+    grams, histories = {}, {}
+    for window in _windows(train, n):
+        grams[window] = grams.get(window, 0) + 1
+        histories[window[:-1]] = histories.get(window[:-1], 0) + 1
+    if last_counts:
+        end = tuple(int(i) for i in train[len(train) - n + 1 :])
+        histories[end] = histories.get(end, 0) + 1
+    extra = k * size if kv else k
+    asked = _windows(train if twice else text, n)
+    followed = [sum(grams.values()) if whole else histories.get(w[:-1], 0) for w in asked]
+    p = [(grams.get(w, 0) + k) / (count + extra) for w, count in zip(asked, followed, strict=True)]
+    return float(total(log(p)))
+
+
+def _corpora(rng):
+    """Training text, text to score, n, vocabulary size and k; the last history of the training text is asked for."""
+    drawn = []
+    for n, length, size in ((1, 20, 4), (2, 40, 3), (3, 60, 3)):
+        train = rng.integers(size, size=length)
+        text = np.concatenate([train[len(train) - n + 1 :], rng.integers(size, size=12)])
+        drawn.append((train, text, n, size, float(rng.choice([0.1, 0.5, 1.0]))))
+    return drawn
+
+
+def _unseen(rng):
+    """Histories that did not occur: every token is then equally likely."""
+    return [(np.array([0, 1, 0, 1, 0]), np.array([2, 2, 2, 1]), 3, 4, 0.5)]
+
+
+@checks("05.probability.ngram_score", expected=_score)
+def _(c):
+    c.values(4, _corpora, public=[(np.array([0, 1, 0, 1, 0, 2]), np.array([0, 1, 0, 2]), 2, 3, 1.0)])
+    c.values(1, _unseen, name="a history that was never seen")
+    c.refuses(1, public=[(np.array([0, 1, 0]), np.array([0, 1]), 3, 2, 1.0)], name="refuses a text too short")
+    c.leaves_inputs(1, _unseen)

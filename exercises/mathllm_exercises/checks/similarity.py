@@ -1,0 +1,233 @@
+"""Chapter 02, the dot product and similarity: cosines, pooled sentences, a contrastive loss, analogies."""
+
+import numpy as np
+
+import mathllm as ml
+from mathllm.exhibits.similarity import (
+    interpret_cosine,
+)
+
+from ..cases import each, normals, tells_apart
+from ..compare import numeric, show
+from . import checks, draws
+
+CAT, DOG = np.array([2.0, 5.0, 1.0]), np.array([3.0, 4.0, 2.0])  # 003, chapter II, example 2
+
+
+KING, QUEEN = np.array([3.0, 7.0]), np.array([4.0, 6.5])  # 003, chapter II, opening
+
+
+@draws("02.similarity.own_right_angle")
+def _half_a_pair(rng):
+    """a complete, of b the first two components; a·b must not be right already without the third."""
+    a, b = rng.integers(1, 8, size=3), rng.integers(1, 8, size=2)
+    a[1], a[2] = -a[1], rng.choice([2, 4, 5])
+    b[1] += a[0] * b[0] + a[1] * b[1] == 0
+    return {"a": a.tolist(), "b": b.tolist()}
+
+
+def _stretched(rng):
+    """Pairs whose lengths differ by many powers of ten."""
+    return [(rng.normal(size=4) * 1e6, rng.normal(size=4) * 1e-6), (rng.normal(size=3) * 1e-8, rng.normal(size=3))]
+
+
+@checks("02.similarity.cosine_similarity", expected=ml.cosine_similarity)
+def _(c):
+    c.values(
+        2,
+        normals([2, 2], [5, 5], [50, 50]),
+        public=[
+            (CAT, DOG),
+            (np.array([1.0, 2.0]), np.array([2.0, -1.0])),
+            (np.array([3.0, 4.0]), np.array([4.0, 3.0])),
+        ],
+        name="two vectors",
+    )
+    c.values(1, _stretched, public=[(KING, 3 * KING), (KING, -QUEEN)], name="lengths do not count")
+    c.values(2, normals([(4, 3), (4, 3)], [3, (5, 3)], [(2, 1, 3), (4, 3)], [(3, 3), 3]), name="batch axes")
+    c.keeps_dtype(1, normals(6, count=2, dtype=np.float32))
+    c.leaves_inputs(1, normals([4, 4], [(2, 3), (2, 3)]))
+    c.refuses(
+        1,
+        public=[(np.zeros(3), np.ones(3)), (np.ones(2), np.zeros(2)), (np.eye(3)[:2] * [[1], [0]], np.ones(3))],
+        name="refuses a zero vector",
+    )
+    c.refuses(
+        1,
+        public=[(np.ones(3), np.ones(5)), (np.array([1.0, 2.0, 3.0]), np.ones(1))],
+        name="refuses vectors of different lengths",
+    )
+
+
+@checks("02.similarity.interpret_cosine", expected=interpret_cosine)
+def _(c):
+    c.values(
+        2,
+        lambda rng: [
+            (float(c),)
+            for low, high in ((0.9, 1), (0.7, 0.9), (0.4, 0.7), (0, 0.4), (-1, 0))
+            for c in rng.uniform(low + 1e-6, high - 1e-6, size=3)
+        ],
+        public=[(0.9493,), (0.88,), (0.66,), (0.36,), (-0.04,)],
+        name="inside the bands",
+    )
+    c.values(2, public=[(1.0,), (0.9,), (0.7,), (0.4,), (0.0,), (-1.0,)], name="on the edges")
+    c.refuses(1, public=[(1.5,), (-2.0,), (float("nan"),)], name="refuses what is no cosine")
+
+
+@each
+def _sentences(rng, size, dtype=float):
+    """A random batch (B, T, d) and its mask: each sentence has two real tokens at least, and padding behind."""
+    B, T, d = size
+    real = rng.integers(2, T, size=B)
+    return rng.normal(size=(B, T, d)).astype(dtype), (np.arange(T) < real[:, None]).astype(int)
+
+
+PADDED = np.array([[[2.0, 4.0], [4.0, 0.0], [9.0, 9.0]], [[1.0, 1.0], [3.0, 5.0], [5.0, 3.0]]])
+
+
+@checks("02.similarity.repair_mean_pool", expected=ml.similarity.mean_pool)
+def _(c):
+    c.values(
+        3,
+        _sentences((3, 5, 2), (4, 4, 4), (1, 6, 3)),
+        public=[(PADDED, np.array([[1, 1, 0], [1, 1, 1]]))],
+        name="with padding",
+    )
+    c.values(1, lambda rng: [(rng.normal(size=(2, 4, 3)), np.ones((2, 4), int))], name="without padding")
+    c.keeps_dtype(1, _sentences((2, 4, 3), dtype=np.float32))
+    c.leaves_inputs(1, _sentences((2, 3, 2)))
+    c.refuses(1, public=[(PADDED, np.array([[1, 0, 0], [0, 0, 0]]))], name="refuses a sentence without tokens")
+
+
+@draws("02.similarity.own_info_nce")
+def _contrast(rng):
+    """Three queries and three keys with small whole components, such that each known mistake gives another loss."""
+    while True:
+        queries, keys = rng.integers(1, 6, size=(2, 3, 2)) * rng.choice([-1, 1], size=(2, 3, 2))
+        temperature = float(rng.choice([0.25, 0.5, 2.0]))
+        own = {"queries": queries.tolist(), "keys": keys.tolist(), "temperature": temperature}
+        if tells_apart("02.similarity.own_info_nce", own, 0.002):
+            return own
+
+
+def _info_nce(scores, log=np.log, total=np.mean, over=1, own=True):
+    """The loss for given scores: the right one, or with another logarithm, another total or another sum below."""
+    weights = np.exp(scores)
+    below = weights.sum(axis=over) - (0 if own else np.diag(weights))
+    return -total(log(np.diag(weights) / below))
+
+
+@each
+def _with_slope(rng, d):
+    """Two random vectors, and a gradient for their cosine."""
+    return rng.normal(size=d), rng.normal(size=d), float(rng.normal())
+
+
+def _turns_only(expected, case, observation):
+    """Stretching a or b does not change the cosine: neither gradient has a part along its own vector."""
+    if observation.error:
+        return f"raised {observation.error[0]}: {observation.message}"
+    pair = numeric(observation.value)
+    if pair is None or pair.shape != (2, len(case[0])) or not np.all(np.isfinite(pair)):
+        return f"expected two finite gradients of shape ({len(case[0])},), got {show(observation.value)}"
+    for name, x, dx in zip("ab", case[:2], pair, strict=True):
+        if not np.any(dx):
+            return f"d{name} is zero everywhere"
+        if abs(np.sum(dx * x)) > 1e-9 * ml.norm(dx) * ml.norm(x):
+            return f"d{name} has a part along {name}, but stretching {name} does not change the cosine"
+    return None
+
+
+@checks("02.similarity.cosine_pullback")
+def _(c):
+    c.gradient(3, ml.cosine_similarity, _with_slope(2, 3, 8), public=[(CAT, DOG, 1.0), (KING, QUEEN, -2.0)], wrt=(0, 1))
+    c.judge("no part along the vectors themselves", 1, _with_slope(3, 5), _turns_only)
+    c.leaves_inputs(1, _with_slope(4))
+
+
+def _target(table, a, b, c):
+    return table[b] - table[a] + table[c]
+
+
+def _largest(score, *leave_out):
+    score = np.array(score)
+    score[list(leave_out)] = -np.inf
+    return int(np.argmax(score))
+
+
+def _analogy(table, a, b, c):
+    """The right answer."""
+    return _largest(ml.cosine_similarity(table, _target(table, a, b, c)), a, b, c)
+
+
+def _with_the_question(table, a, b, c):
+    return _largest(ml.cosine_similarity(table, _target(table, a, b, c)))
+
+
+def _by_dot(table, a, b, c):
+    return _largest(table @ _target(table, a, b, c), a, b, c)
+
+
+def _by_distance(table, a, b, c):
+    return _largest(-ml.distance(table, _target(table, a, b, c)), a, b, c)
+
+
+def _by_directions(table, a, b, c):
+    return _analogy(ml.normalize(table), a, b, c)
+
+
+MISLED = (_by_dot, _by_distance, _by_directions)  # by lengths that differ
+
+
+def _by_the_relation(table, a, b, c):
+    return _largest(ml.cosine_similarity(table, table[b] - table[a]), a, b, c)
+
+
+def _analogy_reversed(table, a, b, c):
+    return _analogy(table, b, a, c)
+
+
+def _worlds(rng, wanted, lengths=(1.0,)):
+    """Five random tables of thirty words with a question each that is of the wanted sort."""
+    cases = []
+    while len(cases) < 5:
+        table = ml.normalize(rng.normal(size=(30, 4))) * rng.choice(lengths, size=(30, 1))
+        case = (table, *map(int, rng.choice(30, size=3, replace=False)))
+        if wanted(*case) and _analogy(*case) not in (_by_the_relation(*case), _analogy_reversed(*case)):
+            cases.append(case)
+    return cases
+
+
+def _fair(*case):
+    """No word of the question would win."""
+    return _with_the_question(*case) == _analogy(*case)
+
+
+def _plain(rng):
+    """Unit vectors and fair questions: dot product, distance and cosine agree on the answer."""
+    return _worlds(rng, _fair)
+
+
+def _unequal(rng):
+    """Words of unequal length: dot product, distance and a sum of directions are all misled."""
+    return _worlds(
+        rng, lambda *case: _fair(*case) and _analogy(*case) not in [rule(*case) for rule in MISLED], (0.1, 1, 10)
+    )
+
+
+def _traps(rng):
+    """A word of the question itself would win."""
+    return _worlds(rng, lambda *case: not _fair(*case))
+
+
+# man, woman, king, queen of the toy space of 004 (two components for gender, one for royalty), and three distractors
+TOY = np.array([[1, 0, 0], [0, 1, 0], [1, 0, 1], [0, 1, 1], [0.5, 0.5, 0], [0, 0, 1], [-1, 0, 0]], float)
+
+
+@checks("02.similarity.analogy", expected=_analogy)
+def _(c):
+    c.values(3, _plain, public=[(TOY, 0, 2, 1), (TOY, 2, 0, 3), (TOY, 0, 1, 2)], name="finds the word")
+    c.values(2, _unequal, name="lengths do not count")
+    c.values(1, _traps, public=[(TOY, 5, 3, 1)], name="leaves the question's words out")
+    c.leaves_inputs(1, _unequal)

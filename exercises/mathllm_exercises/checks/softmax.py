@@ -1,0 +1,161 @@
+"""Chapter 06, softmax: shares from scores, temperature, the Jacobian and its uses, three ways to break it."""
+
+import numpy as np
+
+import mathllm as ml
+
+from ..cases import each, normals
+from . import checks, draws
+
+EXAMPLE = np.array([2.0, 1.0, 0.5])  # 003, chapter VI, example 6; 004 uses it for temperature
+
+
+@draws("06.softmax.own_shares")
+def _three_logits(rng):
+    """Three different logits and a temperature other than 1."""
+    logits = rng.choice(np.arange(-6, 7), size=3, replace=False) / 2
+    return {"logits": logits.tolist(), "temperature": float(rng.choice([0.5, 2.0, 4.0]))}
+
+
+@checks("06.softmax.softmax", expected=ml.softmax)
+def _(c):
+    c.values(2, normals(3, 7, 1), public=[(EXAMPLE,), (np.zeros(3),), (np.array([10.0, 0.0, 0.0]),)], name="one row")
+    c.values(2, normals((2, 3), (4, 1, 5), (1, 2)), name="a stack of rows")
+    c.values(
+        2,
+        normals(4, (2, 3), scale=1e4),
+        public=[
+            (np.array([1000.0, 1000.0]),),
+            (np.array([1.0, 0.0, -np.inf]),),
+            (np.array([[0.0, 1.0], [2000.0, 2001.0]]),),
+        ],
+        name="extreme scores",
+    )
+    c.keeps_dtype(1, normals(5, (2, 3), dtype=np.float32))
+    c.leaves_inputs(1, normals(4, (2, 3)))
+
+
+@each
+def _with_temperatures(rng, T):
+    return rng.normal(size=5) * 2, float(T)
+
+
+@checks("06.softmax.with_temperature", expected=lambda z, T: ml.softmax(z, temperature=T))
+def _(c):
+    c.values(
+        2,
+        _with_temperatures(0.5, 1.0, 2.0, 7.0),
+        public=[(EXAMPLE, 0.5), (EXAMPLE, 1.0), (EXAMPLE, 2.0)],
+        name="ordinary temperatures",
+    )
+    c.values(
+        2,
+        _with_temperatures(0.001, 0.01),
+        public=[(EXAMPLE, 0.001), (np.array([2.0, 2.001, 2.002]), 0.001)],
+        name="cold",
+    )
+    c.values(1, _with_temperatures(1e4, 1e6), public=[(EXAMPLE, 1e6)], name="hot")
+    c.refuses(1, public=[(EXAMPLE, 0.0), (EXAMPLE, -1.0)], name="refuses T ≤ 0")
+
+
+@checks("06.softmax.jacobian", expected=ml.softmax_jacobian)
+def _(c):
+    c.values(3, normals(1, 2, 6), public=[(EXAMPLE,)], name="right values")
+    c.values(2, public=[(np.array([1000.0, 1000.0, 0.0]),)], name="large scores")
+    c.leaves_inputs(1, normals(4))
+
+
+def _scores(rng):
+    """Attention-like scores: queries along the first axis, keys along the last; some keys forbidden."""
+    cases = []
+    for queries, keys in [(2, 3), (4, 4), (3, 5)]:
+        scores = rng.normal(size=(queries, keys)) * 3
+        allowed = rng.random(size=(queries, keys)) < 0.7
+        allowed[np.arange(queries), rng.integers(keys, size=queries)] = True
+        cases.append((scores, allowed))
+    return cases
+
+
+@checks("06.softmax.repair_axis")
+def _(c):
+    c.values(
+        3,
+        lambda rng: [(scores, np.ones_like(allowed)) for scores, allowed in _scores(rng)],
+        public=[(np.array([[2.0, 1.0, 0.5], [0.0, 5.0, 0.0]]), np.ones((2, 3), bool))],
+        name="all keys allowed",
+    )
+    c.values(2, _scores, name="some keys forbidden")
+    c.values(
+        1,
+        public=[
+            (np.array([[0.0, 1.0, 10_000.0]]), np.array([[True, True, False]])),
+            (np.array([[-10_000.0, -9_999.0, 0.0]]), np.array([[True, True, False]])),
+        ],
+        name="the largest score forbidden",
+    )
+
+
+@checks("06.softmax.repair_log", expected=ml.log_softmax)
+def _(c):
+    c.values(1, normals(3, 6), public=[(EXAMPLE,)], name="one row")
+    c.values(1, normals((2, 3), (3, 4)), name="a stack of rows")
+    c.values(
+        4,
+        normals(4, (2, 3), scale=1e4),
+        public=[(np.array([0.0, -800.0]),), (np.array([1000.0, 1000.0]),)],
+        name="extreme scores",
+    )
+
+
+def _no_common_part(expected, case, observation):
+    """A common shift changes nothing, so the gradient has no part along (1, …, 1)."""
+    if observation.error:
+        return f"raised {observation.error[0]}: {observation.message}"
+    dz = np.asarray(observation.value, dtype=float)
+    if dz.shape != case[0].shape or not np.all(np.isfinite(dz)):
+        return f"expected a finite gradient of shape {case[0].shape}"
+    if not np.any(dz):
+        return "the gradient is zero everywhere"
+    worst = np.abs(dz.sum(axis=-1)).max()
+    return None if worst < 1e-9 else f"its entries add up to {worst:.3g}, but shifting all scores changes nothing"
+
+
+@checks("06.softmax.pullback")
+def _(c):
+    c.gradient(3, ml.softmax, normals(2, 4, count=2), public=[(EXAMPLE, np.array([1.0, 0.0, 0.0]))], name="one row")
+    c.gradient(2, ml.softmax, normals((2, 3), (2, 1, 4), count=2), name="a stack of rows")
+    c.judge("no part along a common shift", 1, normals(5, (2, 3), count=2), _no_common_part)
+
+
+def _calibrated(z, share):
+    """The right answer: bisection on the logarithm of T."""
+    low, high = 1e-6, 1e9
+    for _ in range(70):
+        middle = np.sqrt(low * high)
+        low, high = (middle, high) if ml.softmax(z, temperature=middle).max() > share else (low, middle)
+    return np.sqrt(low * high)
+
+
+@each
+def _to_calibrate(rng, n):
+    z = rng.normal(size=n) * 3
+    share = ml.softmax(z, temperature=rng.uniform(0.3, 3.0)).max()
+    return z, float(min(share, 0.99))
+
+
+@checks("06.softmax.calibrate")
+def _(c):
+    c.values(2, _to_calibrate(2, 3, 5), public=[(EXAMPLE, 0.5), (EXAMPLE, 0.9)], name="a few scores", rtol=1e-6)
+    c.values(2, _to_calibrate(1000, 5000), name="a vocabulary of scores", rtol=1e-6)
+    c.values(
+        2,
+        lambda rng: [(rng.normal(size=4) * 1e3, 0.6), (rng.normal(size=4) * 1e-3, 0.6)],
+        public=[(EXAMPLE * 1e4, 0.7)],
+        name="scores of any size",
+        rtol=1e-6,
+    )
+    c.refuses(
+        1,
+        public=[(EXAMPLE, 0.3), (EXAMPLE, 1.0), (np.array([1.0, 1.0, 0.0]), 0.6)],
+        name="refuses a share out of reach",
+    )

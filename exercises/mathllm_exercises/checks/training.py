@@ -1,0 +1,359 @@
+"""Chapter 13, the training run: tokens, fingerprints, costs, short numbers, shared work, a model of one's own."""
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+
+import mathllm as ml
+
+from ..cases import each
+from ..compare import numeric, show
+from . import checks, draws
+
+_STEMS = ("low", "newer", "lower", "slow", "sower", "wider", "lowest", "wide", "west", "towel", "rower", "widow")
+
+
+def _joined(words, merges=3):
+    return [left + right for left, right, _ in ml.learn_merges(words, merges)]
+
+
+def _types_only(words):
+    return _joined(dict.fromkeys(words, 1))
+
+
+def _never_counted_again(words):
+    pairs = Counter()
+    for word, repeats in words.items():
+        for pair in pairwise(word):
+            pairs[pair] += repeats
+    return [left + right for (left, right), _ in pairs.most_common(3)]
+
+
+@draws("13.training.own_merges")
+def _clear_corpus(rng):
+    """Four words whose first three merges have no ties, and on which the known mistakes lead elsewhere."""
+    while True:
+        chosen = rng.choice(_STEMS, size=4, replace=False)
+        words = {str(word): int(count) for word, count in zip(chosen, rng.integers(2, 9, size=4), strict=True)}
+        same = {tuple(_joined_by(words, ties)) for ties in ("first appearance", "lexicographic")}
+        right = _joined(words)
+        wrong = (_types_only(words), _never_counted_again(words), right[::-1])
+        if len(same) == 1 and right not in wrong and len({*map(tuple, wrong)}) == 3 and _no_ties(words):
+            return {"words": words}
+
+
+def _joined_by(words, ties):
+    return [left + right for left, right, _ in ml.learn_merges(words, 3, ties=ties)]
+
+
+def _no_ties(words):
+    """The winner of each of the first three rounds stands alone."""
+    merges = ml.learn_merges(words, 3)
+    for done in range(3):
+        ranks, counts = ml.training.merge_ranks(merges[:done]), {}
+        for word, repeats in words.items():
+            symbols = ml.training.apply_merges(word, ranks) if done else list(word)
+            for pair in pairwise(symbols):
+                counts[pair] = counts.get(pair, 0) + repeats
+        best = sorted(counts.values())[-2:]
+        if best[0] == best[1]:
+            return False
+    return True
+
+
+@draws("13.training.own_memory")
+def _fleet(rng):
+    return {
+        "billions": int(rng.choice([3, 7, 13, 30, 70])),
+        "workers": int(rng.choice([8, 16, 64])),
+        "stage": int(rng.integers(1, 3)),
+    }
+
+
+def _some_words(rng):
+    """Words with one commonest pair, which is another one if words count once, and the same across their borders."""
+    cases = []
+    for letters, count in [("abc", 4), ("abcd", 5), ("abcdef", 6)]:
+        while True:
+            words = ["".join(rng.choice(list(letters), size=rng.integers(2, 7))) for _ in range(count)]
+            words = [list(word) for word in dict.fromkeys(words)]
+            case = words, [int(n) for n in rng.integers(1, 8, size=len(words))]
+            best = _best_pair(*case)
+            if best == _best_pair(*case, ties="last") == _across_words(*case) != _best_pair(*case, weigh=False):
+                cases.append(case)
+                break
+    return cases
+
+
+def _best_pair(words, repeats, weigh=True, ties="first", pairs=pairwise):
+    counts = {}
+    for symbols, n in zip(words, repeats, strict=True):
+        for pair in pairs(symbols):
+            counts[pair] = counts.get(pair, 0) + (n if weigh else 1)
+    if ties == "last":
+        best = max(reversed(list(counts)), key=counts.get)
+    elif ties == "smallest":
+        best = min(counts, key=lambda pair: (-counts[pair], pair))
+    else:
+        best = max(counts, key=counts.get)
+    return [*best, counts[best]]
+
+
+def _across_words(words, repeats):
+    line = [symbol for symbols, n in zip(words, repeats, strict=True) for _ in range(n) for symbol in symbols]
+    return _best_pair([line], [1])
+
+
+LOW = ([list("low"), list("lowest"), list("newer"), list("wider")], [5, 2, 3, 2])
+
+
+# Pairs of equal counts: the first to appear is neither the smallest nor the last.
+TIED = ([["b", "c"], ["a", "b"], ["x", "y"]], [2, 2, 2])
+
+
+# A pair that is commonest only if words are run together.
+APART = ([["q", "a"], ["z", "q"], ["z", "q", "r"]], [3, 1, 1])
+
+
+# A pair that occurs twice in a word.
+TWICE = ([list("banana"), list("xy")], [2, 3])
+
+
+# A pair in many rare words, and one in a frequent word.
+RARE = ([["a", "b"], ["a", "b", "c"], ["x", "y"]], [1, 1, 9])
+
+
+@checks("13.training.most_frequent_pair", expected=_best_pair)
+def _(c):
+    c.values(2, _some_words, public=[LOW, TWICE], name="the right pair")
+    c.values(1, public=[TIED], name="ties go to the first")
+    c.values(1, public=[APART], name="not across words")
+    c.values(1, public=[RARE, ([["lo", "w"], ["ne", "w"]], [1, 4])], name="words count as often as they occur")
+
+
+def _to_merge(rng):
+    return [
+        ([str(s) for s in rng.choice(list("abc"), size=n)], *pair) for n in (5, 12) for pair in [("a", "b"), ("b", "a")]
+    ]
+
+
+@checks("13.training.repair_merge")
+def _(c):
+    c.values(1, _to_merge, public=[(list("banana"), "a", "n")], name="ordinary words")
+    c.values(2, public=[(["a"] * n, "a", "a") for n in (2, 3, 4, 5)], name="pairs of equal symbols")
+    c.values(1, public=[(["xa", "b", "a", "b"], "a", "b"), (["a"], "a", "a")], name="long symbols and short words")
+    c.leaves_inputs(1, public=[(list("banana"), "a", "n")])
+
+
+@each
+def _hash_cases(rng, size):
+    """Two sets that share half of their items, and 2·size functions that tell the estimate from known mistakes."""
+    items, K = rng.choice(10_000, size=size, replace=False), 2 * size
+    other = np.concatenate([items[: size // 2], rng.choice(np.arange(10_000, 20_000), size=size // 2, replace=False)])
+    while True:
+        case = (items, other, rng.integers(1, 10_007, size=K), rng.integers(10_007, size=K))
+        wrong = _estimate(*case, how=np.max), _jaccard(*case), _share_of_first(*case), _smallest_together(*case)
+        if _estimate(*case) not in (0, *wrong):
+            return case
+
+
+def _signature(items, multipliers, shifts, how=np.min):
+    return how((items[:, None] * multipliers + shifts) % 10_007, axis=0)
+
+
+def _estimate(a, b, multipliers, shifts, how=np.min):
+    return float(np.mean(_signature(a, multipliers, shifts, how) == _signature(b, multipliers, shifts, how)))
+
+
+def _jaccard(a, b, *_):
+    return len({*a.tolist()} & {*b.tolist()}) / len({*a.tolist()} | {*b.tolist()})
+
+
+def _share_of_first(a, b, multipliers, shifts):
+    return float(
+        np.mean(np.isin((a[:, None] * multipliers + shifts) % 10_007, (b[:, None] * multipliers + shifts) % 10_007))
+    )
+
+
+def _smallest_together(a, b, multipliers, shifts):
+    smallest = [np.sort((x[:, None] * multipliers + shifts) % 10_007, axis=None)[: len(shifts)] for x in (a, b)]
+    return float(np.mean(smallest[0] == smallest[1]))
+
+
+@checks("13.training.minhash", expected=_estimate)
+def _(c):
+    c.values(3, _hash_cases(4, 12), name="right values")
+    c.values(
+        1,
+        public=[
+            (np.array([5, 5, 9]), np.array([9, 5]), np.array([3, 7, 11]), np.array([0, 1, 2])),
+            (np.array([1, 2]), np.array([1, 2, 3, 4]), np.array([1, 9, 27, 81]), np.array([5, 4, 3, 2])),
+        ],
+        name="sets, not lists",
+    )
+    c.leaves_inputs(1, _hash_cases(6))
+
+
+def _short_numbers(rng):
+    return [
+        (np.exp2(rng.uniform(-20, 20, size=n)).astype(np.float32) * rng.choice([-1, 1], size=n).astype(np.float32),)
+        for n in (1, 9, 40)
+    ]
+
+
+@checks("13.training.round_bfloat16")
+def _(c):
+    c.values(2, _short_numbers, public=[(np.array([1.0, 3.14159, -0.1], np.float32),)], name="right values", rtol=1e-7)
+    c.values(
+        2,
+        public=[(np.array([1 + 1 / 256, 1 + 3 / 256, -(2 + 1 / 128)], np.float32),)],
+        name="halfway to the even one",
+        rtol=1e-7,
+    )
+    c.values(
+        1,
+        public=[(np.zeros(2, np.float32),), (np.array([1e30, -1e-30], np.float32),)],
+        name="zero, large and small",
+        rtol=1e-7,
+    )
+    c.keeps_dtype(1, _short_numbers)
+    c.leaves_inputs(1, _short_numbers)
+
+
+def _shares_of_batch(rng):
+    cases = []
+    for counts in ([3, 5], [7, 1, 4], [2, 0, 6]):
+        cases.append(([rng.normal(size=(2, 3)) for _ in counts], [int(n) for n in counts]))
+    return cases
+
+
+@checks("13.training.repair_mean")
+def _(c):
+    c.values(3, _shares_of_batch, public=[([np.array([1.0]), np.array([4.0])], [3, 1])], name="unequal shares")
+    c.values(1, public=[([np.array([1.0, 2.0]), np.array([3.0, 6.0])], [5, 5])], name="equal shares")
+    c.leaves_inputs(1, _shares_of_batch)
+
+
+def _logits_and_targets(rng):
+    cases = []
+    for B, T, V in [(1, 3, 4), (2, 4, 5)]:
+        targets = rng.integers(V, size=(B, T))
+        targets[0, 0] = -100
+        cases.append((rng.normal(size=(B, T, V)), targets, float(rng.normal())))
+    return cases
+
+
+def _loss_slopes(logits, targets, dy, ignore=True, number=None):
+    counted = targets != -100 if ignore else np.ones(targets.shape, bool)
+    slopes = ml.softmax(logits) - ml.one_hot(np.where(targets == -100, 0, targets), logits.shape[-1])
+    return slopes * counted[..., None] * dy / (counted.sum() if number is None else number)
+
+
+@checks("13.training.loss_pullback", expected=_loss_slopes)
+def _(c):
+    c.gradient(3, ml.cross_entropy, _logits_and_targets, rtol=1e-5)
+    c.values(
+        2,
+        public=[(np.array([[[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]]), np.array([[1, -100, 0]]), 1.0)],
+        name="a target that does not count",
+    )
+    c.leaves_inputs(1, _logits_and_targets)
+
+
+def _draws(rng):
+    return [(rng.normal(size=n) + 3, rng.integers(n, size=(B, n))) for n, B in [(5, 40), (30, 100)]]
+
+
+def _interval(values_, draws, low=0.025, high=0.975):
+    means = values_[draws].mean(axis=1)
+    return [*np.quantile(means, [low]), values_.mean(), *np.quantile(means, [high])]
+
+
+@checks("13.training.bootstrap", expected=_interval)
+def _(c):
+    c.values(3, _draws, name="right values")
+    c.values(1, public=[(np.array([1.0, 2.0, 6.0]), np.array([[0, 0, 1], [2, 2, 2], [1, 1, 1]]))], name="by hand")
+    c.leaves_inputs(1, _draws)
+
+
+_V = 6
+
+
+_SOURCE = ml.training.markov_source(_V, 2, np.random.default_rng(2), concentration=0.25)
+
+
+def _lesson(rng):
+    text = ml.training.sample_source(_SOURCE, 6000, rng)
+    exam = ml.training.sample_source(_SOURCE, 2400, rng).reshape(-1, 8)
+    return [(text, exam, _V)]
+
+
+def _truth(tokens, contexts, vocabulary):
+    return _SOURCE[contexts[:, -2], contexts[:, -1]]
+
+
+def _counted(order):
+    """A model that counts, as a function of the task's arguments."""
+
+    def model(tokens, contexts, vocabulary):
+        table = np.full((vocabulary,) * order, 0.1)
+        np.add.at(table, tuple(tokens[i : len(tokens) - order + 1 + i] for i in range(order)), 1)
+        table = table / table.sum(axis=-1, keepdims=True)
+        return (
+            table[tuple(contexts[:, i - order + 1 :][:, 0] for i in range(order - 1))]
+            if order > 1
+            else np.tile(table, (len(contexts), 1))
+        )
+
+    return model
+
+
+def _surprise(predictions, contexts):
+    """The expected loss under the true source, without any noise of a test set."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(_truth(None, contexts, _V) > 0, _truth(None, contexts, _V) * np.log(predictions), 0)
+    return -terms.sum(axis=-1).mean()
+
+
+def _problem(case, observation):
+    """What is wrong with predictions, apart from their quality; else None and the array."""
+    if observation.error:
+        return f"raised {observation.error[0]}: {observation.message}", None
+    p = numeric(observation.value)
+    wanted = (len(case[1]), case[2])
+    if p is None or p.shape != wanted:
+        return f"expected probabilities of shape {wanted}, got {show(observation.value)}", None
+    if not np.all(np.isfinite(p)) or p.min() < 0 or np.abs(p.sum(axis=-1) - 1).max() > 1e-3:
+        return "each row must be a distribution: no number below 0, and the sum 1", None
+    return None, p.astype(float)
+
+
+def _below(words, rival):
+    """A judge: the loss lies at least 0.05 nats below a rival's."""
+
+    def judge(expected, case, observation):
+        problem, p = _problem(case, observation)
+        if problem:
+            return problem
+        loss, bar = _surprise(p, case[1]), _surprise(rival(*case), case[1]) - 0.05
+        if np.isinf(loss):
+            return "the loss is infinite: a token that can come was given the probability 0"
+        return None if loss < bar else f"loss {loss:.3f} nats; {words} is less than {bar:.3f}"
+
+    return judge
+
+
+def _near_entropy(expected, case, observation):
+    problem, p = _problem(case, observation)
+    if problem:
+        return problem
+    loss, bar = _surprise(p, case[1]), _surprise(expected(), case[1]) + 0.1
+    return None if loss < bar else f"loss {loss:.3f} nats; the entropy of this text plus 0.1 is {bar:.3f}"
+
+
+@checks("13.training.own_model", expected=_truth)
+def _(c):
+    c.judge("beats the frequencies", 2, _lesson, _below("needed", _counted(1)))
+    c.judge("beats pairs", 3, _lesson, _below("needed", _counted(2)))
+    c.judge("comes near the entropy", 3, _lesson, _near_entropy)

@@ -1,0 +1,225 @@
+"""Chapter 12, the transformer: norms and their gradients, counting, three families, and one block from scratch."""
+
+import numpy as np
+
+import mathllm as ml
+from mathllm.exhibits.transformer import layer_norm_gradient_as_printed
+
+from ..cases import each, normals
+from . import checks, draws
+
+
+@draws("12.transformer.own_layer_norm")
+def _four_numbers(rng):
+    """Four whole numbers whose mean is whole and not zero, and that are not all equal."""
+    while True:
+        x = rng.integers(-6, 10, size=4)
+        if x.sum() % 4 == 0 and x.sum() != 0 and x.std() > 1:
+            return {"x": x.tolist()}
+
+
+def _normed(x, ddof=0, root=True, shift=True):
+    x = np.array(x, float)
+    spread = x.std(ddof=ddof)
+    return (x - x.mean() if shift else x) / (spread if root else spread**2)
+
+
+@draws("12.transformer.own_targets")
+def _some_ids(rng):
+    return {"ids": rng.permutation(20)[:6].tolist()}
+
+
+@each
+def _norm_cases(rng, shape, dtype=float):
+    D = shape[-1] if isinstance(shape, tuple) else shape
+    x = rng.normal(size=shape) + 3
+    return tuple(part.astype(dtype) for part in (x, rng.normal(size=D), rng.normal(size=D)))
+
+
+FOUR = np.array([1.0, 2.0, 3.0, 4.0])
+
+
+@checks("12.transformer.layer_norm", expected=ml.layer_norm)
+def _(c):
+    c.values(2, _norm_cases(4, 7), public=[(FOUR, np.ones(4), np.zeros(4))], name="one vector")
+    c.values(2, _norm_cases((3, 5), (2, 3, 4)), name="a batch of texts")
+    c.values(1, public=[(np.full(3, 7.0), np.ones(3), np.array([1.0, 2.0, 3.0]))], name="equal components")
+    c.keeps_dtype(1, _norm_cases((2, 6), dtype=np.float32))
+    c.leaves_inputs(1, _norm_cases((2, 4)))
+    c.refuses(
+        1,
+        public=[
+            (FOUR, np.ones(1), np.zeros(4)),
+            (FOUR, np.ones(4), np.zeros(1)),
+            (FOUR, np.ones(1), np.zeros(1)),
+        ],
+        name="refuses other widths",
+    )
+
+
+def _norm_slopes(x, gain, dy):
+    return ml.vjp(lambda x: ml.layer_norm(x, gain, np.zeros_like(gain)), x)[1](dy)[0]
+
+
+def _as_printed(x, gain, dy):
+    return layer_norm_gradient_as_printed(x, gain, dy, 1e-5)
+
+
+@each
+def _gain_and_slope(rng, D, one=False):
+    x = 2 * rng.permutation(D) + rng.uniform(size=D)  # so far apart that ε counts for nothing here
+    return x, np.full(D, rng.uniform(0.5, 2)) if one else rng.normal(size=D), rng.normal(size=D)
+
+
+def _one_root_too_few(x, gain, dy):
+    centred, deviation, g = x - x.mean(), np.sqrt(x.var() + 1e-5), gain * dy
+    return (g - g.mean() - centred / deviation * np.mean(g * centred)) / deviation
+
+
+def _gain_in_the_first_term(x, gain, dy):
+    unit = (x - x.mean()) / np.sqrt(x.var() + 1e-5)
+    return (gain * dy - dy.mean() - unit * np.mean(dy * unit)) / np.sqrt(x.var() + 1e-5)
+
+
+@checks("12.transformer.repair_gradient", expected=_norm_slopes)
+def _(c):
+    c.gradient(
+        3,
+        lambda x, gain: ml.layer_norm(x, gain, np.zeros_like(gain)),
+        _gain_and_slope(3, 5),
+        public=[(np.array([0.5, -1.2, 2.0, 0.3]), np.array([0.2, -0.4, 0.1, 0.7]), np.array([0.7, -0.3, 0.9, 0.4]))],
+        name="a gain vector",
+        rtol=1e-4,  # coarse enough to let ε pass: it has a check of its own
+    )
+    c.values(1, _gain_and_slope(4, one=True), name="one gain for all", rtol=1e-4, atol=1e-4)
+    c.values(
+        2,
+        lambda rng: [(1e-3 * rng.normal(size=4), rng.normal(size=4), rng.normal(size=4)) for _ in range(2)],
+        name="a small vector, where ε counts",
+    )
+
+
+def _gpt_sizes(rng):
+    return [tuple(int(n) for n in (rng.integers(10, 60_000), 8 * rng.integers(1, 200), rng.integers(1, 60), 128))] * 2
+
+
+@checks("12.transformer.parameter_count")
+def _(c):
+    c.values(2, public=[(50257, 768, 12, 1024)], name="GPT-2 small", rtol=0)
+    c.values(3, _gpt_sizes, public=[(10, 2, 1, 4), (50257, 12288, 96, 2048)], name="other sizes", rtol=0)
+
+
+def _texts(rng):
+    cases = []
+    for shape in [(2, 8), (3, 20)]:
+        tokens = rng.integers(100, size=shape)
+        chosen = rng.random(size=shape) < 0.4
+        cases.append((tokens, chosen, rng.random(size=shape), rng.integers(100, size=shape), 103))
+    return cases
+
+
+SMALL_TEXT = (
+    np.array([[5, 6, 7, 8]]), np.array([[True, True, True, False]]), np.array([[0.1, 0.85, 0.95, 0.5]]),
+    np.array([[1, 2, 3, 4]]), 103,
+)  # fmt: skip
+
+
+@checks("12.transformer.mask_tokens")
+def _(c):
+    c.values(3, _texts, public=[SMALL_TEXT], name="inputs and labels", rtol=0)
+    c.values(
+        1,
+        public=[(np.array([[4, 2]]), np.zeros((1, 2), bool), np.zeros((1, 2)), np.ones((1, 2), int), 9)],
+        name="nothing chosen",
+        rtol=0,
+    )
+    c.leaves_inputs(1, _texts, public=[SMALL_TEXT])
+
+
+def _logits_and_tokens(rng):
+    return [
+        (rng.normal(size=(B, T, V)) * 2, rng.integers(V, size=(B, T))) for B, T, V in [(1, 2, 3), (2, 5, 4), (3, 8, 11)]
+    ]
+
+
+@checks("12.transformer.repair_shift")
+def _(c):
+    c.values(2, _logits_and_tokens, name="right values")
+    c.values(
+        1,
+        public=[(np.array([[[0.0, 9.0], [1.0, 0.0]]]), np.array([[0, 1]]))],
+        name="a text of two tokens",
+    )
+
+
+def _rms_slopes(x, gain, dy):
+    return ml.vjp(ml.rms_norm, x, gain)[1](dy)
+
+
+@checks("12.transformer.rms_pullback", expected=_rms_slopes)
+def _(c):
+    c.gradient(
+        4,
+        ml.rms_norm,
+        normals(2, 5, count=3),
+        public=[(FOUR, np.ones(4), np.array([1.0, 0.0, 0.0, 0.0]))],
+        wrt=(0, 1),
+    )
+    c.leaves_inputs(1, normals(4, count=3))
+
+
+def _relu(h):
+    return np.maximum(0, h)
+
+
+def _sublayers(
+    x, gains, projections, network, heads, *,
+    mask=ml.causal_mask, order="pre", residual=(True, True), scale=None, side_by_side=False, norm=ml.rms_norm,
+    bend=_relu, merge=ml.merge_heads,
+):  # fmt: skip
+    """A block, or one with a mistake."""
+    first, second = gains
+    query, key, value, output = projections
+    up, down = network
+
+    def attend(h):
+        T, D = h.shape
+        q, k, v = (ml.split_heads(h @ W, heads) for W in (query, key, value))
+        if scale is not None:
+            q = q * scale(D, heads)
+        allowed = mask(T) if mask else None
+        return merge(ml.attention(q, k, v, mask=allowed)) @ output
+
+    def think(h):
+        return bend(h @ up) @ down
+
+    start = x
+    for f, gain, kept in ((attend, first, residual[0]), (think, second, residual[1])):
+        read = norm(start if side_by_side else x, gain) if order in ("pre", "inside") else x
+        x = f(read) + (read if order == "inside" else x) * kept
+        if order == "post":
+            x = norm(x, gain)
+    return x
+
+
+def _block(x, gains, projections, network, heads):
+    return _sublayers(x, gains, projections, network, heads)
+
+
+@each
+def _block_cases(rng, size):
+    T, D, H = size
+    return (
+        rng.normal(size=(T, D)),
+        rng.normal(size=(2, D)),
+        rng.normal(size=(4, D, D)) / np.sqrt(D),
+        (rng.normal(size=(D, 4 * D)) / np.sqrt(D), rng.normal(size=(4 * D, D)) / np.sqrt(4 * D)),
+        H,
+    )
+
+
+@checks("12.transformer.block", expected=_block)
+def _(c):
+    c.values(3, _block_cases((4, 8, 1), (1, 4, 1)), name="one head")
+    c.values(3, _block_cases((5, 8, 2), (3, 12, 4)), name="several heads")
+    c.leaves_inputs(1, _block_cases((3, 4, 2)))

@@ -1,0 +1,226 @@
+"""Chapter 01, vectors: length, distance, lookup, and the first two gradients."""
+
+import numpy as np
+
+import mathllm as ml
+
+from ..cases import each, normals, refusing
+from ..compare import numeric, show
+from . import checks, draws
+
+TABLE = np.array(
+    [  # the embedding table of the worked trace in document 004: five tokens, four components
+        [0.2, 0.1, -0.3, 0.5],
+        [-0.1, 0.4, 0.2, -0.2],
+        [0.3, -0.2, 0.1, 0.4],
+        [0.1, 0.3, -0.1, 0.2],
+        [-0.3, 0.2, 0.4, -0.1],
+    ]
+)
+
+
+@draws("01.vectors.own_length")
+def _own_vector(rng):
+    """Four components of size 1 to 9, every second one negative, so that signs matter."""
+    return {"v": (rng.integers(1, 10, size=4) * [1, -1, 1, -1]).tolist()}
+
+
+draws("01.vectors.own_lookup")(lambda rng: {"ids": rng.choice(5, size=3, replace=False).tolist()})
+
+
+@checks("01.vectors.norm", expected=ml.norm)
+def _(c):
+    c.values(
+        2,
+        normals(2, 5, 64),
+        public=[(np.array([3.0, 4.0]),), (np.array([6.0, 2.0, 3.0]),), (np.array([0.12, -0.85, 0.33, 0.71]),)],
+        name="one vector",
+    )
+    c.values(1, public=[(np.array([-2.5]),), (np.array([-1.0, 1.0]),), (np.zeros(3),)], name="small cases")
+    c.values(2, normals((4, 3), (3, 3), (2, 4, 5)), name="batch axes")
+    c.keeps_dtype(1, normals(6, dtype=np.float32), public=[(np.array([3, 4], np.float32),)])
+    c.leaves_inputs(1, normals(4, (2, 3)))
+    c.values(
+        1,
+        lambda rng: [(rng.normal(size=5) * 1e-200,)],
+        public=[(np.array([3e200, -4e200]),)],
+        atol=0.0,
+        name="huge and tiny components",
+    )
+
+
+@checks("01.vectors.distance", expected=ml.distance)
+def _(c):
+    c.values(
+        2,
+        normals([2, 2], [5, 5], [50, 50]),
+        public=[(np.array([3.0, 7.0]), np.array([4.0, 6.5]))],
+        name="two vectors",
+    )
+    c.values(
+        1,
+        lambda rng: [(x := rng.normal(size=4), x.copy())],
+        public=[(np.array([2.0]), np.array([-1.0]))],
+        name="small cases",
+    )
+    c.values(2, normals([(4, 3), (4, 3)], [3, (5, 3)], [(2, 1, 3), (4, 3)], [(3, 3), 3]), name="batch axes")
+    c.keeps_dtype(1, normals(6, count=2, dtype=np.float32))
+    c.leaves_inputs(1, normals([4, 4], [(2, 3), (2, 3)]))
+    c.refuses(
+        1,
+        public=[(np.ones(3), np.ones(5)), (np.ones(3), np.ones(1)), (np.ones((2, 1)), np.ones((2, 4)))],
+        name="refuses vectors of different lengths",
+    )
+
+
+@checks("01.vectors.frobenius_norm", expected=ml.frobenius_norm)
+def _(c):
+    c.values(
+        2,
+        normals((3, 3), (4, 2), (2, 6)),
+        public=[(np.array([[1.0, 2.0], [2.0, 4.0]]),), (TABLE,)],
+        name="a matrix",
+    )
+    c.values(
+        1,
+        normals((1, 4), (4, 1)),
+        public=[(np.array([[-3.0]]),), (np.zeros((2, 3)),)],
+        name="one row, one column, zeros",
+    )
+    c.keeps_dtype(1, normals((6, 5), dtype=np.float32))
+    c.leaves_inputs(1, normals((3, 2)))
+
+
+@each
+def _ids(rng, shape):
+    """A random table, and random ids in this shape."""
+    return rng.normal(size=(7, 3)), rng.integers(0, 7, size=shape)
+
+
+@checks("01.vectors.embedding", expected=ml.embedding)
+def _(c):
+    c.values(2, _ids(1, 4, 9), public=[(TABLE, np.array([0, 1, 2])), (TABLE, np.array([3]))], name="a sentence")
+    c.values(2, _ids((2, 4), (3, 3), (2, 1, 3)), name="a batch of sentences")
+    c.keeps_dtype(1, lambda rng: [(rng.normal(size=(4, 2)).astype(np.float32), np.array([3, 0, 3]))])
+    c.leaves_inputs(1, _ids(3, (2, 2)))
+    c.refuses(
+        1, public=[(TABLE, np.array([5])), (TABLE, np.array([[0, 9], [1, 2]]))], name="refuses ids beyond the table"
+    )
+    c.refuses(1, public=[(TABLE, np.array([0, -1])), (TABLE, np.array([[-5]]))], name="refuses negative ids")
+
+
+@checks("01.vectors.repair_unit_rows", expected=ml.normalize)
+def _(c):
+    c.values(
+        3,
+        normals((4, 3), (3, 3), (6, 5)),
+        public=[(np.array([[3.0, 4.0], [0.0, 5.0]]),), (TABLE,)],
+        name="several rows",
+    )
+    c.values(1, normals((1, 3), (4, 1)), name="one row, one component")
+    c.keeps_dtype(1, normals((3, 2), dtype=np.float32))
+    c.leaves_inputs(1, normals((3, 2)))
+    c.refuses(1, public=[(np.array([[1.0, 2.0], [0.0, 0.0]]),)], name="refuses a row of zeros")
+
+
+def _scaled_rows(rng, *shapes):
+    """Random stacks with a gradient for the length of each row."""
+    return [(rng.normal(size=(n, d)), rng.normal(size=n)) for n, d in shapes]
+
+
+@checks("01.vectors.norm_pullback")
+def _(c):
+    c.gradient(
+        2,
+        ml.norm,
+        lambda rng: _scaled_rows(rng, (1, 5), (1, 1)),
+        public=[(np.array([[3.0, 4.0]]), np.array([-2.0]))],
+        name="one vector",
+    )
+    c.gradient(2, ml.norm, lambda rng: _scaled_rows(rng, (4, 3), (3, 3), (2, 8)), name="a stack of vectors")
+    c.leaves_inputs(1, lambda rng: _scaled_rows(rng, (3, 2)))
+
+
+def _turns_only(expected, case, observation):
+    """Growing longer does not turn a vector: the gradient has no part along x."""
+    if observation.error:
+        return f"raised {observation.error[0]}: {observation.message}"
+    x, dx = case[0], numeric(observation.value)
+    if dx is None or dx.shape != x.shape or not np.all(np.isfinite(dx)):
+        return f"expected a finite gradient of shape {x.shape}, got {show(observation.value)}"
+    if not np.any(dx):
+        return "the gradient is zero everywhere"
+    along = np.abs(np.sum(dx * x, axis=-1)) / (ml.norm(dx) * ml.norm(x) + 1e-300)
+    return (
+        None
+        if np.all(along < 1e-9)
+        else "along x itself the gradient should vanish: growing longer does not turn a vector"
+    )
+
+
+@checks("01.vectors.normalize_pullback")
+def _(c):
+    c.gradient(
+        2,
+        ml.normalize,
+        normals(3, 6, count=2),
+        public=[(np.array([3.0, 4.0]), np.array([1.0, 0.0]))],
+        name="one vector",
+    )
+    c.gradient(2, ml.normalize, normals((4, 3), (3, 3), (2, 2, 4), count=2), name="batch axes")
+    c.judge("no part along x", 1, normals(3, (5, 4), count=2), _turns_only)
+    c.leaves_inputs(1, normals((3, 2), count=2))
+
+
+_in_range = refusing(lambda table, query, k: not 1 <= k <= len(table))
+
+
+def _any_k(table, query, k):
+    return np.argsort(ml.distance(table, query), kind="stable")[:k]
+
+
+_nearest = _in_range(_any_k)
+
+
+@each
+def _search(rng, size):
+    """A random table (V, d) with a query, and a k of a handful."""
+    return rng.normal(size=size), rng.normal(size=size[1]), 5
+
+
+def _with_twins(rng):
+    """A table in which every row occurs three times: ties everywhere."""
+    rows = rng.integers(-3, 4, size=(20, 2)).astype(float)
+    return [(np.concatenate([rows, rows[::-1], rows]), np.zeros(2), 60)]
+
+
+# Seen from [1, 1], two of these words are at distance 2 and three at distance 5, each in another direction.
+ON_CIRCLES = np.array([[4.0, 5.0], [1.0, 3.0], [6.0, 1.0], [-3.0, 4.0], [1.0, -1.0]])
+
+
+SMALL_MAP = np.array(
+    [[1.0, 1.0], [1.0, 2.0], [2.0, 1.5], [8.0, 7.0], [9.0, 8.0], [5.0, 4.0]]
+)  # two clusters and a bridge
+
+
+@checks("01.vectors.nearest", expected=_nearest)
+def _(c):
+    c.values(
+        3,
+        _search((8, 2), (30, 5), (200, 10)),
+        public=[(SMALL_MAP, np.array([1.5, 1.5]), 3), (SMALL_MAP, SMALL_MAP[4], 2)],
+        name="nearest first",
+    )
+    c.values(
+        1,
+        lambda rng: [(x := rng.normal(size=(6, 3)), x[2], 1), (rng.normal(size=(30, 2)), rng.normal(size=2), 30)],
+        public=[(np.ones((1, 4)), np.zeros(4), 1)],
+        name="one word, all words",
+    )
+    c.values(1, _with_twins, public=[(ON_CIRCLES, np.ones(2), 5)], name="ties in the order of the table")
+    c.leaves_inputs(1, _search((40, 3), (200, 10)))
+    c.refuses(
+        1,
+        public=[(SMALL_MAP, np.zeros(2), 0), (SMALL_MAP, np.zeros(2), 7), (SMALL_MAP, np.zeros(2), -1)],
+        name="refuses a wrong k",
+    )

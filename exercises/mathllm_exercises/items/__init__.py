@@ -1,1 +1,0 @@
-"""The exercises, one module per chapter. Each module has a list ITEMS."""
