@@ -1,7 +1,6 @@
 """Chapter 11, backpropagation: a step of training by hand, two mended listings, two pullbacks, a tape of one's own."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 
@@ -12,13 +11,6 @@ from ..cases import each, tells_apart
 from . import checks, draws
 
 STEP = exhibits.trace_network()  # the network of document 004
-
-
-def _forward(x2=0.5, b=0.35):
-    """The six numbers of the forward pass, with another input or hidden bias."""
-    a_A, a_B = 0.15 + 0.20 * x2 + b, 0.25 + 0.30 * x2 + b
-    z = 0.40 * a_A + 0.45 * a_B + 0.60
-    return [a_A, a_B, z, math.exp(-z), 1 / (1 + math.exp(-z)), math.log1p(math.exp(-z))]
 
 
 def _output_step(delta):
@@ -90,15 +82,6 @@ def _own_squared_error(x, w, v, y):
 @draws("11.backpropagation.own_cost")
 def _own_sizes(rng):
     return {"sizes": rng.choice([8, 16, 24, 32, 48, 64], size=4, replace=False).tolist()}
-
-
-def _own_cost(sizes):
-    cost = ml.backpropagation.gradient_cost(sizes)
-    return [cost.parameters, cost.forward, cost.reverse_mode, cost.central_differences]
-
-
-def _weights(sizes):
-    return sum(n * m for n, m in pairwise(sizes))
 
 
 def _listing(rng, count=2, batch=5):
