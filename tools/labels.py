@@ -68,7 +68,7 @@ def referred(path: Path, role: str, label: str) -> str:
         kind = "figure" if role == "numref" else "equation"
         raise LookupError(f"no {kind} of the book has the label {label!r}")
     words = f"Figure {place.number}" if role == "numref" else f"({place.number})"
-    return f"[{words}]({'' if place.chapter == path.stem else f'{place.chapter}.ipynb'}#{label})"
+    return f"[{words}]({place.chapter}.ipynb#{label})"  # with the file's name, or JupyterLab looks for a heading
 
 
 def caption(path: Path, label: str, words: str) -> str:

@@ -405,7 +405,7 @@ def numbered(tmp_path, executions):
 
 def test_equations_figures_and_references_get_their_numbers(numbered):
     prose, figure, caption = chapter_of(numbered).cells[-3:]
-    assert "As [(1.1)](#eq-sum) and [Figure 1.1](#fig-line) show" in prose.source
+    assert "As [(1.1)](01_vectors.ipynb#eq-sum) and [Figure 1.1](01_vectors.ipynb#fig-line) show" in prose.source
     assert '<a id="eq-sum"></a>\n\n$$\na + b = b + a\n\\tag{1.1}\n$$' in prose.source
     assert "\n$$\na + b\n$$\n" in prose.source
     assert (figure.id, figure.source, caption.id) == ("01-fig-line", "1", "01-fig-line-caption")
