@@ -6,7 +6,7 @@
 Every learner hands in the model solution. "nbgrader" is `nbgrader autograde` without this course's settings: nbgrader's
 own Execute, no sandbox, scores computed in the learner's process. "with our settings" is the same command in this
 course: kernels in the sandbox (if bubblewrap is installed), answers judged outside. "1 job" and "2 jobs" are
-`python -m mathllm_exercises grade`, which does the same. A side is a program started anew in a fresh copy of the
+`python -m mathllm_grading grade`, which does the same. A side is a program started anew in a fresh copy of the
 course, and its start (imports, settings, backup) counts: seconds of a run, divided by the learners. The sides take
 turns; the median counts.
 """

@@ -21,8 +21,8 @@ c.CourseDirectory.root = str(Path(__file__).resolve().parent)
 # Where work is handed in: nbgrader's own place (/usr/local/share/nbgrader/exchange, mode 0777), or another.
 if os.environ.get("MATHLLM_EXCHANGE"):
     c.Exchange.root = os.environ["MATHLLM_EXCHANGE"]
-c.ExchangeFactory.collect = "mathllm_exercises.collect.Collect"
-c.ExchangeFactory.release_feedback = "mathllm_exercises.collect.ReleaseFeedback"
+c.ExchangeFactory.collect = "mathllm_grading.collect.Collect"
+c.ExchangeFactory.release_feedback = "mathllm_grading.collect.ReleaseFeedback"
 
 # Where grades are kept: gradebook.db in this folder, or a PostgreSQL database that a cluster can reach.
 if os.environ.get("MATHLLM_GRADEBOOK"):
@@ -31,28 +31,28 @@ if os.environ.get("MATHLLM_GRADEBOOK"):
 c.ClearSolutions.code_stub = {"python": "# your code here"}
 c.ClearSolutions.text_stub = "*Your answer here.*"
 
-# Grading: only values leave the learner's process; see mathllm_exercises/grader.py.
-c.Autograde.exporter_class = "mathllm_exercises.sanitise.Reader"
-c.Autograde.pre_convert_hook = "mathllm_exercises.sanitise.prepare_submission"
+# Grading: only values leave the learner's process; see mathllm_grading/grader.py.
+c.Autograde.exporter_class = "mathllm_grading.sanitise.Reader"
+c.Autograde.pre_convert_hook = "mathllm_grading.sanitise.prepare_submission"
 c.Autograde.sanitize_preprocessors = [
-    "mathllm_exercises.sanitise.Restore",
+    "mathllm_grading.sanitise.Restore",
     "nbgrader.preprocessors.ClearOutput",
     "nbgrader.preprocessors.OverwriteKernelspec",
     "nbgrader.preprocessors.OverwriteCells",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.Autograde.autograde_preprocessors = [
-    "mathllm_exercises.grader.TrustedExecute",
-    "mathllm_exercises.grader.ShowRubric",
+    "mathllm_grading.grader.TrustedExecute",
+    "mathllm_grading.grader.ShowRubric",
     "nbgrader.preprocessors.LimitOutput",
     "nbgrader.preprocessors.SaveAutoGrades",
-    "mathllm_exercises.grader.FlagForReview",
+    "mathllm_grading.grader.FlagForReview",
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.Execute.timeout = 30
 
-# Submissions run in a sandbox, see mathllm_exercises/sandbox.py: megabytes for each and for its files, and processes.
+# Submissions run in a sandbox, see mathllm_grading/sandbox.py: megabytes for each and for its files, and processes.
 c.SandboxedKernelManager.memory = 2048
 c.SandboxedKernelManager.disk = 256
 c.SandboxedKernelManager.processes = 100
@@ -69,16 +69,16 @@ c.GenerateFeedback.force = True
 
 # The rubric is for the grader; feedback leaves it out.
 c.GenerateFeedback.preprocessors = [
-    "mathllm_exercises.grader.HideRubric",
+    "mathllm_grading.grader.HideRubric",
     "nbgrader.preprocessors.GetGrades",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
 
 # Whatever a learner wrote, the formgrader and the feedback show it without a script and without asking another server:
-# see mathllm_exercises/inert.py and mathllm_exercises/formulas.py.
+# see mathllm_grading/inert.py and mathllm_grading/formulas.py.
 c.HTMLExporter.sanitize_html = True
-c.HTMLExporter.filters = {"markdown2html": "mathllm_exercises.formulas.markdown2html"}
-ours, theirs = (Path(find_spec(name).origin).parent for name in ("mathllm_exercises", "nbgrader"))
+c.HTMLExporter.filters = {"markdown2html": "mathllm_grading.formulas.markdown2html"}
+ours, theirs = (Path(find_spec(name).origin).parent for name in ("mathllm_grading", "nbgrader"))
 c.HTMLExporter.extra_template_basedirs = [
     str(ours / "templates"),
     str(theirs / "server_extensions" / "formgrader" / "templates"),

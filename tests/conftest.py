@@ -38,7 +38,7 @@ def pytest_configure(config):
     if config.getoption("nbval", default=False):
         import nbval.kernel
         import nbval_tolerance
-        from mathllm_exercises.kernels import KernelManager
+        from mathllm_grading.kernels import KernelManager
 
         nbval.kernel.KernelManager = KernelManager
         nbval_tolerance.pytest_configure(config)

@@ -26,6 +26,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 EXERCISES = ROOT / "exercises"
+PACKAGES = ROOT / "mathllm", EXERCISES / "mathllm_exercises", EXERCISES / "mathllm_grading"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCK = [Requirement(line) for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()]
 PARITY = ROOT / "tests" / "parity"
@@ -94,7 +95,7 @@ def imported_packages():
 
 def test_every_package_that_is_imported_is_named_in_pyproject():
     named = {canonicalize_name(requirement.name) for requirement in asked_for()}
-    ours = {"mathllm", "mathllm_exercises"}
+    ours = {"mathllm", "mathllm_exercises", "mathllm_grading"}
     ours |= {path.stem for pattern in ("t*/**/*.py", "book/_ext/*.py") for path in ROOT.glob(pattern)}
     distributions = metadata.packages_distributions()
     for package, path in imported_packages():
@@ -212,8 +213,8 @@ def test_the_wheel_is_pure_python(wheel):
         assert not [name for name in archive.namelist() if name.endswith((".so", ".pyd", ".dylib", ".pyc"))]
 
 
-def test_the_wheel_holds_every_file_of_both_packages_and_nothing_else(wheel):
-    files = [path for folder in (ROOT / "mathllm", EXERCISES / "mathllm_exercises") for path in folder.rglob("*.*")]
+def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel):
+    files = [path for folder in PACKAGES for path in folder.rglob("*.*")]
     here = {path.relative_to(EXERCISES if path.is_relative_to(EXERCISES) else ROOT).as_posix() for path in files}
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}

@@ -1,4 +1,4 @@
-"""Exercises for The Mathematics of Large Language Models: the items, check(), and the trusted grader.
+"""Exercises for The Mathematics of Large Language Models: the items and check().
 
 from mathllm_exercises import check, numbers
 check("01.vectors.norm", norm)           # immediate feedback; .score() gives the points as well

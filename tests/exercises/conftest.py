@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from mathllm_exercises import report, sandbox
+from mathllm_exercises import report
+from mathllm_grading import sandbox
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ import nbformat
 import pytest
 from grading import EXERCISES, PATIENCE
 from mathllm_exercises import item, items
-from mathllm_exercises.autograde import course
-from mathllm_exercises.grader import TrustedExecute
+from mathllm_grading.autograde import course
+from mathllm_grading.grader import TrustedExecute
 from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from mathllm_exercises.collect import Collect, ReleaseFeedback
+from mathllm_grading.collect import Collect, ReleaseFeedback
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import get_osusername
 

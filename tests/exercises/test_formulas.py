@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from mathllm_exercises.formulas import markdown2html, mathml
+from mathllm_grading.formulas import markdown2html, mathml
 
 SOURCE = Path(__file__).resolve().parents[2] / "exercises" / "source"
 ASSIGNMENTS = sorted(path.stem for path in SOURCE.glob("*/*.ipynb"))

@@ -1,4 +1,4 @@
-"""`python -m mathllm_exercises grade`: a class graded in parallel, as nbgrader would, whatever happens meanwhile.
+"""`python -m mathllm_grading grade`: a class graded in parallel, as nbgrader would, whatever happens meanwhile.
 
 The course has one notebook with one exercise for the grader and one for a person. It is generated once and copied.
 """
@@ -19,11 +19,12 @@ import nbformat
 import pytest
 from click.testing import CliRunner
 from grading import PATH, make_course
-from mathllm_exercises import gradebook, item, sandbox, workers
+from mathllm_exercises import item
 from mathllm_exercises.__main__ import main
-from mathllm_exercises.autograde import grade
-from mathllm_exercises.run import Run
-from mathllm_exercises.workers import Result, Task
+from mathllm_grading import gradebook, sandbox, workers
+from mathllm_grading.autograde import grade
+from mathllm_grading.run import Run
+from mathllm_grading.workers import Result, Task
 from nbgrader.api import Gradebook
 
 pytestmark = pytest.mark.slow
@@ -212,7 +213,7 @@ def test_a_process_killed_while_it_records_leaves_what_was_there_before(inside):
 
 
 def kill_recording(task):
-    from mathllm_exercises.grader import FlagForReview
+    from mathllm_grading.grader import FlagForReview
 
     if task.learner == "unlucky":
         FlagForReview.preprocess = lambda *_: os.kill(os.getpid(), signal.SIGKILL)

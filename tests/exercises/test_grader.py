@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from mathllm_exercises import codec, item, marking
-from mathllm_exercises.grader import TrustedExecute, course_key, private_rng, verdict
+from mathllm_grading.grader import TrustedExecute, course_key, private_rng, verdict
 from nbformat.v4 import new_notebook
 
 NORM = item("01.vectors.norm")

@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from mathllm_exercises.inert import inert_outputs, markdown2html, rename_active_files
+from mathllm_grading.inert import inert_outputs, markdown2html, rename_active_files
 from nbformat.v4 import new_code_cell, new_notebook
 
 DOT = "iVBORw0KGgo="

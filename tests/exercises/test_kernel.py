@@ -3,7 +3,7 @@
 import pytest
 from grading import NAMES, NORM, PATIENCE, Patience, graded, points
 from mathllm_exercises import item
-from mathllm_exercises.grader import TrustedExecute
+from mathllm_grading.grader import TrustedExecute
 from nbformat.v4 import new_code_cell, new_notebook
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandboxed")]

@@ -17,11 +17,12 @@ from types import SimpleNamespace
 
 import pytest
 from grading import NAMES, NORM, PATIENCE, Patience, alive, gone, graded, points
-from mathllm_exercises import codec, in_sandbox, item, items, kernel_side, sandbox
-from mathllm_exercises.grader import TrustedExecute
-from mathllm_exercises.kernels import AsyncKernelManager
+from mathllm_exercises import codec, item, items, kernel_side
 from mathllm_exercises.own_numbers import own_numbers
-from mathllm_exercises.sanitise import Reader
+from mathllm_grading import in_sandbox, sandbox
+from mathllm_grading.grader import TrustedExecute
+from mathllm_grading.kernels import AsyncKernelManager
+from mathllm_grading.sanitise import Reader
 from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.converters.base import NbGraderException
 from traitlets.config import Config
@@ -124,8 +125,9 @@ def found(course):
         "/run",
         "/var",
     ]
-    names = ("bank", "checks", "checks.softmax", "registry", "marking", "grader", "report")
+    names = ("bank", "checks", "checks.softmax", "registry", "marking", "report")
     modules = [f"mathllm_exercises.{name}" for name in names]
+    modules += ["mathllm_grading", "mathllm_grading.grader"]
     fixed = ["/", "/usr", "/dev", sys.prefix, ROOT / "mathllm", exercises / "mathllm_exercises", course]
     with socket.create_server(("127.0.0.1", 0)) as listening:
         addresses = [["127.0.0.1", listening.getsockname()[1]], ["192.0.2.1", 80]]
@@ -260,7 +262,7 @@ def test_a_daemon_ends_with_its_kernel(tmp_path, course):
 def test_a_grader_that_is_killed_takes_its_kernels_with_it(tmp_path):
     code = (
         "import asyncio, sys, time\n"
-        "from mathllm_exercises.sandbox import SandboxedKernelManager, environment\n"
+        "from mathllm_grading.sandbox import SandboxedKernelManager, environment\n"
         "km = SandboxedKernelManager()\n"
         "asyncio.run(km.start_kernel(cwd=sys.argv[1], env=environment() | {'MATHLLM_LEARNER': 'ada'}))\n"
         "print(km.connection_file, flush=True)\n"

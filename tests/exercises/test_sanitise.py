@@ -6,7 +6,7 @@ import os
 
 import nbformat
 import pytest
-from mathllm_exercises.sanitise import Restore, prepare_submission, read_notebook
+from mathllm_grading.sanitise import Restore, prepare_submission, read_notebook
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from mathllm_exercises.kernels import AsyncKernelManager
+from mathllm_grading.kernels import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 

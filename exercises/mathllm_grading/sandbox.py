@@ -33,6 +33,7 @@ import time
 from functools import cache
 from pathlib import Path
 
+import mathllm_exercises
 import psutil
 import zmq
 from jupyter_client import AsyncKernelClient
@@ -54,7 +55,8 @@ ISOLATION = ["--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop"
 ISOLATION += ["--new-session", "--die-with-parent", "--proc", "/proc", "--dev", "/dev"]
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 SYSTEM += ("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime")
-PACKAGE, MATHLLM = Path(__file__).resolve().parent, Path(mathllm.__file__).resolve().parent
+GRADING = Path(__file__).resolve().parent
+EXERCISES, MATHLLM = (Path(package.__file__).resolve().parent for package in (mathllm_exercises, mathllm))
 HOME = Path("/home", "learner")
 NOBODY = 61184  # an account for passing use: systemd gives 61184 to 65519 to services that need one for an hour
 MEGABYTE = 2**20
@@ -130,9 +132,9 @@ def _shown(hidden=()):
         prefixes.append(Path(os.path.normpath(python)).parents[1])
     shown = {path: path for path in [*map(Path, SYSTEM), *filter(None, prefixes)] if path.exists()}
     shown |= {path: None for path in map(Path, hidden) if path.exists() and path not in HOME.parents}
-    shown[PACKAGE] = None
-    shown |= {PACKAGE / name: PACKAGE / name for name in ("codec.py", "kernel_side.py")}
-    shown |= {PACKAGE / name: PACKAGE / "in_sandbox" / name for name in ("__init__.py", "__main__.py")}
+    shown |= {GRADING: None, EXERCISES: None}
+    shown |= {EXERCISES / name: EXERCISES / name for name in ("codec.py", "kernel_side.py")}
+    shown |= {EXERCISES / name: GRADING / "in_sandbox" / name for name in ("__init__.py", "__main__.py")}
     return dict(sorted(shown.items()))  # a folder before what lies in it
 
 

@@ -1,4 +1,4 @@
-"""`python -m mathllm_exercises`: grade a class in parallel, and put the gradebook back as it was."""
+"""`python -m mathllm_grading`: grade a class in parallel, and put the gradebook back as it was."""
 
 import contextlib
 import os
@@ -112,4 +112,4 @@ def _restore(backup):
 
 
 if __name__ == "__main__":
-    main(prog_name="python -m mathllm_exercises")
+    main(prog_name="python -m mathllm_grading")

@@ -16,6 +16,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+from mathllm_exercises import codec, marking
+from mathllm_exercises.kernel_side import MIME
+from mathllm_exercises.own_numbers import own_numbers
+from mathllm_exercises.registry import items
 from nbclient.exceptions import CellControlSignal, DeadKernelError
 from nbconvert.preprocessors import Preprocessor
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
@@ -24,11 +28,8 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from traitlets import Integer, Unicode
 
-from . import codec, marking, sandbox
+from . import sandbox
 from .inert import inert_outputs, plain, rename_active_files
-from .kernel_side import MIME
-from .own_numbers import own_numbers
-from .registry import items
 
 __all__ = ["FlagForReview", "HideRubric", "ShowRubric", "TrustedExecute", "course_key", "private_rng", "verdict"]
 

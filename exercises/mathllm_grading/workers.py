@@ -16,7 +16,7 @@ __all__ = ["Result", "Task", "on_cluster", "on_this_machine", "warm_up"]
 
 ANSWER = 20  # seconds in which a scheduler should answer
 GRACE = 10  # seconds in which a worker that is told to stop can end its kernel
-PRELOADED = ["mathllm_exercises.workers", "mathllm_exercises.autograde", "mathllm_exercises.grader"]
+PRELOADED = ["mathllm_grading.workers", "mathllm_grading.autograde", "mathllm_grading.grader"]
 
 # A third of what is imported for grading is one grammar, with which jsonschema could check addresses of a kind that
 # nothing here contains. Without it they go unchecked, here and in the process that the others are forked from.

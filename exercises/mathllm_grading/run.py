@@ -20,7 +20,7 @@ from .workers import Task
 
 __all__ = ["Run", "alone", "open_course", "table"]
 
-TRUSTED = "mathllm_exercises.grader.TrustedExecute"
+TRUSTED = "mathllm_grading.grader.TrustedExecute"
 PASSED_ON = ("MATHLLM_COURSE_KEY", "MATHLLM_UNSANDBOXED")  # what a worker on another machine must know
 UNFINISHED = ".grading-"  # folders of runs, in autograded/
 
@@ -153,7 +153,7 @@ class Run:
             reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
             raise ValueError(
                 f"the gradebook cannot be read ({reason}); after an update: nbgrader db upgrade; if it is damaged: "
-                "python -m mathllm_exercises restore"
+                "python -m mathllm_grading restore"
             ) from error
 
 
