@@ -54,12 +54,14 @@ lint: setup  ## check the style of the code
 
 check-source: setup  ## find a notebook, table or list of names that was not rebuilt (seconds, starts no kernel)
 	@python tools/build_exports.py --check
+	@python tools/build_equation_numbers.py --check
 	@python tools/build_exercises.py --check
 	@python tools/build_notebooks.py --check
 	@python tools/build_gradient_table.py --check
 	@python tools/build_digits_table.py --check
 
 notebooks: setup $(DATA)  ## build the notebooks whose text has changed
+	@python tools/build_equation_numbers.py
 	@python tools/build_exercises.py
 	@python tools/build_notebooks.py
 

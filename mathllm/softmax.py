@@ -16,7 +16,7 @@ from .exponentials import log_sum_exp, subtract_maximum
 def softmax(logits: Array, *, axis: int = -1, temperature: float = 1.0) -> WithPullback:
     """Turn logits into probabilities: exponentials, divided by their sum.
 
-        pᵢ = exp(zᵢ/T) / Σⱼ exp(zⱼ/T)                                          (6.1, 6.5)
+        pᵢ = exp(zᵢ/T) / Σⱼ exp(zⱼ/T)                                          (6.1) (6.5)
            = exp((zᵢ − max z)/T) / Σⱼ exp((zⱼ − max z)/T)                           (6.4)
         dz = p ⊙ (dp − Σⱼ pⱼ dpⱼ) / T                                               (6.7)
 

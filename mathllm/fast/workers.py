@@ -18,10 +18,10 @@ import numpy as np
 
 from ..autodiff import value_and_grad
 from ..errors import within
-from ..gradient_descent import adamw, adamw_step
+from ..gradient_descent import adamw, adamw_step, decay_of_entries
 from ..training import TrainingProgress, TrainingState, divide, one_blas_thread, target_count, training_loop
 from ..training import train as readable_train
-from ..trees import flatten, tree_leaves, tree_map
+from ..trees import flatten, tree_leaves
 
 _PART = 1 << 16  # numbers of the parameters that are updated at a time
 
@@ -62,10 +62,8 @@ def _in_place(state, vector):
 
     def step(params, gradient, optimizer, *, weight_decay=0.01, **options):
         g, _ = flatten(gradient)
-        if isinstance(weight_decay, dict | list):
-            repeated = tree_map(lambda p, number: np.full(p.shape, number, p.dtype), params, weight_decay)
-            weight_decay, _ = flatten(repeated)
-        decay = np.broadcast_to(np.asarray(weight_decay, vector.dtype), vector.shape)
+        decay = decay_of_entries("train", params, weight_decay=weight_decay)
+        decay = np.broadcast_to(np.asarray(decay, vector.dtype), vector.shape)
         number = optimizer["step"] + 1
         for start in range(0, len(vector), _PART):
             part = slice(start, start + _PART)

@@ -19,8 +19,8 @@ on vectors, in place.
 
 # What the modules define, written by tools/build_exports.py
 from .optimizers import (
-    adam_init, adam_step, adamw, adamw_init, adamw_step, bias_correction, checked_gradient, momentum_init,
-    momentum_step, rmsprop_init, rmsprop_step, sgd_init, sgd_step,
+    adam_init, adam_step, adamw, adamw_init, adamw_step, bias_correction, checked_gradient, decay_of_entries,
+    momentum_init, momentum_step, rmsprop_init, rmsprop_step, sgd_init, sgd_step,
 )  # fmt: skip
 from .regularization import clip_gradient, dropout, global_norm, l2_penalty
 from .schedules import cosine_restarts, inverse_square_root, polynomial_decay, warmup_cosine
@@ -29,8 +29,8 @@ from .word2vec import negative_sampling_loss, skip_gram_pairs, train_word2vec
 
 __all__ = [
     "adam_init", "adam_step", "adamw", "adamw_init", "adamw_step", "bias_correction", "checked_gradient",
-    "clip_gradient", "cosine_restarts", "descend", "descent_path", "dropout", "global_norm", "inverse_square_root",
-    "l2_penalty", "minibatch_variance", "minimize", "momentum_init", "momentum_step", "negative_sampling_loss",
-    "polynomial_decay", "rmsprop_init", "rmsprop_step", "sgd_init", "sgd_step", "skip_gram_pairs", "train_word2vec",
-    "warmup_cosine",
+    "clip_gradient", "cosine_restarts", "decay_of_entries", "descend", "descent_path", "dropout", "global_norm",
+    "inverse_square_root", "l2_penalty", "minibatch_variance", "minimize", "momentum_init", "momentum_step",
+    "negative_sampling_loss", "polynomial_decay", "rmsprop_init", "rmsprop_step", "sgd_init", "sgd_step",
+    "skip_gram_pairs", "train_word2vec", "warmup_cosine",
 ]  # fmt: skip

@@ -42,7 +42,7 @@ def sgd_step(
     2.6
     """
     theta, g, restore = _vectors("sgd_step", params, gradient, learning_rate)
-    return restore(theta - learning_rate * (g + _decay("sgd_step", params, weight_decay) * theta)), state
+    return restore(theta - learning_rate * (g + decay_of_entries("sgd_step", params, weight_decay=weight_decay) * theta)), state
 
 
 def momentum_init(params: Any) -> dict:
@@ -82,7 +82,7 @@ def momentum_step(
         raise ValueError(f'momentum_step() needs the form "heavy-ball" or "average", got {form!r}')
     within("momentum_step", "[0, 1)", beta=beta)
     theta, g, restore = _vectors("momentum_step", params, gradient, learning_rate)
-    g = g + _decay("momentum_step", params, weight_decay) * theta
+    g = g + decay_of_entries("momentum_step", params, weight_decay=weight_decay) * theta
     v, views = _memory(state["velocity"])
     v = beta * v + (g if form == "heavy-ball" else (1 - beta) * g)
     return restore(theta - learning_rate * v), {"velocity": views(v)}
@@ -198,7 +198,7 @@ def adam_step(
     >>> params.round(4), state["step"]
     (array([0.9, 1.1]), 1)
     """
-    if np.any(strength := _decay("adam_step", params, l2)):
+    if np.any(strength := decay_of_entries("adam_step", params, l2=l2)):
         theta, g, restore = _vectors("adam_step", params, gradient, 0.0)
         gradient = restore(g + strength * theta)
     options = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
@@ -226,7 +226,7 @@ def adamw_step(
     """
     theta, g, restore = _vectors("adamw_step", params, gradient, learning_rate)
     (m, views), (v, _), t = _memory(state["mean"]), _memory(state["square"]), state["step"] + 1
-    decay = _decay("adamw_step", params, weight_decay)
+    decay = decay_of_entries("adamw_step", params, weight_decay=weight_decay)
     adamw(theta, g, m, v, t, learning_rate=learning_rate, weight_decay=decay, beta1=beta1, beta2=beta2, epsilon=epsilon)
     return restore(theta), {"step": t, "mean": views(m), "square": views(v)}
 
@@ -270,14 +270,24 @@ def _zeros(params):
     return tree_map(lambda p: np.zeros(np.shape(p), np.promote_types(_as_float(p).dtype, np.float32)), params)
 
 
-def _decay(function, params, strength):
-    """The decay of every entry: one number, or the numbers of the parameters, each repeated for its entries."""
+def decay_of_entries(function: str, params: Any, **given: Any) -> Any:
+    """The strength of decay for every entry of the vector of parameters, for the function of this name.
+
+    given: one strength under its name, a number or a number for each parameter   ->   the number, or (n,)
+
+    Raises: ValueError for a negative or infinite strength.
+
+    >>> params = {"W": np.ones(2), "b": np.ones(1)}
+    >>> decay_of_entries("adamw_step", params, weight_decay={"W": 0.1, "b": 0.0})
+    array([0.1, 0.1, 0. ])
+    """
+    ((name, strength),) = given.items()
     if not isinstance(strength, dict | list | tuple):
-        within(function, "[0, ∞)", weight_decay=strength)
+        within(function, "[0, ∞)", **given)
         return strength
 
     def repeated(p, number):
-        within(function, "[0, ∞)", weight_decay=number)
+        within(function, "[0, ∞)", **{name: number})
         return np.full(np.shape(p), number, _as_float(p).dtype)
 
     return _memory(tree_map(repeated, params, strength))[0]

@@ -10,7 +10,7 @@ import numpy as np
 from ..autodiff import ArrayLike
 from ..cross_entropy import convert_information, perplexity
 from ..errors import ShapeError, all_within, within
-from ..shapes import Contract
+from ..shapes import Contract, real_array
 
 
 class Interval(NamedTuple):
@@ -45,7 +45,7 @@ def bootstrap_interval(
     """
     within("bootstrap_interval", "(0, 1)", level=level)
     within("bootstrap_interval", "whole [1, ∞)", samples=samples)
-    values = np.asarray(values)
+    values = np.asarray(real_array("bootstrap_interval", values))
     if values.ndim == 0 or len(values) == 0:
         raise ShapeError(f"bootstrap_interval() needs at least one value, got shape {values.shape}")
     all_within("bootstrap_interval", "(-∞, ∞)", values=values)
@@ -116,7 +116,7 @@ def bits_per_byte(log_probabilities: ArrayLike, size: int) -> float:
 
 def _totals(function, log_probabilities, tokens):
     """The sum of log-probabilities and the number of tokens of each piece of text, (n, 2)."""
-    total = np.asarray(log_probabilities, float).ravel()
+    total = np.asarray(real_array(function, log_probabilities), float).ravel()
     count = np.ones(total.shape) if tokens is None else np.asarray(tokens, float).ravel()
     Contract("n, n").check(function, ["log_probabilities", "tokens"], [total, count])
     all_within(function, "[-∞, 0]", log_probabilities=total)

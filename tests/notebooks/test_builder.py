@@ -12,6 +12,7 @@ from mathllm_exercises import bank, checks
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "book" / "_ext"))
+import build_equation_numbers as equation_numbers
 import build_notebooks as builder
 import exercise_text
 import portable
@@ -759,3 +760,11 @@ def test_what_a_learner_gets_is_what_nbgrader_would_make_of_it(assignment):
     expected = [exercise_text.released(cell.source) for cell in answers]
     assert [cell.source for cell in stripped.cells if cell.id.endswith("-answer")] == expected
     assert expected[1] == "seven = ...\n# your code here"
+
+
+def test_a_docstring_follows_its_equation_to_another_number():
+    old, new = {"eq-norm": "1.2", "eq-dot": "2.1", "eq-gone": "2.2"}, {"eq-norm": "1.3", "eq-dot": "1.2"}
+    text = "‖x‖ = √Σxᵢ²   (1.2), a·b (2.1), f(1.2), lost (2.2)"
+    changed, missing = equation_numbers.renumbered(text, old, new)
+    assert changed == "‖x‖ = √Σxᵢ²   (1.3), a·b (1.2), f(1.2), lost (2.2)"
+    assert missing == ["2.2"]
