@@ -42,7 +42,8 @@ def sgd_step(
     2.6
     """
     theta, g, restore = _vectors("sgd_step", params, gradient, learning_rate)
-    return restore(theta - learning_rate * (g + decay_of_entries("sgd_step", params, weight_decay=weight_decay) * theta)), state
+    decay = decay_of_entries("sgd_step", params, weight_decay=weight_decay)
+    return restore(theta - learning_rate * (g + decay * theta)), state
 
 
 def momentum_init(params: Any) -> dict:

@@ -132,9 +132,9 @@ class PromptLookup:
     Copies, code, and answers that repeat parts of a prompt are drafted well. Where the last n tokens have not occurred
     before, nothing is drafted.
 
-    length: n. A pass of the model over several tokens takes longer than over one, so drafts that are rejected cost time.
-    A large n makes few drafts that are wrong: with 8, SmolLM2 copies from its prompt 1.8 times as fast and writes
-    ordinary prose 0.98 times as fast (benchmarks/README.md).
+    length: n. A pass of the model over several tokens takes longer than over one, so rejected drafts cost time. A large
+    n makes few wrong drafts: with 8, SmolLM2 copies from its prompt 1.8 times as fast and writes ordinary prose 0.98
+    times as fast (benchmarks/README.md).
     Source: Saxena 2023, "Prompt lookup decoding".
 
     >>> tokens, _ = PromptLookup(2)(np.array([5, 6, 7, 8, 5, 6]), 3, softmax)
