@@ -12,7 +12,6 @@ Savings do not add up: without one device, another may matter more or less.
 """
 
 import argparse
-import contextlib
 import json
 import math
 import os
@@ -44,29 +43,6 @@ def without_memory():
     Memory.__call__ = lambda self, name, shape, dtype: np.empty(shape, dtype)
 
 
-def with_threads():
-    """Two threads of one process in place of two processes; the parameters are one vector all the same."""
-    import mathllm as ml
-    from mathllm.fast import workers
-
-    @contextlib.contextmanager
-    def team(params, loss, number, count):
-        vector, views = ml.flatten(params)
-        vector = vector.copy()
-        gradient = np.empty_like(vector)
-        own = views(gradient)
-        with ml.training.parallel_value_and_grad(loss, number, count) as compute:
-
-            def value_and_gradient(params, batch):
-                value, found = compute(params, batch)
-                np.concatenate([np.ravel(leaf) for leaf in ml.tree_leaves(found)], out=gradient)
-                return value, own
-
-            yield views(vector), vector, value_and_gradient
-
-    workers._team = team
-
-
 def nothing():
     pass
 
@@ -77,7 +53,6 @@ DEVICES = {
     "memory": ("new arrays in every step", without_memory),
     "block": ("the block of chapter 12", nothing),
     "adamw in place": ("adamw_step of chapter 9", nothing),
-    "processes": ("two threads", with_threads),
     "two workers": ("one worker", nothing),
 }
 

@@ -1,8 +1,6 @@
 """The fast ring gives the numbers of the readable one: the loss, its gradient, a training run, a step of decoding."""
 
 import multiprocessing
-import os
-import signal
 
 import numpy as np
 import pytest
@@ -362,45 +360,6 @@ def test_other_optimisers_and_parameters_of_several_dtypes_are_trained_too():
     assert_close(run(fast.train, model, params, state=start, **options)[0].params, expected.params, np.float64)
     params["final_norm"]["gain"] = params["final_norm"]["gain"].astype(np.float32)
     assert equal(run(fast.train, model, params)[0].params, run(ml.train, model, params)[0].params)
-
-
-@forks
-def test_each_shard_but_the_first_is_computed_in_a_process_of_its_own():
-    def loss(params, x):
-        return (params["weight"] * 0).sum() + float(os.getpid())
-
-    state = ml.training_state({"weight": np.ones(1)}, np.random.default_rng(0))
-    _, history = fast.train(state, loss, lambda rng: np.ones(3), 1, learning_rate=0.1, workers=3)
-    assert history[0].loss != os.getpid()
-
-
-@forks
-def test_an_error_in_a_worker_is_raised_in_the_parent():
-    def loss(params, x):
-        if (x < 0).any():
-            raise ml.ShapeError("no negative numbers")
-        return (params["weight"] * x).sum()
-
-    state = ml.training_state({"weight": np.ones(1)}, np.random.default_rng(0))
-    for bad in ([1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]):
-        with pytest.raises(ml.ShapeError, match="no negative numbers"):
-            fast.train(state, loss, lambda rng, bad=bad: np.array(bad), 1, learning_rate=0.1, workers=2)
-    assert not multiprocessing.active_children()
-
-
-@forks
-def test_a_worker_that_is_killed_is_reported():
-    parent = os.getpid()
-
-    def loss(params, x):
-        if os.getpid() != parent:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return (params["weight"] * x).sum()
-
-    state = ml.training_state({"weight": np.ones(1)}, np.random.default_rng(0))
-    with pytest.raises(RuntimeError, match=r"ended too early \(exit code -9\)"):
-        fast.train(state, loss, lambda rng: np.ones(4), 1, learning_rate=0.1, workers=2)
-    assert not multiprocessing.active_children()
 
 
 def test_where_a_system_cannot_fork_one_worker_trains(monkeypatch):

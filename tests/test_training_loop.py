@@ -3,13 +3,14 @@
 import copy
 import io
 import json
+import multiprocessing
 import os
 import re
+import signal
 import subprocess
 import sys
 import termios
 import textwrap
-import threading
 import time
 from pathlib import Path
 
@@ -562,7 +563,11 @@ def test_a_state_of_no_known_generator_is_refused():
 # ----------------------------------------------------------------------------------------------------- data parallelism
 
 
-@given(rows=st.integers(1, 9), workers=st.integers(1, 5), seed=st.integers(0, 99))
+def parallel(params, loss, workers):
+    return training.parallel_value_and_grad(training.shared(params)[0], loss, workers)
+
+
+@given(rows=st.integers(1, 9), workers=st.integers(1, 3), seed=st.integers(0, 99))
 def test_workers_agree_with_one_worker_whatever_is_ignored(character_model, rows, workers, seed):
     model, loss, _ = character_model
     rng = np.random.default_rng(seed)
@@ -573,7 +578,7 @@ def test_workers_agree_with_one_worker_whatever_is_ignored(character_model, rows
     batch = training.Batch(rng.integers(5, size=(rows, 8)), targets)
     params = model.init(rng)
     value, gradient = ml.value_and_grad(loss)(params, batch)
-    with training.parallel_value_and_grad(loss, workers) as divided:
+    with parallel(params, loss, workers) as divided:
         ours, slopes = divided(params, batch)
     assert ours == pytest.approx(value, rel=1e-13)  # float64, another order of additions
     for slope, expected in zip(ml.tree_leaves(slopes), ml.tree_leaves(gradient), strict=True):
@@ -585,7 +590,7 @@ def test_workers_keep_float32(character_model):
     params = model.init(np.random.default_rng(0), np.float32)
     batch = ml.random_batch(stream, 5, 8, np.random.default_rng(1))
     value, gradient = ml.value_and_grad(loss)(params, batch)
-    with training.parallel_value_and_grad(loss, 2) as divided:
+    with parallel(params, loss, 2) as divided:
         ours, slopes = divided(params, batch)
     assert ours.dtype == np.float32
     assert ours == pytest.approx(value, rel=1e-6)  # a few units in the last of float32's seven digits
@@ -594,17 +599,53 @@ def test_workers_keep_float32(character_model):
         np.testing.assert_allclose(slope, expected, rtol=1e-4, atol=1e-7)
 
 
-def test_the_shares_are_computed_at_the_same_time_by_threads_of_their_own():
-    together = threading.Barrier(3, timeout=600)  # passes only if three threads wait at once
+def test_the_shards_are_computed_at_the_same_time_by_processes_of_their_own():
+    together = multiprocessing.get_context("fork").Barrier(3, timeout=600)  # passes only if three wait at once
 
     def loss(params, batch):
         together.wait()
         return line(params, batch)
 
-    with training.parallel_value_and_grad(loss, 3) as divided:
+    with parallel(fresh().params, loss, 3) as divided:
         value, _ = divided(fresh().params, points(np.random.default_rng(0)))
     assert value == pytest.approx(line(fresh().params, points(np.random.default_rng(0))), rel=1e-12)
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("worker")]
+    assert not multiprocessing.active_children()
+
+
+def test_each_shard_but_the_first_is_computed_in_a_process_of_its_own():
+    def loss(params, x):
+        return (params["weight"] * 0).sum() + float(os.getpid())
+
+    state = ml.training_state({"weight": np.ones(1)}, np.random.default_rng(0))
+    _, history = ml.train(state, loss, lambda rng: np.ones(3), 1, learning_rate=0.1, workers=3)
+    assert history[0].loss != os.getpid()
+
+
+def test_an_error_in_a_worker_is_raised_in_the_parent():
+    def loss(params, x):
+        if (x < 0).any():
+            raise ml.ShapeError("no negative numbers")
+        return (params["weight"] * x).sum()
+
+    state = ml.training_state({"weight": np.ones(1)}, np.random.default_rng(0))
+    for bad in ([1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]):
+        with pytest.raises(ml.ShapeError, match="no negative numbers"):
+            ml.train(state, loss, lambda rng, bad=bad: np.array(bad), 1, learning_rate=0.1, workers=2)
+    assert not multiprocessing.active_children()
+
+
+def test_a_worker_that_is_killed_is_reported():
+    parent = os.getpid()
+
+    def loss(params, x):
+        if os.getpid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return (params["weight"] * x).sum()
+
+    state = ml.training_state({"weight": np.ones(1)}, np.random.default_rng(0))
+    with pytest.raises(RuntimeError, match=r"ended too early \(exit code -9\)"):
+        ml.train(state, loss, lambda rng: np.ones(4), 1, learning_rate=0.1, workers=2)
+    assert not multiprocessing.active_children()
 
 
 def test_batches_may_be_arrays_tuples_and_dictionaries():
@@ -615,12 +656,12 @@ def test_batches_may_be_arrays_tuples_and_dictionaries():
         ([x, (y, None, 0.5)], lambda p, b: line(p, (b[0], b[1][0] + 0.5 - b[1][2]))),
         (np.stack([x, y], axis=1), lambda p, b: line(p, b.T)),
     ]:
-        with training.parallel_value_and_grad(loss, 3) as divided:
+        with parallel(fresh().params, loss, 3) as divided:
             assert divided(fresh().params, batch)[0] == pytest.approx(value, rel=1e-12)
 
 
 def test_rows_that_do_not_match_are_refused():
-    with training.parallel_value_and_grad(line, 2) as divided, pytest.raises(ml.ShapeError, match="got 2 and 3"):
+    with parallel(fresh().params, line, 2) as divided, pytest.raises(ml.ShapeError, match="got 2 and 3"):
         divided(fresh().params, (np.ones(2), np.ones(3)))
 
 
@@ -636,7 +677,7 @@ def test_workers_have_one_blas_thread_each_and_give_the_others_back():
 
     with threadpoolctl.threadpool_limits(2, user_api="blas"):
         before = threads()
-        with training.parallel_value_and_grad(loss, 2) as divided:
+        with parallel(fresh().params, loss, 2) as divided:
             divided(fresh().params, points(np.random.default_rng(0)))
         assert threads() == before
     assert set(inside) == {1}
@@ -644,10 +685,10 @@ def test_workers_have_one_blas_thread_each_and_give_the_others_back():
 
 def test_without_threadpoolctl_the_result_is_the_same(monkeypatch):
     batch = points(np.random.default_rng(0))
-    with training.parallel_value_and_grad(line, 2) as divided:
+    with parallel(fresh().params, line, 2) as divided:
         expected = divided(fresh().params, batch)
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
-    with training.parallel_value_and_grad(line, 2) as divided:
+    with parallel(fresh().params, line, 2) as divided:
         assert equal(divided(fresh().params, batch), expected)
 
 

@@ -7,7 +7,7 @@ each device saves is measured by benchmarks/ablation.py and stands in benchmarks
     block.py     the sublayers of GPT-2 and LLaMA, forward and backward, in few passes over memory
     model.py     the training loss as one primitive
     decoding.py  one token of one sequence
-    workers.py   worker processes on shared memory, AdamW on one vector
+    training.py  AdamW on one vector, in place
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from ..autodiff import ArrayLike
 from ..inference import generate as _generate
 from .model import Transformer
-from .workers import train
+from .training import train
 
 __all__ = ["Transformer", "generate", "train"]
 

@@ -27,7 +27,7 @@ from .calculators import (
     optimal_exponents, scaling_loss, training_flops, training_memory,
 )  # fmt: skip
 from .checkpoints import load_checkpoint, save_checkpoint
-from .data_parallel import divide, one_blas_thread, parallel_value_and_grad, target_count
+from .data_parallel import divide, one_blas_thread, parallel_value_and_grad, shared, target_count, usable_workers
 from .deduplication import (
     band_probability, candidate_pairs, deduplicate, jaccard_similarity, minhash_signature, shingles,
 )  # fmt: skip
@@ -60,8 +60,8 @@ __all__ = [
     "markov_source", "mean_loss", "merge_ranks", "minhash_signature", "mixed_precision_gradient", "next_token_pairs",
     "one_blas_thread", "optimal_exponents", "parallel_value_and_grad", "perplexity_interval", "pipeline_bubble",
     "pipeline_gradient", "pipeline_schedule", "pre_tokenize", "progress_bar", "quality_problems", "quality_signals",
-    "random_batch", "ring_all_reduce", "round_to", "sample_source", "save_checkpoint", "scaling_loss", "shingles",
-    "target_count", "tensor_parallel_network", "token_stream", "train", "train_language_model", "train_tokenizer",
-    "training_flops", "training_loop", "training_memory", "training_state", "update_loss_scale", "validation_batches",
-    "zero_init", "zero_memory", "zero_step",
+    "random_batch", "ring_all_reduce", "round_to", "sample_source", "save_checkpoint", "scaling_loss", "shared",
+    "shingles", "target_count", "tensor_parallel_network", "token_stream", "train", "train_language_model",
+    "train_tokenizer", "training_flops", "training_loop", "training_memory", "training_state", "update_loss_scale",
+    "usable_workers", "validation_batches", "zero_init", "zero_memory", "zero_step",
 ]  # fmt: skip

@@ -1,14 +1,19 @@
 """How do two cores share one training step? Each takes some rows of the batch; the gradients are averaged.
 
-The threads of one process see the same parameters, so nothing is copied, and NumPy releases Python's lock while it
-computes. Each worker's matrix products use one thread: two workers with two threads each would compete for the cores.
+The workers are processes: threads of one process would wait for Python's lock. A forked process begins with everything
+its parent had, also the loss. Only batches go through a pipe, because parameters and gradients lie in memory that all
+processes share. Each worker's matrix products use one thread: two workers with two threads each would compete for the
+cores.
 """
 
-import contextvars
 import itertools
+import mmap
+import multiprocessing
+import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -16,7 +21,7 @@ import numpy as np
 from ..autodiff import value_and_grad
 from ..cross_entropy import IGNORED
 from ..errors import ShapeError, within
-from ..trees import tree_leaves, tree_map
+from ..trees import flatten, tree_leaves, tree_map
 
 
 def target_count(batch: Any) -> int:
@@ -35,43 +40,127 @@ def target_count(batch: Any) -> int:
     return int(np.count_nonzero(targets != IGNORED)) if targets.dtype.kind in "iu" else len(targets)
 
 
+def shared(params: Any) -> tuple[Any, np.ndarray]:
+    """A copy of the parameters in memory that forked processes share: nested arrays, and the vector they are views of.
+
+    Raises: as `flatten`.
+
+    >>> params, vector = shared({"W": np.ones((2, 2)), "b": np.zeros(1)})
+    >>> params["b"] += 3
+    >>> vector
+    array([1., 1., 1., 1., 3.])
+    """
+    start, views = flatten(params)
+    vector = np.frombuffer(mmap.mmap(-1, max(start.nbytes, 1)), start.dtype, start.size)
+    vector[...] = start
+    return views(vector), vector
+
+
 @contextmanager
-def parallel_value_and_grad(loss: Callable, workers: int = 1, count: Callable = target_count) -> Iterator[Callable]:
+def parallel_value_and_grad(
+    params: Any, loss: Callable, workers: int = 1, count: Callable = target_count
+) -> Iterator[Callable]:
     """A function (params, batch) -> loss, gradient that divides the batch among workers, while the `with` lasts.
 
         L = Σ_w (n_w/n) L_w,      ∇L = Σ_w (n_w/n) ∇L_w,      n = Σ_w n_w           (13.29)
 
-    loss: loss(params, batch) -> mean over the targets   workers: threads   count: count(shard) -> n_w, the targets in a
-    part of the batch   ->   a function of params and a batch whose arrays are divided along their first axis
+    params: those of `shared`, in which the workers read the parameters of each call   loss: loss(params, batch) -> mean
+    over the targets   workers: processes   count: count(shard) -> n_w, the targets in a part of the batch
+    ->   a function of params and a batch whose arrays are divided along their first axis. Its gradient lies in shared
+    memory, too: the next call overwrites it.
 
     The shards need not be equal: the weights n_w account for it, and for padding that does not count. The result is
     that of one worker up to the order of additions; with the same number of workers it is the same to the last bit.
     The library of matrix products is limited to one thread by threadpoolctl, if that is installed (extra "train");
     without it set OPENBLAS_NUM_THREADS=1 before the start. Afterwards the limit is lifted.
-    Raises: ValueError for fewer than one worker; ShapeError for arrays with different numbers of rows.
+    Raises: ShapeError for arrays with different numbers of rows; RuntimeError if a worker ends too early.
 
+    >>> w, _ = shared(np.ones(1))
     >>> x = np.array([1.0, 2.0, 6.0])
-    >>> with parallel_value_and_grad(lambda w, x: ((w * x) ** 2).mean(), workers=2) as gradient:
-    ...     value, slope = gradient(np.ones(1), x)
+    >>> with parallel_value_and_grad(w, lambda w, x: ((w * x) ** 2).mean(), workers=2) as gradient:
+    ...     value, slope = gradient(w, x)
     >>> round(float(value), 6), slope.round(6)  # (1 + 4 + 36)/3, and twice as much
     (13.666667, array([27.333333]))
     """
-    within("parallel_value_and_grad", "whole [1, ∞)", workers=workers)
-    gradient = value_and_grad(lambda params, batch, weight: loss(params, batch) * weight)
-    if workers == 1 or sys.platform == "emscripten":  # Python in a browser has one thread
-        yield lambda params, batch: gradient(params, batch, 1)
-        return
-    from concurrent.futures import ThreadPoolExecutor  # imported here, so that `import mathllm` stays quick
+    (gradient, total), *others = (shared(params) for _ in range(workers))
+    vectors = [total, *(vector for _, vector in others)]
+    weighted = value_and_grad(lambda params, batch, weight: loss(params, batch) * weight)
 
-    def divided(params, batch):
-        shards, weights = divide(batch, workers, count)
-        contexts = [contextvars.copy_context() for _ in shards]  # np.errstate holds in every thread
-        results = pool.map(lambda context, *part: context.run(gradient, params, *part), contexts, shards, weights)
-        values, gradients = zip(*results, strict=True)
-        return sum(values), tree_map(lambda *parts: sum(parts[1:], parts[0]), *gradients)
+    def work(number, errors, shard, weight):
+        with np.errstate(**errors):
+            value, found = weighted(params, shard, weight)
+        np.concatenate([np.ravel(leaf) for leaf in tree_leaves(found)], out=vectors[number])
+        return value
 
-    with one_blas_thread(), ThreadPoolExecutor(workers, thread_name_prefix="worker") as pool:
-        yield divided
+    def divided(given, batch):
+        if given is not params:
+            tree_map(np.copyto, params, given)
+        shards, weights = divide(batch, workers, count) if workers > 1 else ([batch], [1])
+        busy = team[: len(shards) - 1]
+        for worker, *task in zip(busy, shards[1:], weights[1:], strict=True):
+            worker.connection.send((np.geterr(), *task))
+        values = [work(0, {}, shards[0], weights[0]), *(worker.answer() for worker in busy)]
+        for other in vectors[1 : len(values)]:
+            total[...] += other
+        return sum(values), gradient
+
+    team = []
+    with one_blas_thread():
+        try:
+            team.extend(_Worker(work, number) for number in range(1, workers))
+            yield divided
+        finally:
+            for worker in reversed(team):  # a process has the connections of those that were started before it
+                worker.connection.close()
+                worker.process.join()
+
+
+def usable_workers(params: Any, workers: int) -> int:
+    """How many processes can share these parameters: one where the system cannot fork, or for a mixture of dtypes.
+
+    Raises: ValueError for fewer than one worker.
+
+    >>> usable_workers([np.ones(2, np.float32), np.ones(1)], 4)
+    1
+    """
+    within("train", "whole [1, ∞)", workers=workers)
+    can_fork = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "emscripten"
+    dtypes = {np.asarray(leaf).dtype for leaf in tree_leaves(params)}
+    return workers if can_fork and len(dtypes) == 1 else 1
+
+
+class _Worker:
+    """A process that waits for shards of a batch and answers with the loss, or with the exception."""
+
+    def __init__(self, work, number):
+        context = multiprocessing.get_context("fork")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=self._serve, args=(work, number, theirs), daemon=True)
+        # Newer versions of Python warn of locks that another thread may hold.
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+            self.process.start()
+        theirs.close()
+
+    def _serve(self, work, number, connection):
+        self.connection.close()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C interrupts the parent
+        with suppress(EOFError, BrokenPipeError):  # the parent has finished
+            while task := connection.recv():
+                try:
+                    answer = work(number, *task)
+                except Exception as error:  # the parent raises it
+                    answer = error
+                connection.send(answer)
+
+    def answer(self):
+        try:
+            answer = self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            self.process.join()
+            raise RuntimeError(f"a worker process ended too early (exit code {self.process.exitcode})") from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
 def divide(batch: Any, parts: int, count: Callable = target_count) -> tuple[list, list[float]]:

@@ -19,11 +19,12 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
+from ..autodiff import value_and_grad
 from ..errors import ShapeError, within
 from ..gradient_descent import adamw_init, adamw_step, clip_gradient
 from ..trees import flatten
 from .checkpoints import save_checkpoint
-from .data_parallel import parallel_value_and_grad, target_count
+from .data_parallel import parallel_value_and_grad, shared, target_count, usable_workers
 
 
 class TrainingState(NamedTuple):
@@ -111,11 +112,13 @@ def train(
     >>> state.step, state.params["centre"].round(1)
     (100, array([3.]))
     """
-    with parallel_value_and_grad(loss, workers, count) as value_and_gradient:
-        return training_loop(
-            state, loss, value_and_gradient, batches, steps,
-            learning_rate=learning_rate, step=step, count=count, **options,
-        )  # fmt: skip
+    options |= {"learning_rate": learning_rate, "step": step, "count": count}
+    workers = usable_workers(state.params, workers)
+    if workers == 1:
+        return training_loop(state, loss, value_and_grad(loss), batches, steps, **options)
+    params, _ = shared(state.params)
+    with parallel_value_and_grad(params, loss, workers, count) as value_and_gradient:
+        return training_loop(state, loss, value_and_gradient, batches, steps, **options)
 
 
 def training_loop(
