@@ -11,7 +11,7 @@ the evaluation of the model, with its uncertainty.
     batching.py       windows of the token stream, and the token after each
     loop.py           the loop: steps, progress, validation, and an error where the loss is not finite
     checkpoints.py    files that are complete at any moment
-    data_parallel.py  worker threads that divide a batch
+    data_parallel.py  worker processes that divide a batch
     sources.py        made-up languages of which the lowest loss is known
     calculators.py    memory, operations, the Chinchilla law
     precision.py      16-bit numbers, loss scaling, master weights
