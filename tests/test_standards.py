@@ -220,11 +220,12 @@ def test_what_is_not_described_or_annotated_is_noticed():
 # The size of the code: what a reader has to read
 
 
-SIZES = {path: size(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
+WRITTEN_BY_A_TOOL = "# What the modules define, written by tools/build_exports.py\n"  # lists of names follow
+SIZES = {path: size(path.read_text("utf-8").partition(WRITTEN_BY_A_TOOL)[0]) for path in PACKAGE.rglob("*.py")}
 
 
 def test_the_package_does_not_grow():
-    assert sum(each.lines for each in SIZES.values()) <= 8200
+    assert sum(each.lines for each in SIZES.values()) <= 8000
 
 
 def test_the_fast_part_does_not_grow():
