@@ -38,7 +38,7 @@ def sample_token(logits: ArrayLike, rng: np.random.Generator) -> np.ndarray:
     >>> sample_token([[0.0, -np.inf], [-np.inf, 0.0]], np.random.default_rng(0))
     array([0, 1])
     """
-    return sample(softmax(logits.astype(np.float64)), rng)
+    return sample(softmax(logits), rng)
 
 
 @contract("... V+ -> ... V")

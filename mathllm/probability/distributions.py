@@ -151,7 +151,7 @@ def sample(p: ArrayLike, rng: np.random.Generator, size: int | tuple[int, ...] |
     edges = _edges(p)
     if p.ndim == 1:
         return np.searchsorted(edges, points, side="right")
-    return np.sum(edges <= points[..., None], axis=-1)
+    return np.count_nonzero(edges <= points[..., None], axis=-1)
 
 
 def _edges(p):
