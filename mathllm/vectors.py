@@ -34,7 +34,7 @@ def norm(x: Array) -> WithPullback:
     """Length (L2 norm, magnitude) of each vector.
 
         ‖x‖ = √(x₁² + x₂² + … + x_d²)                                               (1.2)
-        ∂‖x‖/∂xᵢ = xᵢ / ‖x‖                                                         (1.5)
+        ∂‖x‖/∂xᵢ = xᵢ / ‖x‖
 
     At the zero vector, where the length has no derivative, the pullback gives zero.
     Components are divided by the largest one first, so that no square overflows or vanishes.
@@ -56,7 +56,7 @@ def norm(x: Array) -> WithPullback:
 def normalize(x: Array) -> WithPullback:
     """The unit vector in the direction of each vector.
 
-        u = x / ‖x‖,      dx = (du − u (u·du)) / ‖x‖                                (1.6)
+        u = x / ‖x‖,      dx = (du − u (u·du)) / ‖x‖                                (1.4)
 
     The pullback removes the part of du along u, because a change of x in its own direction does not change u.
 
@@ -83,7 +83,7 @@ def normalize(x: Array) -> WithPullback:
 def distance(a: Array, b: Array) -> WithPullback:
     """Euclidean distance between two points: the length of the arrow from one to the other.
 
-        d(a, b) = ‖a − b‖,      ∂d/∂a = (a − b) / d,      ∂d/∂b = −∂d/∂a            (1.3)
+        d(a, b) = ‖a − b‖,      ∂d/∂a = (a − b) / d,      ∂d/∂b = −∂d/∂a            (1.5)
 
     >>> float(distance([3, 4], [0, 0]))
     5.0
@@ -102,7 +102,7 @@ def distance(a: Array, b: Array) -> WithPullback:
 def frobenius_norm(W: Array) -> Array:
     """Length of a matrix whose entries are read as one long vector.
 
-        ‖W‖_F = √(Σᵢ Σⱼ Wᵢⱼ²) = √tr(WᵀW),      ∂‖W‖_F/∂W = W / ‖W‖_F                (1.4)
+        ‖W‖_F = √(Σᵢ Σⱼ Wᵢⱼ²) = √tr(WᵀW),      ∂‖W‖_F/∂W = W / ‖W‖_F                (1.9)
 
     >>> float(frobenius_norm([[1, 2], [2, 4]]))
     5.0
@@ -114,7 +114,7 @@ def frobenius_norm(W: Array) -> Array:
 def one_hot(ids: ArrayLike, size: int) -> np.ndarray:
     """For each token id a vector of zeros with a single 1, at the place of the id.
 
-        e_id = [0, …, 0, 1, 0, …, 0]                                                (1.7)
+        e_id = [0, …, 0, 1, 0, …, 0]                                                (1.6)
 
     size: V, the number of tokens in the vocabulary
 
@@ -131,7 +131,7 @@ def one_hot(ids: ArrayLike, size: int) -> np.ndarray:
 def embedding(table: Array, ids: Array) -> WithPullback:
     """Look up the vector of each token: row `id` of the embedding table.
 
-        x = e_idᵀ E = E[id]                                                         (1.8)
+        x = e_id E = E[id]                                                          (1.7)
 
     The gradient goes back to the rows that were looked up; a row used twice collects both.
 

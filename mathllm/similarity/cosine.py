@@ -12,7 +12,7 @@ def cosine_similarity(a: Array, b: Array) -> WithPullback:
     """Cosine of the angle between two vectors, along the last axis.
 
         cos θ = a·b / (‖a‖ ‖b‖) ∈ [−1, 1]                                           (2.5)
-        ∂cos/∂a = (b̂ − cos θ · â) / ‖a‖,      â = a/‖a‖                             (2.8)
+        ∂cos/∂a = (b̂ − cos θ · â) / ‖a‖,      â = a/‖a‖
 
     Raises: ValueError for a zero vector, which has no direction.
 
@@ -34,7 +34,7 @@ def cosine_similarity(a: Array, b: Array) -> WithPullback:
 def cosine_similarity_matrix(a: ArrayLike, b: ArrayLike) -> Array:
     """Cosine of every row of `a` with every row of `b`: one matrix product of unit vectors.
 
-        S = Â B̂ᵀ,      S_ij = cos(aᵢ, bⱼ)                                           (2.9)
+        S = Â B̂ᵀ,      S_ij = cos(aᵢ, bⱼ)                                           (2.11)
 
     Raises: ValueError for a zero row, which has no direction.
 

@@ -12,7 +12,7 @@ from .cosine import cosine_similarity_matrix
 def contextual_embeddings(x: ArrayLike, mix: float = 0.5) -> Array:
     """Mix each word of a sentence with the mean of the sentence: the simplest vector that depends on context.
 
-        yₜ = (1 − λ) xₜ + λ · (1/T) Σₛ xₛ                                            (2.11)
+        yₜ = (1 − λ) xₜ + λ · (1/T) Σₛ xₛ                                            (2.13)
 
     mix: λ in [0, 1]
 
@@ -32,7 +32,7 @@ def contextual_embeddings(x: ArrayLike, mix: float = 0.5) -> Array:
 def mean_pool(x: Array, mask: Array | None = None) -> WithPullback:
     """One vector for a sentence: the mean of its token vectors, padding left out.
 
-        s = Σₜ mₜ xₜ / Σₜ mₜ,      dxₜ = mₜ ds / Σₜ mₜ                               (2.12)
+        s = Σₜ mₜ xₜ / Σₜ mₜ,      dxₜ = mₜ ds / Σₜ mₜ                               (2.14)
 
     mask: 1 for a token and 0 for padding
 

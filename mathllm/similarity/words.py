@@ -105,9 +105,9 @@ class WordVectors:
     def analogy(self, a: str, b: str, c: str, k: int = 5, exclude_query: bool = True) -> list[tuple[str, float]]:
         """`a` is to `b` as `c` is to …: the words nearest to b − a + c, best first.
 
-            x = v_b − v_a + v_c                                                     (2.10)
+            x = v_b − v_a + v_c                                                     (2.12)
 
-        The three words themselves are left out, as is usual; otherwise the answer is nearly always b or c.
+        The three words themselves are left out, as is usual; otherwise the answer may be one of them.
 
         >>> toy = WordVectors(["up", "down", "left", "right"], [[0, 1], [0, -1], [-1, 0], [1, 0.1]])
         >>> toy.analogy("up", "down", "left", k=1)[0][0]
