@@ -434,7 +434,7 @@ def test_rare_words_share_one_token():
 
 
 def by_the_book(ids, n, V, smoothing, add, history):
-    """The formulas (5.13)–(5.15), one history at a time, with dictionaries."""
+    """The formulas (5.17)–(5.19), one history at a time, with dictionaries."""
     text = tuple(ids)
 
     def grams(k):

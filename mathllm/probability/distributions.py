@@ -110,7 +110,7 @@ def token_sequence(function: str, ids: ArrayLike, size: float = np.inf) -> np.nd
 def distribution_from_counts(counts: ArrayLike, add: float = 0.0) -> np.ndarray:
     """The relative frequencies of counts, with `add` pseudo-counts for each outcome.
 
-        P(b) = (c_b + k) / (N + kV),      N = Σ_b c_b                               (5.4)
+        P(b) = (c_b + k) / (N + kV),      N = Σ_b c_b                              (5.17)
 
     add: k ≥ 0
 
@@ -136,7 +136,7 @@ def distribution_from_counts(counts: ArrayLike, add: float = 0.0) -> np.ndarray:
 def sample(p: ArrayLike, rng: np.random.Generator, size: int | tuple[int, ...] | None = None) -> np.ndarray:
     """Draw outcomes by inverse-CDF sampling: divide [0, 1) in proportion to p, and see which part a point hits.
 
-        P(outcome = i) = pᵢ                                                         (5.5)
+        P(outcome = i) = pᵢ                                                         (5.7)
 
     p: (..., n), a distribution along the last axis   size: draws from each   ->   size + (...) int
 

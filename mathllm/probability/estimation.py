@@ -17,7 +17,7 @@ from .distributions import distribution
 def bernoulli_log_likelihood(theta: Array, *, successes: int, trials: int) -> WithPullback:
     """The log-likelihood of θ, the probability of heads, after `successes` heads in `trials` throws of a coin.
 
-        ln P(D | θ) = s ln θ + (n − s) ln(1 − θ),      d/dθ = s/θ − (n − s)/(1 − θ)   (5.9)
+        ln P(D | θ) = s ln θ + (n − s) ln(1 − θ),      d/dθ = s/θ − (n − s)/(1 − θ)   (5.12)
 
     theta: from 0 to 1
 
@@ -43,7 +43,7 @@ def bernoulli_log_likelihood(theta: Array, *, successes: int, trials: int) -> Wi
 def maximum_likelihood(log_likelihood: Callable, candidates: ArrayLike) -> np.ndarray:
     """The candidate under which the data are most probable.
 
-        θ* = argmax_θ ln P(D | θ)                                                   (5.10)
+        θ* = argmax_θ ln P(D | θ)                                                   (5.14)
 
     log_likelihood: maps candidates, (n, ...), to one number each, (n,)   candidates: (n, ...)   ->   one of them
 
@@ -69,7 +69,7 @@ def maximum_likelihood(log_likelihood: Callable, candidates: ArrayLike) -> np.nd
 def posterior(prior: ArrayLike, likelihood: ArrayLike) -> np.ndarray:
     """Bayes' theorem: from the prior and the likelihood of the data to the posterior distribution.
 
-        P(θ | D) = P(D | θ) P(θ) / P(D),      P(D) = Σ_θ P(D | θ) P(θ)              (5.16)
+        P(θ | D) = P(D | θ) P(θ) / P(D),      P(D) = Σ_θ P(D | θ) P(θ)              (5.21)
 
     prior: a distribution over K hypotheses θ   likelihood: probability, or density, of the data under each
 
@@ -93,7 +93,7 @@ def posterior(prior: ArrayLike, likelihood: ArrayLike) -> np.ndarray:
 def sequential_posterior(prior: ArrayLike, likelihoods: ArrayLike) -> np.ndarray:
     """The posterior after each observation; each posterior is the prior of the next observation.
 
-        P(θ | x₁ … xₜ) ∝ P(θ) Πₛ≤ₜ P(xₛ | θ)                                        (5.17)
+        P(θ | x₁ … xₜ) ∝ P(θ) Πₛ≤ₜ P(xₛ | θ)                                        (5.22)
 
     likelihoods: row t has the probability of observation t under each of the K hypotheses
 
@@ -119,7 +119,7 @@ def sequential_posterior(prior: ArrayLike, likelihoods: ArrayLike) -> np.ndarray
 class Beta:
     """A Beta distribution of the probability of heads, as after a − 1 heads and b − 1 tails.
 
-        f(θ) = θ^(a−1) (1 − θ)^(b−1) / B(a, b),      B(a, b) = Γ(a) Γ(b) / Γ(a + b)   (5.21)
+        f(θ) = θ^(a−1) (1 − θ)^(b−1) / B(a, b),      B(a, b) = Γ(a) Γ(b) / Γ(a + b)   (5.25)
 
     a, b: positive; with both 1, every θ is equally plausible
 
@@ -187,7 +187,7 @@ def least_squares(X: ArrayLike, y: ArrayLike) -> np.ndarray:
 def ridge_regression(X: ArrayLike, y: ArrayLike, penalty: float) -> np.ndarray:
     """Least squares with a penalty on large weights, in closed form.
 
-        w = argmin ‖y − Xw‖² + λ‖w‖² = (XᵀX + λI)⁻¹ Xᵀy                             (5.23)
+        w = argmin ‖y − Xw‖² + λ‖w‖² = (XᵀX + λI)⁻¹ Xᵀy                             (5.27)
 
     penalty: λ ≥ 0
 
@@ -207,7 +207,7 @@ def ridge_regression(X: ArrayLike, y: ArrayLike, penalty: float) -> np.ndarray:
 def map_linear_regression(X: ArrayLike, y: ArrayLike, *, noise: float, prior: float) -> np.ndarray:
     """The most probable weights under Gaussian noise and a Gaussian prior: ridge regression with λ = σ²/τ².
 
-        argmax_w ln P(w | D) = argmin_w ‖y − Xw‖² + (σ²/τ²) ‖w‖²                    (5.24)
+        argmax_w ln P(w | D) = argmin_w ‖y − Xw‖² + (σ²/τ²) ‖w‖²                    (5.27)
 
     X: (n, d)   y: (n,)   noise: σ   prior: τ, the standard deviations   ->   w: (d,)
 

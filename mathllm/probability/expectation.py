@@ -17,7 +17,7 @@ from .distributions import distribution
 def expectation(values: Array, p: Array) -> WithPullback:
     """The expectation of a random variable: the mean of its values, weighted by their probabilities.
 
-        E[X] = Σᵢ pᵢ xᵢ,      ∂/∂xᵢ = pᵢ,      ∂/∂pᵢ = xᵢ                           (5.6)
+        E[X] = Σᵢ pᵢ xᵢ,      ∂/∂xᵢ = pᵢ,      ∂/∂pᵢ = xᵢ                           (5.8)
 
     values: xᵢ
 
@@ -34,7 +34,7 @@ def expectation(values: Array, p: Array) -> WithPullback:
 def variance(values: Array, p: Array) -> WithPullback:
     """The variance of a random variable: the expectation of its squared distance from its mean.
 
-        Var[X] = E[(X − E[X])²] = E[X²] − E[X]²                                     (5.7)
+        Var[X] = E[(X − E[X])²] = E[X²] − E[X]²                                     (5.9)
         ∂/∂xᵢ = 2 pᵢ (xᵢ − E[X]),      ∂/∂pᵢ = (xᵢ − E[X])²
 
     values: xᵢ
@@ -68,7 +68,7 @@ class Estimate(NamedTuple):
 def monte_carlo(draw: Callable, rng: np.random.Generator, draws: int = 1000) -> Estimate:
     """Estimate an expectation by the mean of many random draws (the law of large numbers).
 
-        E[X] ≈ (1/n) Σᵢ xᵢ,      off by about s/√n,      s² = Σᵢ (xᵢ − x̄)² / (n−1)    (5.8)
+        E[X] ≈ (1/n) Σᵢ xᵢ,      off by about s/√n,      s² = Σᵢ (xᵢ − x̄)² / (n−1)   (5.11)
 
     draw: maps rng to one draw, a number or an array   draws: n ≥ 2   ->   Estimate, with the shape of one draw
 
@@ -91,7 +91,7 @@ def monte_carlo(draw: Callable, rng: np.random.Generator, draws: int = 1000) -> 
 def normal_log_density(x: Array, mean: Array, standard_deviation: Array) -> WithPullback:
     """The logarithm of the density of a normal distribution, a parabola in x.
 
-        ln f(x) = −½ z² − ln σ − ½ ln 2π,      z = (x − μ)/σ                       (5.19)
+        ln f(x) = −½ z² − ln σ − ½ ln 2π,      z = (x − μ)/σ                       (5.24)
         ∂/∂x = −z/σ,      ∂/∂μ = z/σ,      ∂/∂σ = (z² − 1)/σ
 
     mean: μ   standard_deviation: σ > 0
@@ -115,7 +115,7 @@ def normal_log_density(x: Array, mean: Array, standard_deviation: Array) -> With
 def normal_density(x: ArrayLike, mean: ArrayLike = 0.0, standard_deviation: ArrayLike = 1.0) -> Array:
     """The density of a normal distribution at x, the bell curve.
 
-        f(x) = exp(−½ ((x − μ)/σ)²) / (σ √(2π)),      ∫ f(x) dx = 1                (5.18)
+        f(x) = exp(−½ ((x − μ)/σ)²) / (σ √(2π)),      ∫ f(x) dx = 1                (5.24)
 
     x: (...)   ->   (...). A density is not a probability and may be above 1: only its integral is 1.
     Raises: ValueError for a standard deviation that is not positive.
@@ -129,7 +129,7 @@ def normal_density(x: ArrayLike, mean: ArrayLike = 0.0, standard_deviation: Arra
 def integral(f: Callable, a: float, b: float, panels: int = 1000) -> float:
     """The integral of a function from a to b by Simpson's rule; of a density, the probability of [a, b].
 
-        P(a ≤ X ≤ b) = ∫ₐᵇ f(x) dx ≈ h/3 (f₀ + 4f₁ + 2f₂ + … + 4f₋₂ + f₋₁)          (5.20)
+        P(a ≤ X ≤ b) = ∫ₐᵇ f(x) dx ≈ h/3 (f₀ + 4f₁ + 2f₂ + … + 4f₋₂ + f₋₁)          (5.23)
 
     f: takes an array of points   panels: an even number of intervals of width h   ->   one number
 

@@ -5,7 +5,7 @@ from its first token on. All levels are sorted arrays, so the tokens of a whole 
 
 Every smoothing rule here has one form,
 
-    P_k(w | h) = direct(h, w) + back(h) · P_{k−1}(w | h′),      h′ = h without its oldest token
+    P_k(x | h) = direct(h, x) + back(h) · P_{k−1}(x | h′),      h′ = h without its oldest token
 
 with P₀ = 1/V: `direct` comes from the counts after the history h, and the probability `back` is distributed as after
 the shorter history h′. After a history that was never seen, back(h) is 1.
@@ -111,13 +111,13 @@ def train_ngram(
 ) -> NGram:
     """Count all n-grams of a text, and reserve some probability for those that did not occur (smoothing).
 
-        add-k         direct = c(hw) / (c(h) + kV),      back = kV / (c(h) + kV),  to 1/V at once      (5.13)
-        Witten–Bell   direct = c(hw) / (c(h) + t(h)),    back = t(h) / (c(h) + t(h))                   (5.14)
-        Kneser–Ney    direct = max(c(hw) − δ, 0) / c(h), back = δ t(h) / c(h),  δ = n₁ / (n₁ + 2n₂)    (5.15)
+        add-k         direct = c(hx) / (c(h) + kV),      back = kV / (c(h) + kV),  to 1/V at once      (5.17)
+        Witten–Bell   direct = c(hx) / (c(h) + m(h)),    back = m(h) / (c(h) + m(h))                   (5.18)
+        Kneser–Ney    direct = max(c(hx) − δ, 0) / c(h), back = δ m(h) / c(h),  δ = n₁ / (n₁ + 2n₂)    (5.19)
 
     ids: (T,) int   vocabulary_size: V, by default the largest id + 1   smoothing: one of the three   add: k of add-k
 
-    c counts, t(h) is the number of different tokens that followed h, n₁ and n₂ are the numbers of k-grams counted once
+    c counts, m(h) is the number of different tokens that followed h, n₁ and n₂ are the numbers of k-grams counted once
     and twice (δ is ½ where one of them is 0). Below the highest level, Kneser–Ney does not count how often a k-gram
     occurs, but after how many different tokens: "Francisco" is frequent, but follows little else than "San".
     Raises: ValueError for an empty text, n < 1, an unknown smoothing, or a negative k.
@@ -166,7 +166,7 @@ def _smooth(keys, count, histories, V, smoothing, add):
     """One level with `direct` and `back` as `train_ngram` defines them."""
     history = (keys // V).astype(np.intp, copy=False)
     total = np.bincount(history, weights=count, minlength=histories)  # c(h)
-    kinds = np.bincount(history, weights=count > 0, minlength=histories)  # t(h)
+    kinds = np.bincount(history, weights=count > 0, minlength=histories)  # m(h)
     if smoothing == "add-k":
         taken, whole, kept = 0, total + add * V, add * V
     elif smoothing == "witten-bell":

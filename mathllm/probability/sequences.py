@@ -17,7 +17,7 @@ from .distributions import _edges, distribution, token_sequence
 def sequence_log_probabilities(tokens: Sequence, conditional: Callable) -> np.ndarray:
     """The chain rule of probability: what each token adds to the log-probability of the sequence.
 
-        P(x₁, …, x_n) = Πₜ P(xₜ | x₁, …, xₜ₋₁)                                       (5.3)
+        P(x₁, …, x_n) = Πₜ P(xₜ | x₁, …, xₜ₋₁)                                       (5.4)
 
     tokens: T of them, of any kind   conditional: maps (token, tokens before it) to a probability   ->   (T,)
 
@@ -38,7 +38,7 @@ def sequence_log_probabilities(tokens: Sequence, conditional: Callable) -> np.nd
 def sample_markov_chain(transition: ArrayLike, steps: int, rng: np.random.Generator, start: int = 0) -> np.ndarray:
     """Draw a path of a Markov chain: the next state depends on the current state, and on nothing before.
 
-        xₜ ~ P(· | xₜ₋₁), row xₜ₋₁ of the transition matrix                          (5.12)
+        xₜ ~ P(· | xₜ₋₁), row xₜ₋₁ of the transition matrix                          (5.16)
 
     transition: rows sum to 1   steps: T ≥ 0   start: the state before the first step   ->   states: (T,) int
 
