@@ -1,8 +1,8 @@
 """How do scores become probabilities?
 
 A network ends in logits: numbers of any size and sign. Softmax turns them into a distribution. It depends only on the
-differences between the logits, and a temperature stretches or shrinks these differences. This chapter has softmax, its
-logarithm and its Jacobian, and tanh. The sigmoid is the softmax of two classes.
+differences between the logits, and a temperature stretches or shrinks these differences. This module has softmax, its
+logarithm and its Jacobian (chapter 8), and tanh. The sigmoid is the softmax of two classes.
 """
 
 import numpy as np
@@ -16,15 +16,15 @@ from .exponentials import log_sum_exp, subtract_maximum
 def softmax(logits: Array, *, axis: int = -1, temperature: float = 1.0) -> WithPullback:
     """Turn logits into probabilities: exponentials, divided by their sum.
 
-        pᵢ = exp(zᵢ/T) / Σⱼ exp(zⱼ/T)                                          (6.1) (6.5)
-           = exp((zᵢ − max z)/T) / Σⱼ exp((zⱼ − max z)/T)                           (6.4)
-        dz = p ⊙ (dp − Σⱼ pⱼ dpⱼ) / T                                               (6.7)
+        qᵢ = exp(zᵢ/τ) / Σⱼ exp(zⱼ/τ)                                          (6.1) (6.5)
+           = exp((zᵢ − max z)/τ) / Σⱼ exp((zⱼ − max z)/τ)                           (6.4)
+        dz = q ⊙ (dq − Σⱼ qⱼ dqⱼ) / τ
 
-    logits: (..., n), or another `axis`   temperature: T > 0   ->   p: the same shape, sums of 1 along `axis`
+    logits: (..., n), or another `axis`   temperature: τ > 0   ->   q: the same shape, sums of 1 along `axis`
 
     Adding a constant to all logits changes nothing, so the largest logit is subtracted and no exponential overflows.
-    A logit of −∞ is masked: its probability is exactly 0. As T → 0, the probability of the largest logit approaches 1
-    (argmax); as T → ∞, all probabilities become equal. Neither limit is a temperature.
+    A logit of −∞ is masked: its probability is exactly 0. As τ → 0, the probability of the largest logit approaches 1
+    (argmax); as τ → ∞, all probabilities become equal. Neither limit is a temperature.
     Raises: ValueError for a temperature that is not positive and finite, for NaN or +∞ among the logits, and where
     every logit is masked; ShapeError where there is no logit.
 
@@ -33,21 +33,21 @@ def softmax(logits: Array, *, axis: int = -1, temperature: float = 1.0) -> WithP
     >>> softmax([1000.0, 1000.0, -np.inf])
     array([0.5, 0.5, 0. ])
     """
-    p = shifted_logits("softmax", logits, axis=axis, temperature=temperature)  # (z − max z)/T
-    np.exp(p, out=p)
-    p /= p.sum(axis=axis, keepdims=True)
-    p = p.astype(logits.dtype, copy=False)
-    return p, lambda dp: softmax_gradient(p, dp, axis=axis) / float(temperature)
+    q = shifted_logits("softmax", logits, axis=axis, temperature=temperature)  # (z − max z)/τ
+    np.exp(q, out=q)
+    q /= q.sum(axis=axis, keepdims=True)
+    q = q.astype(logits.dtype, copy=False)
+    return q, lambda dq: softmax_gradient(q, dq, axis=axis) / float(temperature)
 
 
 @primitive
 def log_softmax(logits: Array, *, axis: int = -1, temperature: float = 1.0) -> WithPullback:
     """Logarithms of the softmax probabilities, computed without a probability that could be rounded to 0.
 
-        ln pᵢ = zᵢ/T − ln Σⱼ exp(zⱼ/T)                                              (6.8)
-        dz = (d ln p − p Σⱼ d ln pⱼ) / T                                            (6.9)
+        ln qᵢ = zᵢ/τ − ln Σⱼ exp(zⱼ/τ)                                              (6.6)
+        dz = (d ln q − q Σⱼ d ln qⱼ) / τ
 
-    logits: (..., n), or another `axis`   temperature: T > 0   ->   ln p: the same shape, −∞ for a masked logit
+    logits: (..., n), or another `axis`   temperature: τ > 0   ->   ln q: the same shape, −∞ for a masked logit
 
     Raises: as softmax().
 
@@ -68,7 +68,7 @@ def log_softmax(logits: Array, *, axis: int = -1, temperature: float = 1.0) -> W
 def softmax_jacobian(logits: ArrayLike, *, temperature: float = 1.0) -> np.ndarray:
     """The Jacobian of softmax: how every probability changes with every logit.
 
-        ∂pᵢ/∂zⱼ = pᵢ (δᵢⱼ − pⱼ) / T                                                 (6.6)
+        ∂qᵢ/∂zⱼ = qᵢ (δᵢⱼ − qⱼ) / τ
 
     logits: (..., n)   ->   J: (..., n, n), symmetric, with rows that sum to 0
 
@@ -79,16 +79,16 @@ def softmax_jacobian(logits: ArrayLike, *, temperature: float = 1.0) -> np.ndarr
            [-0.1453,  0.1778, -0.0324],
            [-0.0881, -0.0324,  0.1206]])
     """
-    p = softmax(logits, temperature=temperature)
-    identity = np.eye(p.shape[-1], dtype=p.dtype)
-    return p[..., :, None] * (identity - p[..., None, :]) / float(temperature)
+    q = softmax(logits, temperature=temperature)
+    identity = np.eye(q.shape[-1], dtype=q.dtype)
+    return q[..., :, None] * (identity - q[..., None, :]) / float(temperature)
 
 
 @primitive(shapes="... -> ...")
 def tanh(x: Array) -> WithPullback:
     """The hyperbolic tangent maps a number into (−1, 1): the sigmoid of 2x, scaled to twice its height and shifted.
 
-        tanh x = (eˣ − e⁻ˣ)/(eˣ + e⁻ˣ) = 2σ(2x) − 1,      tanh′ = 1 − tanh² ≤ 1    (6.12)
+        tanh x = (eˣ − e⁻ˣ)/(eˣ + e⁻ˣ) = 2σ(2x) − 1,      tanh′ = 1 − tanh² ≤ 1     (6.8)
 
     Its largest derivative is 1, four times that of the sigmoid.
 
@@ -109,7 +109,7 @@ def tanh(x: Array) -> WithPullback:
 def shifted_logits(name: str, logits: np.ndarray, *, axis: int = -1, temperature: float = 1.0) -> np.ndarray:
     """A new array of checked logits, shifted so that the largest is 0, and divided by the temperature.
 
-        (z − max z)/T
+        (z − max z)/τ
 
     name: of the function, for its messages   logits: floating-point   ->   the same shape, at least in float32
 
@@ -156,16 +156,16 @@ def softmax_in_place(scores: np.ndarray, *, axis: int = -1) -> np.ndarray:
     return scores
 
 
-def softmax_gradient(p: np.ndarray, dp: np.ndarray, *, axis: int = -1) -> np.ndarray:
+def softmax_gradient(q: np.ndarray, dq: np.ndarray, *, axis: int = -1) -> np.ndarray:
     """The pullback of softmax: from the gradient of the probabilities to the gradient of the logits.
 
-        dz = p ⊙ (dp − Σⱼ pⱼ dpⱼ)                                                   (6.7)
+        dz = q ⊙ (dq − Σⱼ qⱼ dqⱼ)
 
-    p, dp: one shape   ->   dz: the same shape
+    q, dq: one shape   ->   dz: the same shape
 
     >>> softmax_gradient(np.array([0.5, 0.5]), np.array([1.0, 0.0]))
     array([ 0.25, -0.25])
     """
-    dz = dp - np.expand_dims(np.vecdot(p, dp, axis=axis), axis)
-    dz *= p
+    dz = dq - np.expand_dims(np.vecdot(q, dq, axis=axis), axis)
+    dz *= q
     return dz

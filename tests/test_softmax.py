@@ -63,7 +63,7 @@ def test_document_values(id):
 
 @pytest.mark.parametrize("id", ["part2.temp.T05", "part2.temp.T1", "part2.temp.T2"])
 def test_temperatures_that_one_document_prints_wrongly(id):
-    """Erratum A11: at T = 1 and T = 2 the printed probabilities cannot come from these logits."""
+    """Erratum A11: the row for T = 1 cannot come from these logits; that for T = 2 needs further tokens."""
     row = reference.row(id)
     reference.check(id, ml.softmax(row.inputs["z"], temperature=row.inputs["T"]))
 

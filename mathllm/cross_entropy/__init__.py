@@ -1,11 +1,9 @@
 """How wrong is a prediction?
 
-The surprisal of an event of probability p is −log p: the less probable, the larger. Its mean is the entropy if the
-probabilities are those of the data, and the cross-entropy if they are those of a model. Training makes the
-cross-entropy small, and the same number is the length of the text after compression with the model.
+The surprisal of an event of probability q is −log q: the less probable, the larger. Its mean over the data is the
+entropy if q is the distribution of the data, p, and the cross-entropy if q is the prediction of a model. Training makes
+the cross-entropy small, and the same number is the length of the text after compression with the model.
 
-    information.py  surprise, entropy, divergence, mutual information, perplexity, and the base they are counted in
-    loss.py         the training loss, from logits, with the simplest gradient of all: prediction minus truth
     contrastive.py  the loss of choosing the right partner among all of a batch: InfoNCE
     information.py  surprisal, entropy, divergence, mutual information, perplexity, and the base in which they are given
     loss.py         the training loss from logits; its gradient is predicted probability minus target

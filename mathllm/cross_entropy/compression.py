@@ -22,7 +22,7 @@ _SHARES = 2**32  # the number of parts into which each interval is divided
 def code_length(symbols: ArrayLike, model: Callable, *, base: float = 2) -> float:
     """The shortest length of a message under a model: the sum of its surprisals.
 
-        ℓ = −Σₜ log_b p(xₜ | x₁ … xₜ₋₁)                                              (7.9)
+        ℓ = −Σₜ log_b q(xₜ | x₁ … xₜ₋₁)                                             (7.12)
 
     symbols: (T,) int   model: maps the symbols so far, (t,) int, to the probabilities of the next, (V,)
     base: 2 counts bits   ->   one number; divided by T it is the model's cross-entropy on the message
@@ -40,7 +40,7 @@ def code_length(symbols: ArrayLike, model: Callable, *, base: float = 2) -> floa
 def arithmetic_encode(symbols: ArrayLike, model: Callable) -> bytes:
     """Compress a sequence of symbols to about as many bits as the model's cross-entropy on it.
 
-        low ← low + width · Σ_{y<x} p(y),      width ← width · p(x)                 (7.10)
+        low ← low + width · Σ_{x′<x} q(x′),      width ← width · q(x)               (7.13)
 
     symbols: (T,) int   model: maps the symbols so far, (t,) int, to the probabilities of the next, (V,)   ->   bytes
 

@@ -16,7 +16,7 @@ from ..probability import distribution
 def surprise(p: Array, *, base: float = np.e) -> WithPullback:
     """The surprisal of an event of probability p: zero if it is certain, infinite if it is impossible.
 
-        I(p) = −log_b p,      dp = −dI / (p ln b)                                   (7.1)
+        h(p) = −log_b p,      dp = −dh / (p ln b)                                   (7.1)
 
     p: in [0, 1]   base: b > 1; e gives nats, 2 gives bits
 
@@ -89,7 +89,7 @@ def cross_entropy_between(p: Array, q: Array, *, base: float = np.e) -> WithPull
 def kl_divergence(p: Array, q: Array, *, base: float = np.e) -> WithPullback:
     """Kullback–Leibler divergence: the mean surprisal under the prediction q, minus that under p itself.
 
-        KL(p‖q) = Σₓ p(x) log_b (p(x)/q(x)) ≥ 0                                     (7.4)
+        KL(p‖q) = Σₓ p(x) log_b (p(x)/q(x)) ≥ 0                                (7.5, 7.6)
         dp = dK (ln (p/q) + 1) / ln b,      dq = −dK p / (q ln b)
 
     p, q: distributions along the last axis   base: b > 1
@@ -120,8 +120,8 @@ def kl_divergence(p: Array, q: Array, *, base: float = np.e) -> WithPullback:
 def mutual_information(joint: Array, *, base: float = np.e) -> WithPullback:
     """Mutual information: how much one variable tells about another, as the divergence from independence.
 
-        I(X; Y) = Σₓᵧ p(x, y) log_b ( p(x, y) / (p(x) p(y)) ) = KL(p(x, y) ‖ p(x) p(y)) (7.11)
-        dp = dI (ln ( p(x, y) / (p(x) p(y)) ) − 1) / ln b
+        I(A; B) = Σ p(a, b) log_b ( p(a, b) / (p(a) p(b)) ) = KL(p(a, b) ‖ p(a) p(b))  (7.14)
+        dp = dI (ln ( p(a, b) / (p(a) p(b)) ) − 1) / ln b
 
     joint: probabilities of all pairs   base: b > 1
 
@@ -143,7 +143,7 @@ def mutual_information(joint: Array, *, base: float = np.e) -> WithPullback:
 def perplexity(cross_entropy: ArrayLike, *, base: float) -> np.ndarray:
     """Perplexity: the number of equally likely tokens that would give the same cross-entropy.
 
-        PPL = b^H,      2^(H in bits) = e^(H in nats)                               (7.5)
+        PPL = b^H,      2^(H in bits) = e^(H in nats)                              (7.10)
 
     cross_entropy: any shape   base: in which it was measured; np.e for losses, 2 for bits   ->   the same shape, ≥ 1
 
@@ -163,7 +163,7 @@ def perplexity(cross_entropy: ArrayLike, *, base: float) -> np.ndarray:
 def convert_information(amount: ArrayLike, *, from_base: float, to_base: float) -> np.ndarray:
     """The same information in the unit of another base.
 
-        H_c = H_b · ln b / ln c,      1 nat = 1.4427 bits                           (7.6)
+        H_c = H_b · ln b / ln c,      1 nat = 1.4427 bits                          (7.11)
 
     Raises: ValueError for a base that is not above 1.
 

@@ -15,12 +15,12 @@ def cross_entropy(
 ) -> WithPullback:
     """Mean surprisal, in nats, of the correct tokens, computed from logits.
 
-        L = −(1/n) Σₜ ln softmax(zₜ)[yₜ]                                            (7.7)
-        dzₜ = (pₜ − one_hot(yₜ)) / n · dL      predicted probability minus target   (7.8)
+        L = −(1/T) Σₜ ln softmax(zₜ)[yₜ]                                            (7.8)
+        dzₜ = (qₜ − one_hot(yₜ)) / T · dL      predicted probability minus target
 
     logits: (..., V)   labels: (...) int, in 0 … V−1 or `ignore_index`   ->   one number; (...) with reduction="none"
 
-    Labels equal to `ignore_index` (padding, prompts) count neither in the sum nor in n. The loss is the mean over
+    Labels equal to `ignore_index` (padding, prompts) count neither in the sum nor in T. The loss is the mean over
     tokens; with reduction "sum" it is their sum, with "none" it is one loss per token, 0 where the label is ignored.
     Raises: ValueError for a label outside the vocabulary, for a mean over no label, and for logits that softmax()
     refuses; TypeError for labels that are not integers; ShapeError if the shapes do not fit.
@@ -43,7 +43,7 @@ def cross_entropy(
 
     def pullback(dloss):
         weights = np.where(counted, dloss / n, 0)[..., None]
-        dlogits = terms * (weights / total)  # terms / total = p
+        dlogits = terms * (weights / total)  # terms / total = q
         np.put_along_axis(dlogits, place, np.take_along_axis(dlogits, place, axis=-1) - weights, axis=-1)
         return dlogits, None
 

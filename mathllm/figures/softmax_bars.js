@@ -1,7 +1,7 @@
 // Softmax: the probabilities depend on the differences of the logits, divided by the temperature.
 import { fixed, softmax, widget } from "./elements.js";
 
-// How many times as likely the first candidate is as the second: e to the difference of their logits over T.
+// How many times as likely the first candidate is as the second: e to the difference of their logits over τ.
 export const ratio = (first, second, temperature = 1) => Math.exp((first - second) / temperature);
 
 // Every logit raised by `step`; if one would leave the range of its slider, all stay, so that differences stay.
@@ -17,7 +17,7 @@ export default widget("softmax-bars", ["logits", "temperature"], (figure, model)
   labels.forEach((label, i) => {
     figure.slider(`logit of “${label}”`, [...RANGE, 0.1], ["logits", i], (z) => fixed(z, 1));
   });
-  figure.slider("temperature T", [0.1, 10, 0.1], "temperature", (T) => T.toFixed(1));
+  figure.slider("temperature τ", [0.1, 10, 0.1], "temperature", (tau) => tau.toFixed(1));
   const [showRatio] = figure.rows([""]);
   for (const [name, step] of [["Raise all by 1", 1], ["Lower all by 1", -1]]) {
     figure.button(name, () => model.set("logits", raised(model.get("logits"), step, RANGE)));

@@ -36,11 +36,11 @@ def _(c):
 
 
 @each
-def _with_temperatures(rng, T):
-    return rng.normal(size=5) * 2, float(T)
+def _with_temperatures(rng, tau):
+    return rng.normal(size=5) * 2, float(tau)
 
 
-@checks("06.softmax.with_temperature", expected=lambda z, T: ml.softmax(z, temperature=T))
+@checks("06.softmax.with_temperature", expected=lambda z, tau: ml.softmax(z, temperature=tau))
 def _(c):
     c.values(
         2,
@@ -55,7 +55,7 @@ def _(c):
         name="cold",
     )
     c.values(1, _with_temperatures(1e4, 1e6), public=[(EXAMPLE, 1e6)], name="hot")
-    c.refuses(1, public=[(EXAMPLE, 0.0), (EXAMPLE, -1.0)], name="refuses T ≤ 0")
+    c.refuses(1, public=[(EXAMPLE, 0.0), (EXAMPLE, -1.0)], name="refuses τ ≤ 0")
 
 
 @checks("06.softmax.jacobian", expected=ml.softmax_jacobian)
@@ -128,7 +128,7 @@ def _(c):
 
 
 def _calibrated(z, share):
-    """The right answer: bisection on the logarithm of T."""
+    """The right answer: bisection on the logarithm of the temperature."""
     low, high = 1e-6, 1e9
     for _ in range(70):
         middle = np.sqrt(low * high)
