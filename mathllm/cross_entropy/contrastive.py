@@ -13,7 +13,7 @@ from .loss import cross_entropy
 def info_nce(queries: ArrayLike, keys: ArrayLike, temperature: float = 0.07) -> Array:
     """In-batch contrastive loss: each query should be nearer to its own key than to every other key of the batch.
 
-        L = −(1/n) Σᵢ ln( exp(Sᵢᵢ/τ) / Σⱼ exp(Sᵢⱼ/τ) ),      S = cosines, n × n      (2.13)
+        L = −(1/n) Σᵢ ln( exp(Sᵢᵢ/τ) / Σⱼ exp(Sᵢⱼ/τ) ),      S = cosines, n × n      (9.16)
 
     Row i of the keys belongs to row i of the queries.   temperature: τ > 0   ->   one number
 

@@ -1,4 +1,4 @@
-"""Which way is down, and how far should one step?
+"""In which direction does a loss fall, and how far should a step go?
 
 The gradient gives the direction; everything else in this chapter is about the length of the step. Momentum remembers
 earlier steps, Adam gives every parameter a step of its own, a schedule changes the length over time, clipping limits

@@ -33,7 +33,7 @@ def sgd_step(
     params, gradient: nested arrays of one structure   learning_rate: η   weight_decay: λ, one number or a number for
     each parameter   ->   params, state
 
-    The decay is the same as adding λθ to the gradient, that is (λ/2)‖θ‖² to the loss (9.14).
+    The decay is the same as adding λθ to the gradient, that is (λ/2)‖θ‖² to the loss (9.17).
     Raises: ShapeError if params and gradient differ; ValueError for a negative or infinite rate, or a gradient that is
     not finite.
 
@@ -61,15 +61,14 @@ def momentum_step(
 ) -> tuple[Any, dict]:  # fmt: skip
     """One step with momentum: the velocity is a sum of past gradients whose weights decrease geometrically.
 
-        heavy-ball   v ← βv + g,              θ ← θ − ηv      gain 1/(1−β)          (9.3)
-        average      v ← βv + (1−β)g,         θ ← θ − ηv      gain 1                (9.4)
+        heavy-ball   v ← βv + g,              θ ← θ − ηv      gain 1/(1−β)          (9.6)
+        average      v ← βv + (1−β)g,         θ ← θ − ηv      gain 1                (9.7)
 
     params, gradient: nested arrays   state: of momentum_init() or the last step   ->   params, state
     weight_decay: λ, added to the gradient as λθ
 
-    Both average about the last 1/(1−β) gradients. Under a constant gradient the heavy ball becomes 1/(1−β) times as
-    fast, the average never faster than plain descent: it smooths, and does not accelerate. PyTorch's SGD is the heavy
-    ball.
+    Both remember about the last 1/(1−β) gradients. The average with the rate η/(1−β) takes the same path as the heavy
+    ball with the rate η; at an equal rate its steps are 1−β times as long. PyTorch's SGD is the heavy ball.
     Raises: as sgd_step(); ValueError for a β outside [0, 1) or an unknown form.
     Source: Polyak 1964; Sutskever et al. 2013.
 
@@ -104,7 +103,7 @@ def rmsprop_step(
 ) -> tuple[Any, dict]:  # fmt: skip
     """One step of RMSProp: each entry of the gradient is divided by its root mean square.
 
-        s ← βs + (1−β)g²,      θ ← θ − η g / (√s + ε)                               (9.5)
+        s ← βs + (1−β)g²,      θ ← θ − η g / (√s + ε)                               (9.8)
 
     params, gradient: nested arrays   state: of rmsprop_init() or the last step   ->   params, state
 
@@ -125,7 +124,7 @@ def rmsprop_step(
 def bias_correction(beta: float, step: int) -> float:
     """The factor that corrects a moving average that began at zero, after so many steps.
 
-        1 / (1 − βᵗ)                                                                (9.7)
+        1 / (1 − βᵗ)                                                                (9.10)
 
     Raises: ValueError for a step before the first, or a β outside [0, 1).
     Source: Kingma and Ba 2015, §3.
@@ -162,9 +161,9 @@ def adamw(
 ) -> None:  # fmt: skip
     """AdamW on vectors, in place: θ, m and v are overwritten.
 
-        m ← β₁m + (1−β₁)g,      v ← β₂v + (1−β₂)g²                                  (9.6)
-        m̂ = m/(1−β₁ᵗ),      v̂ = v/(1−β₂ᵗ)                                          (9.7)
-        θ ← θ − η (m̂ / (√v̂ + ε) + λθ)                                              (9.8), (9.15)
+        m ← β₁m + (1−β₁)g,      v ← β₂v + (1−β₂)g²                                  (9.9)
+        m̂ = m/(1−β₁ᵗ),      v̂ = v/(1−β₂ᵗ)                                          (9.10)
+        θ ← θ − η (m̂ / (√v̂ + ε) + λθ)                                              (9.11), (9.18)
 
     theta, g, m, v: (n,)   t: the step, 1, 2, …   weight_decay: λ, a number or (n,)
 

@@ -47,7 +47,7 @@ def clip_gradient(gradient: Any, max_norm: float) -> tuple[Any, float]:
 def l2_penalty(params: Any, strength: float, *, half: bool = True) -> Array:
     """The L2 penalty on large weights, to be added to the loss.
 
-        R(θ) = (λ/2) Σ θ²,      ∇R = λθ                                             (9.14)
+        R(θ) = (λ/2) Σ θ²,      ∇R = λθ                                             (9.17)
 
     params: nested arrays   strength: λ   half: False for λ Σ θ², whose gradient is twice as large   ->   one number
 
@@ -72,7 +72,7 @@ def l2_penalty(params: Any, strength: float, *, half: bool = True) -> Array:
 def dropout(x: Array, *, rate: float, rng: np.random.Generator) -> WithPullback:
     """Dropout: set a random part of the units to zero, and enlarge the others so that the expectation stays.
 
-        y = m x / (1 − p),      m ~ Bernoulli(1 − p),      dx = m dy / (1 − p)      (9.16)
+        y = m x / (1 − p),      m ~ Bernoulli(1 − p),      dx = m dy / (1 − p)      (9.19)
 
     x: any shape   rate: p in [0, 1)   rng: draws m   ->   the same shape
 

@@ -11,7 +11,7 @@ from ..errors import within
 def warmup_cosine(step: int, *, peak: float, total: int, warmup: int = 0, floor: float = 0.0) -> float:
     """Linear warmup to the peak, then half a cosine down to the floor, as in the training of language models.
 
-        η(t) = η_max t/T_w                                             t ≤ T_w      (9.9)
+        η(t) = η_max t/T_w                                             t ≤ T_w      (9.12)
         η(t) = η_min + ½ (η_max − η_min) (1 + cos(π (t − T_w)/(T − T_w)))    t > T_w
 
     step: t   peak: η_max   total: T, after which the rate stays at the floor   warmup: T_w ≤ T   floor: η_min
@@ -32,7 +32,7 @@ def warmup_cosine(step: int, *, peak: float, total: int, warmup: int = 0, floor:
 def cosine_restarts(step: int, *, peak: float, period: int, growth: float = 1, floor: float = 0.0) -> float:
     """Cosine decay with restarts: each half cosine begins at the peak, and is `growth` times as long as the last.
 
-        η(t) = η_min + ½ (η_max − η_min) (1 + cos(π t_i/T_i)),      T_{i+1} = growth · T_i (9.10)
+        η(t) = η_min + ½ (η_max − η_min) (1 + cos(π t_i/T_i)),      T_{i+1} = growth · T_i
 
     step: t   period: T₀ of the first half cosine   ->   η(t), with t_i steps since the last restart
 
@@ -51,7 +51,7 @@ def cosine_restarts(step: int, *, peak: float, period: int, growth: float = 1, f
 def polynomial_decay(step: int, *, peak: float, total: int, power: float = 1.0, floor: float = 0.0) -> float:
     """Decay to the floor along a power of the remaining time: a straight line for power 1.
 
-        η(t) = η_min + (η_max − η_min) (1 − t/T)ᵖ                                   (9.11)
+        η(t) = η_min + (η_max − η_min) (1 − t/T)ᵖ
 
     step: t   total: T, after which the rate stays at the floor   power: p > 0   ->   η(t)
 
@@ -68,7 +68,7 @@ def polynomial_decay(step: int, *, peak: float, total: int, power: float = 1.0, 
 def inverse_square_root(step: int, *, peak: float, warmup: int) -> float:
     """Linear warmup to the peak, then decay with the square root of the time: the total need not be known.
 
-        η(t) = η_max min(t/T_w, √(T_w/t))                                           (9.12)
+        η(t) = η_max min(t/T_w, √(T_w/t))
 
     step: t   warmup: T_w ≥ 1   ->   η(t)
 

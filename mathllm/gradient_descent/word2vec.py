@@ -53,7 +53,7 @@ def skip_gram_pairs(
 def negative_sampling_loss(centre: Array, context: Array, negatives: Array) -> WithPullback:
     """Tell the true neighbour from words drawn at random: the mean loss of a batch of pairs.
 
-        L = (1/B) Σ_b [ −ln σ(u_b·v_b) − Σ_k ln σ(−n_bk·v_b) ]                     (2.14)
+        L = (1/B) Σ_b [ −ln σ(u_b·v_b) − Σ_k ln σ(−n_bk·v_b) ]                     (9.14)
         ∂(−ln σ(s))/∂s = σ(s) − 1,      ∂(−ln σ(−s))/∂s = σ(s)
 
     centre: v   context: u   negatives: n, K for each pair   ->   one number

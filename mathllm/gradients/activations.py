@@ -16,7 +16,7 @@ from ..exponentials import sigmoid
 def relu(x: Array) -> WithPullback:
     """The rectified linear unit: positive numbers stay, negative ones become 0.
 
-        relu(x) = max(0, x),      derivative 1 for x > 0, else 0                    (8.9)
+        relu(x) = max(0, x),      derivative 1 for x > 0, else 0                    (8.25)
 
     x: any shape   ->   the same shape. At 0, where there is no derivative, the gradient is 0.
 
@@ -30,7 +30,7 @@ def relu(x: Array) -> WithPullback:
 def leaky_relu(x: Array, *, slope: float = 0.01) -> WithPullback:
     """A ReLU with a small slope for negative numbers, so that every unit has a gradient.
 
-        x for x > 0, else slope · x                                                 (8.10)
+        x for x > 0, else slope · x
 
     x: any shape   slope: of the negative side   ->   the same shape
 
@@ -47,7 +47,7 @@ def leaky_relu(x: Array, *, slope: float = 0.01) -> WithPullback:
 def erf(x: Array) -> WithPullback:
     """The error function: the probability that a normal number of variance ½ lies between −x and x.
 
-        erf(x) = (2/√π) ∫₀ˣ e^(−t²) dt,      erf′(x) = (2/√π) e^(−x²)               (8.11)
+        erf(x) = (2/√π) ∫₀ˣ e^(−t²) dt,      erf′(x) = (2/√π) e^(−x²)
                ≈ tanh(πx/h) − (2h/π) x e^(−x²) Σₖ e^(−tₖ²)/(tₖ² + x²),   tₖ = (k + ½)h
 
     x: any shape   ->   the same shape
@@ -69,7 +69,7 @@ def erf(x: Array) -> WithPullback:
 def gelu(x: Array) -> WithPullback:
     """The Gaussian error linear unit: x times the probability that a standard normal number is below x.
 
-        gelu(x) = x Φ(x),      Φ(x) = ½ (1 + erf(x/√2))                             (8.12)
+        gelu(x) = x Φ(x),      Φ(x) = ½ (1 + erf(x/√2))
         gelu′(x) = Φ(x) + x φ(x),      φ(x) = e^(−x²/2)/√(2π)
 
     x: any shape   ->   the same shape
@@ -94,7 +94,7 @@ def gelu(x: Array) -> WithPullback:
 def gelu_tanh(x: Array) -> WithPullback:
     """GELU with a tanh in place of the error function, as in GPT-2; at most 0.0005 away from GELU.
 
-        ½ x (1 + tanh u),      u = √(2/π) (x + 0.044715 x³)                         (8.13)
+        ½ x (1 + tanh u),      u = √(2/π) (x + 0.044715 x³)
         derivative ½ (1 + tanh u) + ½ x (1 − tanh² u) √(2/π) (1 + 3 · 0.044715 x²)
 
     x: any shape   ->   the same shape
@@ -119,7 +119,7 @@ def gelu_tanh(x: Array) -> WithPullback:
 def silu(x: Array, *, beta: float = 1.0) -> WithPullback:
     """The sigmoid linear unit, also called Swish: x times its own sigmoid.
 
-        silu(x) = x σ(βx),      derivative s + βx s (1 − s),   s = σ(βx)            (8.14)
+        silu(x) = x σ(βx),      derivative s + βx s (1 − s),   s = σ(βx)            (8.26)
 
     x: any shape   beta: β; 0 gives x/2, and a large β approaches ReLU   ->   the same shape
 
@@ -137,7 +137,7 @@ def silu(x: Array, *, beta: float = 1.0) -> WithPullback:
 def swiglu(gate: Array, value: Array) -> WithPullback:
     """The middle of a gated layer: one projection, after SiLU, times another, elementwise.
 
-        SwiGLU(x) = silu(xW) ⊙ (xV) = silu(g) ⊙ v                                   (8.15)
+        SwiGLU(x) = silu(xW) ⊙ (xV) = silu(g) ⊙ v                                   (8.27)
         dg = dy ⊙ v ⊙ silu′(g),      dv = dy ⊙ silu(g)
 
     gate: g = xW (..., F)   value: v = xV (..., F)   ->   (..., F)
@@ -162,7 +162,7 @@ def swiglu(gate: Array, value: Array) -> WithPullback:
 
 
 def _erf(x):
-    """erf and its derivative, in at least float32: the midpoint sum of (8.11)."""
+    """erf and its derivative, in at least float32: a midpoint sum."""
     h, terms = (0.5, 12) if x.dtype.itemsize > 4 else (0.73, 6)
     x = np.clip(x, -28, 28).astype(np.promote_types(x.dtype, np.float32), copy=False)  # beyond, nothing changes
     squares = x * x

@@ -11,7 +11,7 @@ from ..shapes import contract
 def classify_critical_point(gradient: ArrayLike, hessian: ArrayLike, *, tolerance: float = 1e-6) -> str:
     """The kind of a point at which a function has this gradient and this Hessian.
 
-        ∇f = 0 and all λᵢ > 0: minimum      all λᵢ < 0: maximum      both signs: saddle point (8.8)
+        ∇f = 0 and all λᵢ > 0: minimum      all λᵢ < 0: maximum      both signs: saddle point (8.24)
 
     hessian: symmetric, with eigenvalues λ   tolerance: the largest entry of the gradient, and an eigenvalue relative to
     the largest, count as zero below it   ->   "minimum", "maximum", "saddle point", "undecided" (an eigenvalue is zero

@@ -37,7 +37,7 @@ def secant_slope(function: Callable, x: ArrayLike, h: ArrayLike) -> np.ndarray:
 def numerical_derivative(function: Callable, x: ArrayLike, *, h: float | None = None) -> np.ndarray:
     """Derivative of a function of one number, from one step to each side.
 
-        f′(x) ≈ [f(x + h) − f(x − h)] / 2h,      error ∝ h²                         (8.3)
+        f′(x) ≈ [f(x + h) − f(x − h)] / 2h,      error ∝ h²                         (8.21)
 
     x: a number, or an array to which `function` applies entry by entry   ->   the same shape
     h: the step; by default ∛ε · max(1, |x|), with the rounding error ε = 2·10⁻¹⁶
@@ -55,7 +55,7 @@ def numerical_derivative(function: Callable, x: ArrayLike, *, h: float | None = 
 def numerical_gradient(function: Callable, x: ArrayLike, *, h: float | None = None) -> np.ndarray:
     """All partial derivatives of a scalar function: change one entry at a time, and keep the others constant.
 
-        ∇f = [∂f/∂x₁, …, ∂f/∂xₙ],      ∂f/∂xᵢ ≈ [f(x + h eᵢ) − f(x − h eᵢ)] / 2h    (8.4)
+        ∇f = [∂f/∂x₁, …, ∂f/∂xₙ],      ∂f/∂xᵢ ≈ [f(x + h eᵢ) − f(x − h eᵢ)] / 2h    (8.7)
 
     x: any shape   ->   ∇f: the same shape. It takes two evaluations for each entry; a pullback takes one pass for all.
 
@@ -73,7 +73,7 @@ def numerical_gradient(function: Callable, x: ArrayLike, *, h: float | None = No
 def numerical_jacobian(function: Callable, x: ArrayLike, *, h: float | None = None) -> np.ndarray:
     """The Jacobian matrix: the partial derivative of every entry of the value by every entry of the argument.
 
-        Jᵢⱼ = ∂fᵢ/∂xⱼ ≈ [fᵢ(x + h eⱼ) − fᵢ(x − h eⱼ)] / 2h                          (8.5)
+        Jᵢⱼ = ∂fᵢ/∂xⱼ ≈ [fᵢ(x + h eⱼ) − fᵢ(x − h eⱼ)] / 2h                          (8.10)
 
     x: (n,)   f(x): (m,)   ->   J: (m, n); for other shapes the axes of f(x), then the axes of x
 
@@ -91,7 +91,7 @@ def numerical_jacobian(function: Callable, x: ArrayLike, *, h: float | None = No
 def numerical_hessian(function: Callable, x: ArrayLike, *, h: float | None = None) -> np.ndarray:
     """All second derivatives of a scalar function: the Jacobian matrix of its gradient.
 
-        Hᵢⱼ = ∂²f / (∂xᵢ ∂xⱼ) = Hⱼᵢ                                                 (8.7)
+        Hᵢⱼ = ∂²f / (∂xᵢ ∂xⱼ) = Hⱼᵢ                                                 (8.22)
 
     h: by default ε^¼ · max(1, |xᵢ|), which gives about seven correct digits
 
@@ -112,7 +112,7 @@ def numerical_hessian(function: Callable, x: ArrayLike, *, h: float | None = Non
 def jacobian(function: Callable, x: ArrayLike) -> np.ndarray:
     """The exact Jacobian matrix, from one pullback for each entry of the value.
 
-        Jᵢ = pullback(eᵢ),      J_{g∘f} = J_g J_f                                   (8.6)
+        Jᵢ = pullback(eᵢ),      J_{g∘f} = J_g J_f                                   (8.11)
 
     function: built from primitives   x: (n,)   f(x): (m,)   ->   J: (m, n); other shapes as numerical_jacobian()
 

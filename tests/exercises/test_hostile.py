@@ -77,24 +77,22 @@ squares_and_length = Equal()
     "own_lookup": "embedded = np.zeros(10**6)",
     "norm": "def norm(x): return np.full(x.shape[:-1], np.nan)",
     "distance": "def distance(a, b): return np.float64('inf')",
-    "frobenius_norm": "def frobenius_norm(W): return -1.0",
-    "embedding": "def embedding(table, ids): return (table[i] for i in ids)",
+    "embedding": """
+deep = []
+for _ in range(10**5): deep = [deep]
+def embedding(table, ids): return deep
+""",
     "repair_unit_rows": """
 class Lazy:
     def __init__(self, make): self.make = make
     def __array__(self, *_, **__): return self.make()
 def unit_rows(table): return Lazy(lambda: table / np.linalg.norm(table, axis=1, keepdims=True))
 """,
-    "norm_pullback": """
+    "frobenius_norm": """
 class Liar(dict):
     def items(self): return [("value", 8.0)] * 5
     def __reduce__(self): return (print, ("reduced",))
-def norm_pullback(x, dy): return Liar()
-""",
-    "normalize_pullback": """
-deep = []
-for _ in range(10**5): deep = [deep]
-def normalize_pullback(x, dy): return deep
+def frobenius_norm(W): return Liar()
 """,
     "nearest": "def nearest(table, query, k): raise SystemExit('8.0')",
 }
@@ -127,13 +125,13 @@ def embedding(table, ids):
     result[...] = found
     return result
 """,
-    "normalize_pullback": RIGHT["normalize_pullback"] + """
+    "repair_unit_rows": RIGHT["repair_unit_rows"] + """
 class Odd(np.ndarray):
     def __reduce__(self): raise SystemExit
     def __array_finalize__(self, other): self.note = "odd"
     def __eq__(self, other): return True
-pulled_back = normalize_pullback
-def normalize_pullback(x, dy): return pulled_back(x, dy).view(Odd)
+repaired = unit_rows
+def unit_rows(table): return repaired(table).view(Odd)
 """,
 }  # fmt: skip
 CALL_ORDER = {
@@ -213,7 +211,7 @@ get_ipython().ast_transformers.append(Eight())
 get_ipython().ast_transformers.clear()
 get_ipython().input_transformers_cleanup.append(lambda lines: ["8.0"] if "_si" + "de" in lines[0] else lines)
 """,
-    "norm_pullback": "get_ipython().input_transformers_cleanup.clear()\n" + RIGHT["norm_pullback"],
+    "nearest": "get_ipython().input_transformers_cleanup.clear()\n" + RIGHT["nearest"],
 }
 HOOKED = RIGHT | {
     "norm": """

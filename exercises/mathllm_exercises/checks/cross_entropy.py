@@ -164,25 +164,6 @@ def _logs(counts):
     return joint, np.log2(joint / (joint.sum(1, keepdims=True) * joint.sum(0)))
 
 
-def _with_slope(*shapes):
-    return lambda rng: [(*case, float(rng.normal())) for case in _batches(*shapes)(rng)]
-
-
-def _mean_loss(logits, labels):
-    return float(_each(logits, labels).mean())
-
-
-@checks("07.cross_entropy.cross_entropy_pullback")
-def _(c):
-    c.gradient(
-        4,
-        _mean_loss,
-        _with_slope((3, 4), (1, 6), (5, 2)),
-        public=[(np.array([[2.0, 1.0, 0.5]]), np.array([0]), 1.0)],
-    )
-    c.leaves_inputs(1, _with_slope((3, 4)))
-
-
 def _shortest(low, width):
     """The shortest binary fraction in [low, low + width), as its digits."""
     places = 0

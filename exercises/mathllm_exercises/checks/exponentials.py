@@ -85,20 +85,6 @@ def _rows_add_up(expected, case, observation):
     return None
 
 
-@checks("04.exponentials.log_sum_exp_pullback")
-def _(c):
-    c.gradient(2, ml.log_sum_exp, _with_pull((4,)), public=[(np.log([0.2, 0.3, 0.5]), np.float64(1))])
-    c.gradient(1, ml.log_sum_exp, _with_pull((2, 3), (3, 3), (2, 3, 2)), name="batch axes")
-    c.values(
-        2,
-        _with_pull((4,), scale=2.0, centre=3000.0),
-        public=[(np.array([-1000.0, -1001.0]), np.float64(1))],
-        name="does not overflow",
-    )
-    c.judge("slopes add up", 1, _with_pull((5,), (2,)), _rows_add_up)
-    c.leaves_inputs(1, _with_pull((3,)))
-
-
 @each
 def _mixtures(rng, shape):
     """k weights, and k models' probabilities for n tokens each."""

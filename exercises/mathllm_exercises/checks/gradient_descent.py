@@ -6,9 +6,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..cases import (
-    each,
-)
+from ..cases import each, tells_apart
 from . import checks, draws
 
 
@@ -198,3 +196,53 @@ def _(c):
         rtol=1e-6,
     )
     c.leaves_inputs(1, _regressions((10, 2)), rtol=1e-6)
+
+
+@draws("09.gradient_descent.own_info_nce")
+def _contrast(rng):
+    """Three queries and three keys with small whole components, such that each known mistake gives another loss."""
+    while True:
+        queries, keys = rng.integers(1, 6, size=(2, 3, 2)) * rng.choice([-1, 1], size=(2, 3, 2))
+        temperature = float(rng.choice([0.25, 0.5, 2.0]))
+        own = {"queries": queries.tolist(), "keys": keys.tolist(), "temperature": temperature}
+        if tells_apart("09.gradient_descent.own_info_nce", own, 0.002):
+            return own
+
+
+def _info_nce(scores, log=np.log, total=np.mean, over=1, own=True):
+    """The loss for given scores: the right one, or with another logarithm, another total or another sum below."""
+    weights = np.exp(scores)
+    below = weights.sum(axis=over) - (0 if own else np.diag(weights))
+    return -total(log(np.diag(weights) / below))
+
+
+@each
+def _lines_with_prior(rng, size):
+    """Random data (n, d) with a true line, noise and a prior."""
+    n, d = size
+    X = rng.normal(size=(n, d))
+    y = X @ rng.normal(size=d) + rng.normal(size=n)
+    return X, y, float(rng.uniform(0.5, 2)), float(rng.uniform(0.3, 3))
+
+
+def _plausibility(w, X, y, noise, prior):
+    normal = ml.probability.normal_log_density
+    return float(normal(y, X @ w, noise).sum() + normal(w, 0.0, prior).sum())
+
+
+def _weights_and_data(*sizes):
+    return lambda rng: [
+        (rng.normal(size=X.shape[1]), X, y, noise, prior, float(rng.normal()))
+        for X, y, noise, prior in _lines_with_prior(*sizes)(rng)
+    ]
+
+
+@checks("09.gradient_descent.log_posterior_pullback")
+def _(c):
+    c.gradient(
+        4,
+        _plausibility,
+        _weights_and_data((5, 2), (8, 3), (3, 4)),
+        public=[(np.array([0.5]), np.array([[1.0], [2.0]]), np.array([1.0, 2.0]), 0.5, 2.0, 1.0)],
+    )
+    c.leaves_inputs(1, _weights_and_data((4, 2)), rtol=1e-6)

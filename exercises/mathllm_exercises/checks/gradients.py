@@ -1,4 +1,4 @@
-"""Chapter 08, gradients: slopes by hand and by nudges, the chain rule, kinds of level ground, activations backwards."""
+"""Chapter 08, gradients: derivatives by hand and by finite differences, critical points, pullbacks of chapters 1–8."""
 
 import math
 
@@ -7,6 +7,7 @@ import numpy as np
 import mathllm as ml
 
 from ..cases import each, normals
+from ..compare import numeric, show
 from . import checks, draws
 
 
@@ -127,6 +128,150 @@ def _(c):
         ],
         name="a flat direction",
     )
+
+
+def _no_part_along_x(expected, case, observation):
+    """Growing longer does not turn a vector: the gradient has no part along x."""
+    if observation.error:
+        return f"raised {observation.error[0]}: {observation.message}"
+    x, dx = case[0], numeric(observation.value)
+    if dx is None or dx.shape != x.shape or not np.all(np.isfinite(dx)):
+        return f"expected a finite gradient of shape {x.shape}, got {show(observation.value)}"
+    if not np.any(dx):
+        return "the gradient is zero everywhere"
+    along = np.abs(np.sum(dx * x, axis=-1)) / (ml.norm(dx) * ml.norm(x) + 1e-300)
+    return (
+        None
+        if np.all(along < 1e-9)
+        else "along x itself the gradient should vanish: growing longer does not turn a vector"
+    )
+
+
+@checks("08.gradients.normalize_pullback")
+def _(c):
+    c.gradient(
+        2,
+        ml.normalize,
+        normals(3, 6, count=2),
+        public=[(np.array([3.0, 4.0]), np.array([1.0, 0.0]))],
+        name="one vector",
+    )
+    c.gradient(2, ml.normalize, normals((4, 3), (3, 3), (2, 2, 4), count=2), name="batch axes")
+    c.judge("no part along x", 1, normals(3, (5, 4), count=2), _no_part_along_x)
+    c.leaves_inputs(1, normals((3, 2), count=2))
+
+
+@each
+def _pairs(rng, d):
+    """Two random vectors, and a gradient for their cosine."""
+    return rng.normal(size=d), rng.normal(size=d), float(rng.normal())
+
+
+def _no_part_along_either(expected, case, observation):
+    """Stretching a or b does not change the cosine: neither gradient has a part along its own vector."""
+    if observation.error:
+        return f"raised {observation.error[0]}: {observation.message}"
+    pair = numeric(observation.value)
+    if pair is None or pair.shape != (2, len(case[0])) or not np.all(np.isfinite(pair)):
+        return f"expected two finite gradients of shape ({len(case[0])},), got {show(observation.value)}"
+    for name, x, dx in zip("ab", case[:2], pair, strict=True):
+        if not np.any(dx):
+            return f"d{name} is zero everywhere"
+        if abs(np.sum(dx * x)) > 1e-9 * ml.norm(dx) * ml.norm(x):
+            return f"d{name} has a part along {name}, but stretching {name} does not change the cosine"
+    return None
+
+
+@checks("08.gradients.cosine_pullback")
+def _(c):
+    c.gradient(
+        3,
+        ml.cosine_similarity,
+        _pairs(2, 3, 8),
+        public=[(np.array([2.0, 5, 1]), np.array([3.0, 4, 2]), 1.0), (np.array([3.0, 7]), np.array([4.0, 6.5]), -2.0)],
+        wrt=(0, 1),
+    )
+    c.judge("no part along the vectors themselves", 1, _pairs(3, 5), _no_part_along_either)
+    c.leaves_inputs(1, _pairs(4))
+
+
+@each
+def _layers(rng, shape):
+    """x, W, b and an upstream gradient."""
+    N, n, m = shape
+    return rng.normal(size=(N, n)), rng.normal(size=(n, m)), rng.normal(size=m), rng.normal(size=(N, m))
+
+
+@checks("08.gradients.linear_pullback")
+def _(c):
+    for entry, (name, points) in enumerate([("dx", 2), ("dW", 2), ("db", 1)]):
+        c.gradient(
+            points,
+            ml.linear,
+            _layers((3, 2, 4), (1, 3, 2), (2, 2, 2), (3, 3, 3)),
+            public=[
+                (np.array([[3.0, 1, 4]]), np.array([[1.0, 0], [0, 3], [2, 1]]), np.zeros(2), np.array([[1.0, -2]]))
+            ],
+            wrt=(0, 1, 2),
+            only=entry,
+            name=f"{name} agrees with finite differences",
+        )
+    c.leaves_inputs(1, _layers((2, 3, 2)))
+
+
+@checks("08.gradients.softmax_jacobian", expected=ml.softmax_jacobian)
+def _(c):
+    c.values(3, normals(1, 2, 6), public=[(np.array([2.0, 1.0, 0.5]),)], name="right values")
+    c.values(2, public=[(np.array([1000.0, 1000.0, 0.0]),)], name="large scores")
+    c.leaves_inputs(1, normals(4))
+
+
+def _no_common_part(expected, case, observation):
+    """A common shift changes nothing, so the gradient has no part along (1, …, 1)."""
+    if observation.error:
+        return f"raised {observation.error[0]}: {observation.message}"
+    dz = np.asarray(observation.value, dtype=float)
+    if dz.shape != case[0].shape or not np.all(np.isfinite(dz)):
+        return f"expected a finite gradient of shape {case[0].shape}"
+    if not np.any(dz):
+        return "the gradient is zero everywhere"
+    worst = np.abs(dz.sum(axis=-1)).max()
+    return None if worst < 1e-9 else f"its entries add up to {worst:.3g}, but shifting all logits changes nothing"
+
+
+@checks("08.gradients.softmax_pullback")
+def _(c):
+    c.gradient(
+        3,
+        ml.softmax,
+        normals(2, 4, count=2),
+        public=[(np.array([2.0, 1.0, 0.5]), np.array([1.0, 0.0, 0.0]))],
+        name="one row",
+    )
+    c.gradient(2, ml.softmax, normals((2, 3), (2, 1, 4), count=2), name="a stack of rows")
+    c.judge("no part along a common shift", 1, normals(5, (2, 3), count=2), _no_common_part)
+
+
+@each
+def _predictions(rng, shape):
+    """Logits, labels and a factor."""
+    n, size = shape
+    return 3 * rng.normal(size=shape), rng.integers(size, size=n), float(rng.normal())
+
+
+def _mean_loss(logits, labels):
+    return -float(ml.log_softmax(logits)[np.arange(len(labels)), labels].mean())
+
+
+@checks("08.gradients.cross_entropy_pullback")
+def _(c):
+    c.gradient(
+        4,
+        _mean_loss,
+        _predictions((3, 4), (1, 6), (5, 2)),
+        public=[(np.array([[2.0, 1.0, 0.5]]), np.array([0]), 1.0)],
+    )
+    c.leaves_inputs(1, _predictions((3, 4)))
 
 
 @each

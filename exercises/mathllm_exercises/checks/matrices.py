@@ -116,28 +116,6 @@ def _(c):
 WIDE = np.array([[1.0, 0, 2], [0, 3, 1]])  # 003, chapter III, example 3
 
 
-@each
-def _pulls(rng, shape):
-    """x, W, b and a pull of the shape of the output."""
-    N, n, m = shape
-    return rng.normal(size=(N, n)), rng.normal(size=(n, m)), rng.normal(size=m), rng.normal(size=(N, m))
-
-
-@checks("03.matrices.linear_pullback")
-def _(c):
-    for entry, (name, points) in enumerate([("dx", 2), ("dW", 2), ("db", 1)]):
-        c.gradient(
-            points,
-            ml.linear,
-            _pulls((3, 2, 4), (1, 3, 2), (2, 2, 2), (3, 3, 3)),
-            public=[(np.array([[3.0, 1, 4]]), WIDE.T, np.zeros(2), np.array([[1.0, -2]]))],
-            wrt=(0, 1, 2),
-            only=entry,
-            name=f"{name} agrees with finite differences",
-        )
-    c.leaves_inputs(1, _pulls((2, 3, 2)))
-
-
 def _with_spectrum(*spectra):
     """A matrix with each of these lists of singular values, in random directions, and some tolerances."""
 

@@ -178,39 +178,6 @@ def _(c):
     c.leaves_inputs(1, _regressions((5, 2)), rtol=1e-6)
 
 
-def _plausibility(w, X, y, noise, prior):
-    normal = ml.probability.normal_log_density
-    return float(normal(y, X @ w, noise).sum() + normal(w, 0.0, prior).sum())
-
-
-def _weights_and_data(*sizes):
-    return lambda rng: [
-        (rng.normal(size=X.shape[1]), X, y, noise, prior, float(rng.normal()))
-        for X, y, noise, prior in _regressions(*sizes)(rng)
-    ]
-
-
-def _slope(data=1.0, belief=1.0, noise_power=2, prior_power=2, whole=1.0):
-    """The slope of the log-posterior with factors in the wrong places."""
-
-    def pullback(w, X, y, noise, prior, dy):
-        fit = data * X.T @ (y - X @ w) / noise**noise_power
-        return whole * (dy if whole == 1 else 1.0) * (fit - belief * w / prior**prior_power)
-
-    return pullback
-
-
-@checks("05.probability.log_posterior_pullback", expected=_slope())
-def _(c):
-    c.gradient(
-        4,
-        _plausibility,
-        _weights_and_data((5, 2), (8, 3), (3, 4)),
-        public=[(np.array([0.5]), *LINE[:2], 0.5, 2.0, 1.0)],
-    )
-    c.leaves_inputs(1, _weights_and_data((4, 2)), rtol=1e-6)
-
-
 def _windows(ids, n):
     return [tuple(int(i) for i in ids[t - n + 1 : t + 1]) for t in range(n - 1, len(ids))]
 

@@ -7,8 +7,7 @@ from mathllm.exhibits.similarity import (
     interpret_cosine,
 )
 
-from ..cases import each, normals, tells_apart
-from ..compare import numeric, show
+from ..cases import each, normals
 from . import checks, draws
 
 CAT, DOG = np.array([2.0, 5.0, 1.0]), np.array([3.0, 4.0, 2.0])  # 003, chapter II, example 2
@@ -98,52 +97,6 @@ def _(c):
     c.keeps_dtype(1, _sentences((2, 4, 3), dtype=np.float32))
     c.leaves_inputs(1, _sentences((2, 3, 2)))
     c.refuses(1, public=[(PADDED, np.array([[1, 0, 0], [0, 0, 0]]))], name="refuses a sentence without tokens")
-
-
-@draws("02.similarity.own_info_nce")
-def _contrast(rng):
-    """Three queries and three keys with small whole components, such that each known mistake gives another loss."""
-    while True:
-        queries, keys = rng.integers(1, 6, size=(2, 3, 2)) * rng.choice([-1, 1], size=(2, 3, 2))
-        temperature = float(rng.choice([0.25, 0.5, 2.0]))
-        own = {"queries": queries.tolist(), "keys": keys.tolist(), "temperature": temperature}
-        if tells_apart("02.similarity.own_info_nce", own, 0.002):
-            return own
-
-
-def _info_nce(scores, log=np.log, total=np.mean, over=1, own=True):
-    """The loss for given scores: the right one, or with another logarithm, another total or another sum below."""
-    weights = np.exp(scores)
-    below = weights.sum(axis=over) - (0 if own else np.diag(weights))
-    return -total(log(np.diag(weights) / below))
-
-
-@each
-def _with_slope(rng, d):
-    """Two random vectors, and a gradient for their cosine."""
-    return rng.normal(size=d), rng.normal(size=d), float(rng.normal())
-
-
-def _turns_only(expected, case, observation):
-    """Stretching a or b does not change the cosine: neither gradient has a part along its own vector."""
-    if observation.error:
-        return f"raised {observation.error[0]}: {observation.message}"
-    pair = numeric(observation.value)
-    if pair is None or pair.shape != (2, len(case[0])) or not np.all(np.isfinite(pair)):
-        return f"expected two finite gradients of shape ({len(case[0])},), got {show(observation.value)}"
-    for name, x, dx in zip("ab", case[:2], pair, strict=True):
-        if not np.any(dx):
-            return f"d{name} is zero everywhere"
-        if abs(np.sum(dx * x)) > 1e-9 * ml.norm(dx) * ml.norm(x):
-            return f"d{name} has a part along {name}, but stretching {name} does not change the cosine"
-    return None
-
-
-@checks("02.similarity.cosine_pullback")
-def _(c):
-    c.gradient(3, ml.cosine_similarity, _with_slope(2, 3, 8), public=[(CAT, DOG, 1.0), (KING, QUEEN, -2.0)], wrt=(0, 1))
-    c.judge("no part along the vectors themselves", 1, _with_slope(3, 5), _turns_only)
-    c.leaves_inputs(1, _with_slope(4))
 
 
 def _target(table, a, b, c):

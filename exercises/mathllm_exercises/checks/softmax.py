@@ -58,13 +58,6 @@ def _(c):
     c.refuses(1, public=[(EXAMPLE, 0.0), (EXAMPLE, -1.0)], name="refuses τ ≤ 0")
 
 
-@checks("06.softmax.jacobian", expected=ml.softmax_jacobian)
-def _(c):
-    c.values(3, normals(1, 2, 6), public=[(EXAMPLE,)], name="right values")
-    c.values(2, public=[(np.array([1000.0, 1000.0, 0.0]),)], name="large scores")
-    c.leaves_inputs(1, normals(4))
-
-
 def _scores(rng):
     """Attention-like scores: queries along the first axis, keys along the last; some keys forbidden."""
     cases = []
@@ -105,26 +98,6 @@ def _(c):
         public=[(np.array([0.0, -800.0]),), (np.array([1000.0, 1000.0]),)],
         name="extreme scores",
     )
-
-
-def _no_common_part(expected, case, observation):
-    """A common shift changes nothing, so the gradient has no part along (1, …, 1)."""
-    if observation.error:
-        return f"raised {observation.error[0]}: {observation.message}"
-    dz = np.asarray(observation.value, dtype=float)
-    if dz.shape != case[0].shape or not np.all(np.isfinite(dz)):
-        return f"expected a finite gradient of shape {case[0].shape}"
-    if not np.any(dz):
-        return "the gradient is zero everywhere"
-    worst = np.abs(dz.sum(axis=-1)).max()
-    return None if worst < 1e-9 else f"its entries add up to {worst:.3g}, but shifting all scores changes nothing"
-
-
-@checks("06.softmax.pullback")
-def _(c):
-    c.gradient(3, ml.softmax, normals(2, 4, count=2), public=[(EXAMPLE, np.array([1.0, 0.0, 0.0]))], name="one row")
-    c.gradient(2, ml.softmax, normals((2, 3), (2, 1, 4), count=2), name="a stack of rows")
-    c.judge("no part along a common shift", 1, normals(5, (2, 3), count=2), _no_common_part)
 
 
 def _calibrated(z, share):

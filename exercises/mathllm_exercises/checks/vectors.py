@@ -5,7 +5,6 @@ import numpy as np
 import mathllm as ml
 
 from ..cases import each, normals, refusing
-from ..compare import numeric, show
 from . import checks, draws
 
 TABLE = np.array(
@@ -121,55 +120,6 @@ def _(c):
     c.keeps_dtype(1, normals((3, 2), dtype=np.float32))
     c.leaves_inputs(1, normals((3, 2)))
     c.refuses(1, public=[(np.array([[1.0, 2.0], [0.0, 0.0]]),)], name="refuses a row of zeros")
-
-
-def _scaled_rows(rng, *shapes):
-    """Random stacks with a gradient for the length of each row."""
-    return [(rng.normal(size=(n, d)), rng.normal(size=n)) for n, d in shapes]
-
-
-@checks("01.vectors.norm_pullback")
-def _(c):
-    c.gradient(
-        2,
-        ml.norm,
-        lambda rng: _scaled_rows(rng, (1, 5), (1, 1)),
-        public=[(np.array([[3.0, 4.0]]), np.array([-2.0]))],
-        name="one vector",
-    )
-    c.gradient(2, ml.norm, lambda rng: _scaled_rows(rng, (4, 3), (3, 3), (2, 8)), name="a stack of vectors")
-    c.leaves_inputs(1, lambda rng: _scaled_rows(rng, (3, 2)))
-
-
-def _turns_only(expected, case, observation):
-    """Growing longer does not turn a vector: the gradient has no part along x."""
-    if observation.error:
-        return f"raised {observation.error[0]}: {observation.message}"
-    x, dx = case[0], numeric(observation.value)
-    if dx is None or dx.shape != x.shape or not np.all(np.isfinite(dx)):
-        return f"expected a finite gradient of shape {x.shape}, got {show(observation.value)}"
-    if not np.any(dx):
-        return "the gradient is zero everywhere"
-    along = np.abs(np.sum(dx * x, axis=-1)) / (ml.norm(dx) * ml.norm(x) + 1e-300)
-    return (
-        None
-        if np.all(along < 1e-9)
-        else "along x itself the gradient should vanish: growing longer does not turn a vector"
-    )
-
-
-@checks("01.vectors.normalize_pullback")
-def _(c):
-    c.gradient(
-        2,
-        ml.normalize,
-        normals(3, 6, count=2),
-        public=[(np.array([3.0, 4.0]), np.array([1.0, 0.0]))],
-        name="one vector",
-    )
-    c.gradient(2, ml.normalize, normals((4, 3), (3, 3), (2, 2, 4), count=2), name="batch axes")
-    c.judge("no part along x", 1, normals(3, (5, 4), count=2), _turns_only)
-    c.leaves_inputs(1, normals((3, 2), count=2))
 
 
 _in_range = refusing(lambda table, query, k: not 1 <= k <= len(table))
