@@ -28,7 +28,7 @@ class ExponentRange(NamedTuple):
 def exponent_range(dtype: DTypeLike = np.float64) -> ExponentRange:
     """The range of exponents x for which eˣ is neither zero nor infinite.
 
-        ln(½ · smallest number) < x < ln(largest number)                            (4.4)
+        ln(½ · smallest number) < x < ln(largest number)                            (4.6)
 
     >>> [tuple(round(x, 1) for x in exponent_range(dtype)) for dtype in (np.float64, np.float32, np.float16)]
     [(-745.1, 709.8), (-104.0, 88.7), (-17.3, 11.1)]
@@ -63,7 +63,7 @@ def exp(x: Array) -> WithPullback:
 def log(x: Array, *, base: float | None = None) -> WithPullback:
     """The logarithm, the inverse of the exponential function: it turns products into sums.
 
-        ln x,      ln 1 = 0,      ln(ab) = ln a + ln b,      log_b x = ln x / ln b   (4.2)
+        ln x,      ln 1 = 0,      ln(ab) = ln a + ln b,      log_b x = ln x / ln b   (4.3)
         d log_b x/dx = 1 / (x ln b)
 
     x: positive   base: e unless given
@@ -86,7 +86,7 @@ def log(x: Array, *, base: float | None = None) -> WithPullback:
 def log_product(p: Array, *, axis: int | None = -1) -> WithPullback:
     """The logarithm of a product of probabilities, computed as a sum of logarithms, which does not underflow.
 
-        ln Πᵢ pᵢ = Σᵢ ln pᵢ,      ∂/∂pᵢ = 1/pᵢ                                       (4.3)
+        ln Πᵢ pᵢ = Σᵢ ln pᵢ,      ∂/∂pᵢ = 1/pᵢ                                       (4.5)
 
     p: (..., n), not negative   axis: the factors, None for all   ->   (...)
 
@@ -134,7 +134,7 @@ def subtract_maximum(
 def log_sum_exp(x: Array, *, axis: int | tuple[int, ...] | None = -1, keepdims: bool = False) -> WithPullback:
     """The logarithm of a sum of numbers that are given by their logarithms: a smooth maximum.
 
-        ln Σᵢ e^xᵢ = m + ln Σᵢ e^(xᵢ−m),      m = max xᵢ                             (4.5)
+        ln Σᵢ e^xᵢ = m + ln Σᵢ e^(xᵢ−m),      m = max xᵢ                             (4.7)
         ∂/∂xᵢ = e^(xᵢ−y): the fraction of the sum that comes from xᵢ
 
     x: (..., n)   ->   (...)
@@ -163,7 +163,7 @@ def log_sum_exp(x: Array, *, axis: int | tuple[int, ...] | None = -1, keepdims: 
 def log_add_exp(a: Array, b: Array) -> WithPullback:
     """The logarithm of the sum of two numbers that are given by their logarithms.
 
-        ln(eᵃ + eᵇ) = max(a, b) + ln(1 + e^−|a−b|)                                  (4.6)
+        ln(eᵃ + eᵇ) = max(a, b) + ln(1 + e^−|a−b|)                                  (4.9)
         ∂/∂a = σ(a − b),      ∂/∂b = σ(b − a)
 
     >>> round(float(exp(log_add_exp(np.log(0.2), np.log(0.3)))), 9)
@@ -213,7 +213,7 @@ def log1m_exp(x: Array) -> WithPullback:
 def softplus(x: Array) -> WithPullback:
     """A smooth version of max(x, 0): nearly 0 far below zero, nearly x far above.
 
-        ln(1 + eˣ) = max(x, 0) + log1p(e^−|x|),      d/dx = σ(x)                    (4.8)
+        ln(1 + eˣ) = max(x, 0) + log1p(e^−|x|),      d/dx = σ(x)                    (4.10)
 
     >>> softplus([-1000, 0, 1000]).round(3)
     array([0.00e+00, 6.93e-01, 1.00e+03])
@@ -226,7 +226,7 @@ def softplus(x: Array) -> WithPullback:
 def log_sigmoid(x: Array) -> WithPullback:
     """The logarithm of the sigmoid, accurate also where the sigmoid itself is rounded to 0 or 1.
 
-        ln σ(x) = −ln(1 + e⁻ˣ) = −softplus(−x),      d/dx = σ(−x)                   (4.9)
+        ln σ(x) = −ln(1 + e⁻ˣ) = −softplus(−x),      d/dx = σ(−x)                   (4.12)
 
     >>> log_sigmoid([-1000, 0, 1000]).round(3) + 0.0
     array([-1.00e+03, -6.93e-01,  0.00e+00])

@@ -15,7 +15,7 @@ from .products import _for_lapack
 def eigenvalues(A: ArrayLike) -> np.ndarray:
     """The eigenvalues (the spectrum) of a square matrix, the largest modulus first.
 
-        A v = λ v,      v ≠ 0                                                       (3.9)
+        A v = λ v,      v ≠ 0                                                       (3.11)
 
     They are real numbers if all of them are real, else complex: a real matrix that rotates the plane scales no real
     direction, and its eigenvalues are complex.
@@ -38,7 +38,7 @@ def power_iteration(
 ) -> tuple[np.floating, np.ndarray]:
     """The eigenvalue of largest modulus and its eigenvector: apply the matrix, normalize, repeat.
 
-        v ← Av / ‖Av‖,      λ = v·(Av)                                              (3.11)
+        v ← Av / ‖Av‖,      λ = v·(Av)                                              (3.13)
 
     ->   λ: one number, v: (n,) of length 1
 

@@ -33,7 +33,7 @@ def matrix_vector_product(W: Array, x: Array) -> WithPullback:
 def linear(x: Array, W: Array, b: Array | None = None) -> WithPullback:
     """A linear layer: every row of x is multiplied by the same matrix, and b is added.
 
-        y = xW + b,      dx = dy Wᵀ,      dW = xᵀ dy,      db = Σ dy                (3.3)
+        y = xW + b,      dx = dy Wᵀ,      dW = xᵀ dy,      db = Σ dy                (3.4)
 
     The same map as y = Wx in column notation, with the transposed matrix: (xW)ᵀ = Wᵀxᵀ.
 
@@ -56,7 +56,7 @@ def linear(x: Array, W: Array, b: Array | None = None) -> WithPullback:
 def matrix_product(A: ArrayLike, B: ArrayLike) -> Array:
     """Multiply two matrices: entry (i, j) is the dot product of row i of A and column j of B.
 
-        C = AB,      Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ,      dA = dC Bᵀ,      dB = Aᵀ dC              (3.4)
+        C = AB,      Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ,      dA = dC Bᵀ,      dB = Aᵀ dC              (3.5)
 
     The pullback is that of the operator `@`.
 
@@ -69,7 +69,7 @@ def matrix_product(A: ArrayLike, B: ArrayLike) -> Array:
 
 @contract("m n, n p -> m p")
 def matrix_product_by_hand(A: ArrayLike, B: ArrayLike) -> np.ndarray:
-    """The definition (3.4) as three loops: m·n·p multiplications, one at a time. For reading and for small matrices.
+    """The definition (3.5) as three loops: m·n·p multiplications, one at a time. For reading and for small matrices.
 
     >>> matrix_product_by_hand([[1, 2], [0, 1]], [[1, 0], [3, 1]])
     array([[7., 2.],
@@ -88,7 +88,7 @@ def matrix_product_by_hand(A: ArrayLike, B: ArrayLike) -> np.ndarray:
 def product_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of a product of matrices: inner sizes must match, the outer ones remain.
 
-        (m × n)(n × p) = m × p                                                      (3.5)
+        (m × n)(n × p) = m × p                                                      (3.6)
 
     shapes: pairs (rows, columns), from left to right   ->   (rows, columns)
 
@@ -113,7 +113,7 @@ def product_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 def multiply_adds(*shapes: tuple[int, ...]) -> int:
     """How many multiplications (each with its addition) a product costs, computed from left to right.
 
-        cost of (m × n)(n × p) = m · n · p                                          (3.6)
+        cost of (m × n)(n × p) = m · n · p                                          (3.7)
 
     The result of a chain does not depend on the order in which its products are computed, A(BC) = (AB)C; the cost does.
 
@@ -132,7 +132,7 @@ def multiply_adds(*shapes: tuple[int, ...]) -> int:
 def transpose(W: ArrayLike) -> Array:
     """Rows become columns.
 
-        (Wᵀ)ᵢⱼ = Wⱼᵢ,      (AB)ᵀ = BᵀAᵀ,      (Wᵀ)ᵀ = W                             (3.7)
+        (Wᵀ)ᵢⱼ = Wⱼᵢ,      (AB)ᵀ = BᵀAᵀ,      (Wᵀ)ᵀ = W                             (3.8)
 
     >>> transpose([[1, 2, 3], [4, 5, 6]])
     array([[1., 4.],

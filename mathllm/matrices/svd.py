@@ -27,7 +27,7 @@ class SVD(NamedTuple):
 def svd(W: ArrayLike) -> SVD:
     """Singular value decomposition, in its thin form: r = min(m, n) directions.
 
-        W = U Σ Vᵀ = Σᵢ σᵢ uᵢ vᵢᵀ,      σ₁ ≥ σ₂ ≥ … ≥ σ_r ≥ 0                       (3.17)
+        W = U Σ Vᵀ = Σᵢ σᵢ uᵢ vᵢᵀ,      σ₁ ≥ σ₂ ≥ … ≥ σ_r ≥ 0                       (3.15)
 
     ->   U: (..., m, r), singular values: (..., r), Vt: (..., r, n)
 
@@ -50,7 +50,7 @@ def svd(W: ArrayLike) -> SVD:
 def singular_values(W: Array) -> WithPullback:
     """How much a matrix scales each of its r = min(m, n) directions; the largest value is its spectral norm.
 
-        σ₁ = max ‖Wx‖ / ‖x‖,      dW = U diag(dσ) Vᵀ                                (3.18)
+        σ₁ = max ‖Wx‖ / ‖x‖,      dW = U diag(dσ) Vᵀ                                (3.16)
 
     The gradient exists where the singular values differ; for the sum of all it needs them positive only.
 
@@ -67,7 +67,7 @@ def singular_values(W: Array) -> WithPullback:
 def low_rank_approximation(W: ArrayLike, rank: int) -> np.ndarray:
     """The best matrix of a given rank (Eckart–Young): keep the largest singular values, set the others to zero.
 
-        W_k = U_k Σ_k V_kᵀ = Σ_{i≤k} σᵢ uᵢ vᵢᵀ                                      (3.19)
+        W_k = U_k Σ_k V_kᵀ = Σ_{i≤k} σᵢ uᵢ vᵢᵀ                                      (3.17)
 
     rank: k, from 0 to min(m, n)
 
@@ -86,7 +86,7 @@ def low_rank_approximation(W: ArrayLike, rank: int) -> np.ndarray:
 def low_rank_error(W: ArrayLike, rank: int) -> np.ndarray:
     """The distance of W from its best approximation of this rank, in the Frobenius norm.
 
-        ‖W − W_k‖_F = √(σ²_{k+1} + … + σ²_r)                                        (3.20)
+        ‖W − W_k‖_F = √(σ²_{k+1} + … + σ²_r)                                        (3.18)
 
     rank: k, from 0 to min(m, n)
 
