@@ -24,8 +24,13 @@ line break, `nothing` deletes); or an expression alone, which is returned in pla
 value itself, where the answer is a value); or another program, in a fence below the word `instead:`. The sentence
 follows the colon. The points in front are computed (`build_exercises.py --update`); a value has none.
 
-A value's facts hold its points and its precision: `★☆☆ · 3 min · 2 points · 3 decimals · Primer, chapter 2`. A text has
-`- rubric 1: criterion` for each criterion, and its model answer between `:::{answer}` and `:::`.
+Points follow from stars and minutes (`mathllm_exercises.bank.effort`). A value's facts hold its precision:
+`★☆☆ · 3 min · 3 decimals · Primer, chapter 2`. A text has `- rubric 1: criterion` for each criterion, with its weight,
+and its model answer between `:::{answer}` and `:::`.
+
+The learner gets a function without what follows its docstring; a repair as its card prints it; a value as `name = ...`,
+below what stands above the cell's first blank line. Where something else is to be left out, it stands between the lines
+`### BEGIN SOLUTION` and `### END SOLUTION`.
 
 A line `{{how_to_work}}` stands for what every assignment says of itself, and for its first code cell.
 
@@ -46,7 +51,6 @@ _OPEN = re.compile(r":::\{(exercise|quick|mistakes|answer)\}\s*(.*)")
 _FIELD = re.compile(r"- ([a-z]+)(?: (\d+(?:\.\d+)?))?: (.*)")
 _FACTS = {
     "minutes": re.compile(r"(\d+) min"),
-    "points": re.compile(r"(\d+(?:\.\d+)?) points?"),
     "decimals": re.compile(r"(\d+) decimals?"),
     "rtol": re.compile(r"to a relative ([\d.e-]+)"),
 }
@@ -56,15 +60,18 @@ _CHANGE = re.compile(rf"{_SPAN.format(1)}(?: -> (?:(nothing)|{_SPAN.format(4)}))
 
 HOW_TO_WORK = """\
 **How to work.** Each exercise has a card that says what is wanted, a cell for your answer, and a cell that calls
-`check`. Replace the `...` or the line `# your code here` by your answer, run your cell, then run the check. It tries
-your answer on the documents' own numbers and on fresh random ones, and tells you what holds and what does not. It
-knows the common mistakes by name. You may run it as often as you like: no score is kept on your side.
+`check`. Replace the `...` or the line `# your code here` by your answer (where a function is to be fixed, change it),
+run your cell, then run the check. It tries your answer on the documents' own numbers and on fresh random ones, and
+tells you what holds and what does not. It recognises common mistakes. If inputs are too long to be shown, they are in
+`check.case`. You may run the check as often as you like: it keeps no score.
 
 **What counts.** Points belong to the named checks, so a partly right function earns part of them. When your work is
-graded the inputs are new.
+graded the inputs are new. Every function returns its result (printing it is not enough) and leaves its inputs as they
+were, whether its card says so or not. In one answer do not call your answer to another exercise: use the function of
+`mathllm`, so that a mistake there costs you nothing here.
 
-**What you may use.** NumPy, and whatever `mathllm` has to offer, except the function you are asked to write and what
-is built on it: these refuse to work while that answer is graded.
+**What you may use.** NumPy, and all of `mathllm` except what a card lists as *Not in this exercise*: these functions
+refuse to work while that answer is checked.
 
 **Your own numbers.** Some exercises give everybody different numbers, drawn from the name under which you hand in.
 The first cell below shows the name it goes by. If it is not yours, set the environment variable `MATHLLM_LEARNER` to
@@ -110,14 +117,14 @@ def read(path: Path) -> Assignment:
     for cell in cells:
         if cell.kind == "cards":
             raise SourceError(path, cell.line, "an assignment has its cards: {{exercise_cards}} is for chapters")
-    cells = _opened(cells)
+    cells = _opened(cells, [entry.record["minutes"] for entry in reader.exercises.values() if entry.record["graded"]])
     reader.assign(cells)
     for exercise in reader.exercises.values():
         reader.complete(exercise)
     return Assignment(cells, reader.exercises)
 
 
-def _opened(cells):
+def _opened(cells, minutes):
     """The cells with what every assignment says of itself, and its first code cell, in place of {{how_to_work}}."""
     first, *others = cells
     before, found, after = first.source.partition("{{how_to_work}}")
@@ -125,7 +132,8 @@ def _opened(cells):
         return cells
     setup = Cell("code", SETUP, first.line + before.count("\n"))
     rest = [Cell("markdown", after.strip("\n"), setup.line + 2)] if after.strip() else []
-    return [Cell("markdown", before + HOW_TO_WORK, first.line), setup, *rest, *others]
+    long = f"**How long.** {len(minutes)} exercises, about {round(sum(minutes) / 30) / 2:g} hours.\n\n"
+    return [Cell("markdown", before + long + HOW_TO_WORK, first.line), setup, *rest, *others]
 
 
 class _Reader:
@@ -200,13 +208,13 @@ class _Reader:
             facts, stars = [first, *facts], 1
         elif len(first) != 3:
             raise self.error(line, "the difficulty is three stars, such as ★★☆")
-        found = {"difficulty": stars, "minutes": 1, "points": 1.0, "precision": {}}
+        found = {"difficulty": stars, "minutes": 1, "precision": {}}
         while facts:
             known = {name: match[1] for name, pattern in _FACTS.items() if (match := pattern.fullmatch(facts[0]))}
             if not known:
                 break
             (name, number), *_ = known.items()
-            value = float(number) if name in ("points", "rtol") else int(number)
+            value = float(number) if name == "rtol" else int(number)
             (found["precision"] if name in ("decimals", "rtol") else found)[name] = value
             facts.pop(0)
         if not facts:
@@ -247,6 +255,29 @@ class _Reader:
             if cell is not None:
                 cell.options["item"] = id
                 self.exercises[id].cell = cell
+                if cell.kind == "code":
+                    cell.source = self._marked(cell, self.exercises[id].record)
+
+    def _marked(self, cell, record):
+        """An answer with the marks of nbgrader around its solution."""
+        lines = cell.source.splitlines()
+        try:
+            last = ast.parse(cell.source).body[-1]
+        except (SyntaxError, IndexError):
+            raise self.error(cell.line, "the answer is not Python") from None
+        if BEGIN in cell.source:
+            return cell.source
+        if not isinstance(last, ast.FunctionDef):
+            given = lines[: lines.index("")] if "" in lines else []
+            name = ast.unparse(last.targets[0]) if isinstance(last, ast.Assign) else "an answer"
+            return "\n".join([*given, f"{name} = ...", BEGIN, *lines[len(given) + bool(given) :], END])
+        record["broken"] = printed(record["task"], last.name)
+        if record["broken"]:
+            return "\n".join([record["broken"], "", "", BEGIN, *lines, END])
+        if ast.get_docstring(last) is None:
+            raise self.error(cell.line, "a function keeps its docstring; the solution follows it")
+        start = last.body[0].end_lineno
+        return "\n".join([*lines[:start], f"    {BEGIN}", *lines[start:], f"    {END}"])
         for exercise in self.exercises.values():
             if exercise.cell is None and exercise.record["graded"]:
                 raise self.error(exercise.line, f"no answer for the exercise {exercise.id!r}")
@@ -266,7 +297,7 @@ class _Reader:
         if not record["graded"] and "expected" not in record:
             raise self.error(exercise.line, "a question of the chapter has its right value in the field `- answer:`")
         if record["kind"] != "value":
-            del record["points"], record["precision"]
+            del record["precision"]
         read = [_Mistake(self, record, line, entry).record() for line, entry in exercise.mistakes]
         record["mistakes"] = read
         exercise.mistake_lines = [line for line, _ in exercise.mistakes]
@@ -288,12 +319,18 @@ class _Reader:
         return names[-1], solution(cell.source)
 
 
+def printed(task, name) -> str:
+    """The program of a card that defines this function, which is to be mended; "" if there is none."""
+    fences = re.findall(r"^```python\n(.*?)\n```$", task, re.DOTALL | re.MULTILINE)
+    return next((code for code in fences if f"def {name}(" in code), "")
+
+
 def _kind(record):
     if record["rubric"]:
         return "text"
     if not re.search(rf"^def {record['answer']}\(", record["solution"], re.MULTILINE):
         return "value"
-    return "repair" if f"def {record['answer']}(" in record["task"] else "function"
+    return "repair" if record.get("broken") else "function"
 
 
 def _joined(lines):
@@ -384,6 +421,9 @@ def released(source) -> str:
 
 
 def solution(source) -> str:
-    """An answer as a reader wants to see it: without the marks of the region, without `name = ...`."""
+    """An answer as a reader wants to see it: without the marks, `name = ...`, and the function that was to be mended."""
+    given, mark, rest = source.partition(f"\n{BEGIN}\n")
+    if mark and re.match(r"(def |import |[A-Z_]+ = )", given) and rest.startswith("def "):
+        source = rest
     drop = (BEGIN, END)
     return "\n".join(s for s in source.splitlines() if s.strip() not in drop and not re.fullmatch(r"\w+ = \.\.\.", s))

@@ -1,10 +1,10 @@
-"""What the banks of items share: cases drawn at random, refusals, and numbers that let no known mistake pass."""
+"""What the banks of items share: cases drawn at random, and refusals."""
 
 import functools
 
 import numpy as np
 
-__all__ = ["each", "normals", "refusing", "tells_apart"]
+__all__ = ["each", "normals", "refusing"]
 
 
 def each(draw):
@@ -58,13 +58,3 @@ def refusing(bad):
         return function
 
     return wrapper
-
-
-def tells_apart(id, own, gap):
-    """Whether with these numbers no two of the right answer and the known mistakes come within `gap` of each other."""
-    from .registry import item  # the registry needs the checks, and these need this module
-
-    entry = item(id)
-    answers = [np.asarray(make(**own), float) for make in (entry.expected, *(m.make for m in entry.mistakes))]
-    pairs = [(a, b) for i, a in enumerate(answers) for b in answers[:i]]
-    return all(a.shape != b.shape or np.abs(a - b).max() > gap for a, b in pairs)

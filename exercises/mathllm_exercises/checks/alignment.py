@@ -345,8 +345,6 @@ def _most_preferred(wins):
 
 def _policy_of(case, observation):
     """What is wrong with a policy as such or with its divergence; else None and the policy."""
-    if observation.error:
-        return f"raised {observation.error[0]}: {observation.message}", None
     reference, _, budget = case
     p = numeric(observation.value)
     if p is None or p.shape != reference.shape:

@@ -7,7 +7,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..cases import each, refusing, tells_apart
+from ..cases import each, refusing
 from . import checks, draws
 
 
@@ -147,11 +147,10 @@ def _(c):
 
 @draws("07.cross_entropy.own_mutual_information")
 def _tables(rng):
-    """A table of counts that tells something, and for which every known mistake shows."""
+    """A table of counts that tells something."""
     while True:
-        table = rng.integers(1, 12, size=(2, 2))
-        own = {"counts": table.tolist()}
-        if _told(**own) > 0.03 and tells_apart("07.cross_entropy.own_mutual_information", own, 0.004):
+        own = {"counts": rng.integers(1, 12, size=(2, 2))}
+        if _told(**own) > 0.03:
             return own
 
 

@@ -8,7 +8,6 @@ import mathllm as ml
 
 from ..cases import (
     each,
-    tells_apart,
 )
 from . import checks, draws
 
@@ -33,12 +32,7 @@ def _own_text(rng):
         text = "".join(rng.choice(list("abc"), size=15, p=[0.45, 0.35, 0.2]))
         own = {"text": text, "first": "a", "second": "b"}
         both, given, after, _ = _pair_counts(**own)
-        if (
-            text[-1] == "a"
-            and 0 < both < given
-            and after > 0
-            and tells_apart("05.probability.own_conditional", own, 0.01)
-        ):
+        if text[-1] == "a" and 0 < both < given and after > 0:
             return own
 
 
@@ -145,11 +139,8 @@ def _(c):
 
 @draws("05.probability.own_belief")
 def _own_coin(rng):
-    while True:
-        prior, throws = rng.integers(2, 9, size=2), rng.integers(3, 15, size=2)
-        own = {"a": int(prior[0]), "b": int(prior[1]), "heads": int(throws[0]), "tails": int(throws[1])}
-        if tells_apart("05.probability.own_belief", own, 0.004):
-            return own
+    prior, throws = rng.integers(2, 9, size=2), rng.integers(3, 15, size=2)
+    return {"a": int(prior[0]), "b": int(prior[1]), "heads": int(throws[0]), "tails": int(throws[1])}
 
 
 def _three(a, b, heads, tails, prior=0.0):

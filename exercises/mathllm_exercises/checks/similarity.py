@@ -7,7 +7,7 @@ from mathllm.exhibits.similarity import (
     interpret_cosine,
 )
 
-from ..cases import each, normals, tells_apart
+from ..cases import each, normals
 from ..compare import numeric, show
 from . import checks, draws
 
@@ -102,13 +102,9 @@ def _(c):
 
 @draws("02.similarity.own_info_nce")
 def _contrast(rng):
-    """Three queries and three keys with small whole components, such that each known mistake gives another loss."""
-    while True:
-        queries, keys = rng.integers(1, 6, size=(2, 3, 2)) * rng.choice([-1, 1], size=(2, 3, 2))
-        temperature = float(rng.choice([0.25, 0.5, 2.0]))
-        own = {"queries": queries.tolist(), "keys": keys.tolist(), "temperature": temperature}
-        if tells_apart("02.similarity.own_info_nce", own, 0.002):
-            return own
+    """Three queries and three keys with small whole components."""
+    queries, keys = rng.integers(1, 6, size=(2, 3, 2)) * rng.choice([-1, 1], size=(2, 3, 2))
+    return {"queries": queries, "keys": keys, "temperature": float(rng.choice([0.25, 0.5, 2.0]))}
 
 
 def _info_nce(scores, log=np.log, total=np.mean, over=1, own=True):
@@ -126,8 +122,6 @@ def _with_slope(rng, d):
 
 def _turns_only(expected, case, observation):
     """Stretching a or b does not change the cosine: neither gradient has a part along its own vector."""
-    if observation.error:
-        return f"raised {observation.error[0]}: {observation.message}"
     pair = numeric(observation.value)
     if pair is None or pair.shape != (2, len(case[0])) or not np.all(np.isfinite(pair)):
         return f"expected two finite gradients of shape ({len(case[0])},), got {show(observation.value)}"

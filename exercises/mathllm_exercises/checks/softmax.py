@@ -109,8 +109,6 @@ def _(c):
 
 def _no_common_part(expected, case, observation):
     """A common shift changes nothing, so the gradient has no part along (1, …, 1)."""
-    if observation.error:
-        return f"raised {observation.error[0]}: {observation.message}"
     dz = np.asarray(observation.value, dtype=float)
     if dz.shape != case[0].shape or not np.all(np.isfinite(dz)):
         return f"expected a finite gradient of shape {case[0].shape}"

@@ -318,8 +318,6 @@ def _surprise(predictions, contexts):
 
 def _problem(case, observation):
     """What is wrong with predictions, apart from their quality; else None and the array."""
-    if observation.error:
-        return f"raised {observation.error[0]}: {observation.message}", None
     p = numeric(observation.value)
     wanted = (len(case[1]), case[2])
     if p is None or p.shape != wanted:
