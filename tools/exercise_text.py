@@ -9,12 +9,10 @@
     - hint: Subtract the maximum, exponentiate, divide by the sum along the last axis.
     - masked: softmax log_softmax
     - references: primer.ch06.ex6.softmax
-    :::
     ```{code-cell} python
     def softmax(z):
         …
     ```
-    :::{mistakes}
     - (2) `axis=-1` -> `axis=0`: You normalised along axis 0. The candidates stand along the last axis: `axis=-1`.
     - (0) `np.exp(z)`: These are exponentials, but they do not add up to one: divide by their sum.
     :::
@@ -47,7 +45,7 @@ from notebook_text import Cell, SourceError, name_parts, read_cells, read_lines
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 QUICK = "## Check yourself"
-_OPEN = re.compile(r":::\{(exercise|quick|mistakes|answer)\}\s*(.*)")
+_OPEN = re.compile(r":::\{(\w+)\}\s*(.*)")
 _FIELD = re.compile(r"- ([a-z]+)(?: (\d+(?:\.\d+)?))?: (.*)")
 _FACTS = {
     "minutes": re.compile(r"(\d+) min"),
@@ -148,30 +146,38 @@ class _Reader:
         return SourceError(self.path, line, message)
 
     def without_blocks(self):
-        """The lines with a blank one for each line of a block; `:::{answer}` gets the exercise's id."""
+        """The lines with a blank one for each line of a block but its code; `:::{answer}` gets the exercise's id."""
         kept, current, n = list(self.lines), None, 0
         while n < len(self.lines):
             match = _OPEN.fullmatch(self.lines[n].rstrip())
-            if current and re.match(r"```\{code-cell\}", self.lines[n]) and current.id not in self.solution_lines:
-                self.solution_lines[current.id] = n + 1
             if not match:
                 n += 1
                 continue
             kind, id = match.groups()
             end = self._end(n)
             if kind in ("exercise", "quick"):
-                current = self._open(id, n + 1, kind, self.lines[n + 1 : end])
-            elif current is None or id:
-                raise self.error(n + 1, f"{{{kind}}} belongs to the exercise above it, and has no id of its own")
-            elif kind == "answer":
+                start, stop = self._fence(n, end)
+                current = self._open(id, n + 1, kind, self.lines[n + 1 : start])
+                current.mistakes += self._entries(stop, self.lines[stop:end])
+                if start < end:
+                    self.solution_lines[id] = start + 1
+                kept[n:start] = [""] * (start - n)
+                kept[stop : end + 1] = [""] * (end + 1 - stop)
+            elif kind != "answer" or current is None or id:
+                raise self.error(n + 1, "a block is {exercise} or {quick} with its id, or below an exercise {answer}")
+            else:
                 self.solution_lines.setdefault(current.id, n + 1)
                 kept[n] += f" {current.id}"
-            else:
-                current.mistakes += self._entries(n + 1, self.lines[n + 1 : end])
-            if kind != "answer":
-                kept[n : end + 1] = [""] * (end + 1 - n)
             n = end + 1
         return kept[: kept.index(QUICK)] if QUICK in kept else kept
+
+    def _fence(self, start, end):
+        """Where a block's code cell begins and where it has ended; the block's own end if it has none."""
+        for n in range(start, end):
+            if self.lines[n].startswith("```{code-cell}"):
+                closing = (m for m in range(n + 1, end) if self.lines[m].rstrip() == "```")
+                return n, next(closing, end - 1) + 1
+        return end, end
 
     def _end(self, start):
         for n in range(start + 1, len(self.lines)):
@@ -211,6 +217,8 @@ class _Reader:
         found = {"difficulty": stars, "minutes": 1, "precision": {}}
         while facts:
             known = {name: match[1] for name, pattern in _FACTS.items() if (match := pattern.fullmatch(facts[0]))}
+            if re.fullmatch(r"[\d.]+ points?", facts[0]):
+                raise self.error(line, "points follow from the stars and the minutes; none are written")
             if not known:
                 break
             (name, number), *_ = known.items()
