@@ -19,8 +19,8 @@
 
 A mistake is an edit of the solution, `old` -> `new`, made wherever `old` occurs (several are joined by `; `, ⏎ is a
 line break, `nothing` deletes); or an expression alone, which is returned in place of what the solution returns (the
-value itself, where the answer is a value); or another program, in a fence below the word `instead:`. The sentence
-follows the colon. The points in front are computed (`build_exercises.py --update`); a value has none.
+value itself, where the answer is a value); or another program, in a fence below the word `instead:`; or for a repair
+the function `as printed`. The sentence follows the colon. The points in front are computed (`build_exercises.py --update`); a value has none.
 
 Points follow from stars and minutes (`mathllm_exercises.bank.effort`). A value's facts hold its precision:
 `★☆☆ · 3 min · 3 decimals · Primer, chapter 2`. A text has `- rubric 1: criterion` for each criterion, with its weight,
@@ -357,7 +357,12 @@ class _Mistake:
     def record(self):
         points = _POINTS.match(self.lines[0])
         rest = [self.lines[0][points.end() :], *self.lines[1:]]
-        made, sentence = self._program(rest) if rest[0].strip() == "instead:" else self._changes(_joined(rest))
+        if rest[0].startswith("as printed: "):
+            made, sentence = {"code": self.of.get("broken") or ""}, _joined(rest).removeprefix("as printed: ")
+        elif rest[0].strip() == "instead:":
+            made, sentence = self._program(rest)
+        else:
+            made, sentence = self._changes(_joined(rest))
         if not sentence:
             raise self.error("a mistake is a change, a colon, and the sentence that names it")
         return {"sentence": sentence, "points": float(points[1] or 0), **made}

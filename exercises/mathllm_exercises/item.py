@@ -260,7 +260,8 @@ def keeps_dtype(points, cases=None, *, public=(), name="keeps the dtype", rtol=1
             return f"expected an array of dtype {wanted}, got a {type(observation.value).__name__}"
         reason = difference(expected(), observation.value, rtol, 1e-6)
         if got != wanted:
-            return f"expected dtype {wanted}, got {got}"
+            made = "; `np.sqrt(3)` and `np.zeros(3)` are float64, `3**0.5` is not" if got == np.float64 else ""
+            return f"expected dtype {wanted}, got {got}{made}"
         return NotYet(reason) if reason else None
 
     return Check(name, points, cases, judge, public, rtol, 1e-6, about="dtype")
@@ -273,7 +274,7 @@ def leaves_inputs(points, cases=None, *, public=(), name="leaves its inputs alon
         if reason := raised(observation):
             return NotYet(reason)
         if difference(list(case), list(observation.inputs_after), 0.0, 0.0):
-            return "an input was changed by the call"
+            return "an input was changed by the call: `x = x + 1` makes a new array, `x += 1` writes into the caller's"
         reason = difference(expected(), observation.value, rtol)
         return NotYet(reason) if reason else None
 
@@ -286,8 +287,8 @@ def refuses(points, cases=None, error=ValueError, *, public=(), name="refuses ba
     def judge(expected, case, observation):
         if error.__name__ in observation.error:
             return None
-        got = f"{observation.error[0]} was raised" if observation.error else f"got {show(observation.value)}"
-        return f"expected {error.__name__}, {got}"
+        got = f"{observation.error[0]} was raised" if observation.error else f"you returned {show(observation.value)}"
+        return f"this input should be refused with {error.__name__}, but {got}"
 
     return Check(name, points, cases, judge, public, about="refusal")
 

@@ -301,7 +301,7 @@ def _explain(failure, marks):
 def _call(name, case):
     """The call as one line; long inputs are named by their shape, and can be had from `check.case`."""
     shown = [show(part) for part in case]
-    if sum(map(len, shown)) <= 160:
+    if sum(map(len, shown)) <= 160 and not any("..." in part or "…" in part for part in shown):
         return [f"{name}({', '.join(shown)})"]
     shapes = [f"<shape {part.shape}>" if isinstance(part, np.ndarray) and part.size > 3 else show(part, 40) for part in case]
     return [f"{name}({', '.join(shapes)}); try it: {name}(*check.case)"]

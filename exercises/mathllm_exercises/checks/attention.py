@@ -108,8 +108,10 @@ def _deal_columns(x, heads):
     ),
 )
 def _(c):
-    c.values(2, _layers((4, 6, 1)), name="one head")
-    c.values(3, _layers((4, 6, 2), (5, 12, 3), (2, 4, 4)), name="several heads")
+    unit = np.eye(2)
+    c.values(2, _layers((4, 6, 1)), public=[(*[unit] * 5, 1)], name="one head")
+    public = [(np.array([[1.0, 2], [0, 1]]), *[unit] * 4, 2)]
+    c.values(3, _layers((4, 6, 2), (5, 12, 3), (2, 4, 4)), public=public, name="several heads")
     c.values(1, _layers((2, 4, 6, 3), (2, 2, 3, 4, 2)), name="a batch")
     c.refuses(1, _layers((3, 6, 4)), name="refuses heads that do not divide D")
 
@@ -166,7 +168,7 @@ def _(c):
         4,
         _attend,
         _with_slopes((2, 3, 2), (3, 2, 4)),
-        public=[(Q, K, V, np.ones((3, 2)))],
+        public=[(Q, K, V, np.array([[1.0, 0], [0, 1], [1, -1]]))],
         wrt=(0, 1, 2),
         rtol=1e-6,
     )

@@ -123,6 +123,7 @@ def _(c):
             (np.zeros(2), np.diag([2.0, 0.0])),
             (np.zeros(2), np.diag([0.0, -1.0])),
             (np.zeros(2), np.diag([2.0, -1e-9])),
+            (np.zeros(3), np.diag([1.0, 0.0, -1.0])),
             (np.zeros(1), np.zeros((1, 1))),
         ],
         name="a flat direction",

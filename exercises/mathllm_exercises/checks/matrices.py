@@ -65,7 +65,9 @@ def _(c):
         ],
         name="refuses a bias that would broadcast",
     )
-    c.refuses(1, public=[(np.ones((2, 3)), np.ones((2, 3)), np.ones(3))], name="refuses a matrix that does not fit")
+    flat = np.ones((2, 3)), np.ones((2, 3)), np.ones(3)
+    turned = np.ones((2, 3)), np.ones((4, 3)), np.ones(4)  # would fit, if it were transposed
+    c.refuses(1, public=[flat, turned], name="refuses a matrix that does not fit")
     c.leaves_inputs(1, _layers(((2,), 3, 3)))
 
 
@@ -93,9 +95,12 @@ SLOW = 0.98 * np.eye(3) + 0.02 * WORKED
 CAUSAL = np.array([[1.0, 0], [0.1, 0.9]])
 
 
+SWAPPING = np.array([[0.2, 0.8], [0.6, 0.4]])  # NumPy gives its eigenvalue 1 last
+
+
 @checks("03.matrices.stationary", expected=ml.stationary_distribution)
 def _(c):
-    c.values(2, _walks(2, 3, 6), public=[(WORKED,)], rtol=1e-7, name="settles")
+    c.values(2, _walks(2, 3, 6), public=[(WORKED,), (SWAPPING,)], rtol=1e-7, name="settles")
     c.values(1, _walks(4, 5, power=6.0, even=0.02), public=[(SLOW,)], rtol=1e-6, name="slow walks")
     c.values(1, _causal_walks, public=[(CAUSAL,)], rtol=1e-6, atol=1e-9, name="causal attention")
     c.leaves_inputs(1, _walks(3), rtol=1e-6)
@@ -155,7 +160,7 @@ def _(c):
     c.values(3, _with_spectrum(*SPECTRA), name="smallest rank")
     c.values(
         1,
-        public=[(DIAGONAL, 0.6001), (DIAGONAL, 0.5999), (DIAGONAL, 1.5), (np.eye(4), 0.7), (np.eye(4), 0.8)],
+        public=[(DIAGONAL, 0.6001), (DIAGONAL, 0.5999), (DIAGONAL, 1.5), *((np.eye(4), t) for t in (0.0, 0.7, 0.8, 1.0))],
         name="by hand",
     )
     c.leaves_inputs(1, public=[(np.eye(4), 0.8)])

@@ -27,6 +27,7 @@ def _(c):
         public=[
             (np.array([1000.0, 1000.0]),),
             (np.array([1.0, 0.0, -np.inf]),),
+            (np.array([-1e4, -np.inf]),),
             (np.array([[0.0, 1.0], [2000.0, 2001.0]]),),
         ],
         name="extreme scores",
@@ -93,6 +94,7 @@ def _(c):
         ],
         name="the largest score forbidden",
     )
+    c.leaves_inputs(1, _scores)
 
 
 @checks("06.softmax.repair_log", expected=ml.log_softmax)
