@@ -5,7 +5,6 @@
     ★★☆ · 10 min · The primer (003), chapter VI
 
     Write `softmax(z)` along the **last** axis: …
-
     - hint: Subtract the maximum, exponentiate, divide by the sum along the last axis.
     - masked: softmax log_softmax
     - references: primer.ch06.ex6.softmax
@@ -20,7 +19,8 @@
 A mistake is an edit of the solution, `old` -> `new`, made wherever `old` occurs (several are joined by `; `, ⏎ is a
 line break, `nothing` deletes); or an expression alone, which is returned in place of what the solution returns (the
 value itself, where the answer is a value); or another program, in a fence below the word `instead:`; or for a repair
-the function `as printed`. The sentence follows the colon. The points in front are computed (`build_exercises.py --update`); a value has none.
+the function `as printed`. The sentence follows the colon. The points in front are computed
+(`build_exercises.py --update`); a value has none.
 
 Points follow from stars and minutes (`mathllm_exercises.bank.effort`). A value's facts hold its precision:
 `★☆☆ · 3 min · 3 decimals · Primer, chapter 2`. A text has `- rubric 1: criterion` for each criterion, with its weight,
@@ -434,7 +434,7 @@ def released(source) -> str:
 
 
 def solution(source) -> str:
-    """An answer as a reader wants to see it: without the marks, `name = ...`, and the function that was to be mended."""
+    """An answer as a reader wants to see it: without the marks, `name = ...`, and a repair's printed function."""
     given, mark, rest = source.partition(f"\n{BEGIN}\n")
     if mark and re.match(r"(def |import |[A-Z_]+ = )", given) and rest.startswith("def "):
         source = rest

@@ -76,6 +76,8 @@ def _checks(record, rule):
     checks = Checks()
     if rule.write:
         rule.write(checks)
+        if record["kind"] != "value":
+            checks.leaves_inputs(1, checks[0].cases, public=checks[0].public, rtol=1e-6)
     elif record["kind"] == "value":
         checks.append(values(1, **record["precision"]))
     return checks

@@ -31,7 +31,7 @@ from .compare import difference, numeric, show
 
 __all__ = [
     "KINDS", "Check", "Failure", "Item", "Mistake", "Observation",
-    "NotYet", "gradient", "keeps_dtype", "leaves_inputs", "quick", "raised", "refuses", "shape", "values",
+    "NotYet", "gradient", "keeps_dtype", "leaves_inputs", "raised", "refuses", "shape", "values",
 ]  # fmt: skip
 
 KINDS = ("value", "function", "repair", "gradient", "text")
@@ -317,14 +317,6 @@ def gradient(
         return wrong or difference(wanted, value, rtol, rtol)
 
     return Check(name, points, cases, judge, public, rtol, rtol)
-
-
-def quick(id, title, source, task, expected, mistakes, check=None):
-    """A question of a chapter's "Check yourself": a value, for practice and not to be handed in."""
-    return Item(
-        id=id, kind="value", title=title, difficulty=1, minutes=1, source=source, graded=False, answer="answer",
-        task=task, expected=expected, checks=(check or values(1, decimals=3),), mistakes=mistakes,
-    )  # fmt: skip
 
 
 def raised(observation):

@@ -184,7 +184,9 @@ def _wrong_value(expected, observation, check):
 def _near_miss(expected, got, check):
     """What is right about a wrong value, in words."""
     if other_brackets(expected, got, check.rtol, check.atol):
-        form = {0: "one number, without brackets", 1: "one flat list"}.get(np.ndim(expected), "the brackets of the card")
+        form = {0: "one number, without brackets", 1: "one flat list"}.get(
+            np.ndim(expected), "the brackets of the card"
+        )
         return f"the numbers are right, but not the brackets: give {form}"
     if decimals := agreed_decimals(expected, got, check.atol):
         return f"it agrees with the answer to {decimals} decimals; give more of them"
@@ -303,5 +305,7 @@ def _call(name, case):
     shown = [show(part) for part in case]
     if sum(map(len, shown)) <= 160 and not any("..." in part or "…" in part for part in shown):
         return [f"{name}({', '.join(shown)})"]
-    shapes = [f"<shape {part.shape}>" if isinstance(part, np.ndarray) and part.size > 3 else show(part, 40) for part in case]
+    shapes = [
+        f"<shape {part.shape}>" if isinstance(part, np.ndarray) and part.size > 3 else show(part, 40) for part in case
+    ]
     return [f"{name}({', '.join(shapes)}); try it: {name}(*check.case)"]

@@ -75,7 +75,6 @@ def _(c):
         public=[(np.array([[[0.0, 900.0], [900.0, 0.0], [0.0, 0.0]]]), np.array([[-100, 0, 0]]))],
         name="a model that is very sure",
     )
-    c.leaves_inputs(1, _texts)
 
 
 def _rewarded(rng):
@@ -101,7 +100,6 @@ def _(c):
         ],
         name="huge rewards",
     )
-    c.leaves_inputs(1, _rewarded)
 
 
 _CORNERS = (np.log([0.75, 0.25, 0.75, 0.25]), np.log(np.full(4, 0.5)), np.array([1.0, 1.0, -1.0, -1.0]), 0.2)
@@ -128,7 +126,6 @@ def _inside(rng):
 def _(c):
     c.values(3, _all_corners, public=[_CORNERS], name="beyond the range")
     c.values(1, _inside, name="inside the range")
-    c.leaves_inputs(1, _all_corners)
 
 
 @each
@@ -166,7 +163,6 @@ def _(c):
         name="no end inside",
     )
     c.values(2, _walks(4, 9), name="ends inside")
-    c.leaves_inputs(1, _walks(4, 9))
 
 
 def _groups(rng):
@@ -183,7 +179,6 @@ def _(c):
         rtol=1e-6,
         atol=1e-6,
     )
-    c.leaves_inputs(1, _groups, rtol=1e-6)
 
 
 @each
@@ -232,7 +227,6 @@ def _(c):
     )
     c.values(2, _answers((2, 4), (3, 7)), name="different lengths")
     c.values(1, _hopeless, name="far on the wrong side")
-    c.leaves_inputs(1, _answers((2, 4), (3, 7)))
 
 
 def _pairs_and_slope(rng):
@@ -258,7 +252,6 @@ _START = (np.array([-3.0, -5.0]), np.array([-4.0, -2.0]), np.array([-3.0, -5.0])
 def _(c):
     c.gradient(3, _loss_of_pairs, _pairs_and_slope, wrt=(0, 1))
     c.values(1, public=[_START], name="at the start, policy = reference")
-    c.leaves_inputs(1, _pairs_and_slope)
 
 
 _ANSWERS, _COMPARISONS = 8, 4000

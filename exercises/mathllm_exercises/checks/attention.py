@@ -8,11 +8,7 @@ from ..cases import each, normals
 from . import checks, draws
 
 Q, K = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
-
-
 V = np.array([[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]])  # 003, chapter X, example 10
-
-
 Q2, K2 = np.array([[1.0, 0.5], [0.3, 0.8], [0.1, 0.9]]), np.array([[0.9, 0.2], [0.4, 0.7], [0.2, 0.8]])  # 002
 
 
@@ -22,8 +18,6 @@ def _softmax(s, axis=-1):
 
 
 X_PART2 = np.array([[0.2, 0.1, -0.3, 0.5], [-0.1, 0.4, 0.2, -0.2], [0.3, -0.2, 0.1, 0.4]])
-
-
 P_PART2 = np.array([[0.0, 0.0, 0.1, 0.0], [0.0, 0.1, 0.0, 0.0], [0.1, 0.0, 0.0, 0.0]])
 
 
@@ -74,7 +68,6 @@ def _(c):
 def _(c):
     c.values(3, normals((2, 2), (3, 3), (6, 6)), public=[(Q @ K.T / np.sqrt(2),)], name="right weights")
     c.values(1, public=[(np.array([[-700.0, 900.0], [-900.0, 800.0]]),)], name="large scores")
-    c.leaves_inputs(1, normals((4, 4)))
 
 
 def _multi_head(x, w_q, w_k, w_v, w_o, heads, split=None, scale=None, project=True):
@@ -142,7 +135,6 @@ def _(c):
     c.values(1, _placed((3, 2)), public=[(np.array([[1.0, 0.0]]), np.array([1]))], name="one pair")
     c.values(3, _placed((4, 4), (1, 8), (5, 6)), public=[(ROPE_Q, np.array([7]))], name="several pairs")
     c.values(1, _placed((2, 3, 4)), name="a batch")
-    c.leaves_inputs(1, _placed((3, 4)))
 
 
 def _softmax_back(weights, dweights):
@@ -173,7 +165,6 @@ def _(c):
         rtol=1e-6,
     )
     c.values(2, _with_slopes((6, 8, 5)), name="a longer sequence")
-    c.leaves_inputs(1, _with_slopes((3, 2, 2)))
 
 
 @each

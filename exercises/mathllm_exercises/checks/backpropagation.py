@@ -89,11 +89,7 @@ def _listing(rng, count=2, batch=5):
 @checks("11.backpropagation.repair_forward")
 def _(c):
     c.values(2, _listing, name="two layers")
-    c.values(
-        1,
-        lambda rng: [(x, layers[:1]) for x, layers in _listing(rng, 1)],
-        name="a single layer",
-    )
+    c.values(1, lambda rng: [(x, layers[:1]) for x, layers in _listing(rng, 1)], name="a single layer")
     c.values(
         1,
         public=[(np.ones((1, 1)), [(np.array([[-2.0]]), np.zeros((1, 1))), (np.ones((1, 1)), -np.ones((1, 1)))])],
@@ -131,7 +127,6 @@ def _backward(loss_grad, activations, pre_activations, layers, keepdims=True, be
 def _(c):
     c.values(1, lambda rng: _passes(rng, [(3, 4)]), name="a single layer")
     c.values(3, _passes, name="two and three layers")
-    c.leaves_inputs(1, lambda rng: _passes(rng, [(2, 3, 2)]))
 
 
 def _two_layers(rng, sizes=((1, 2, 3, 1), (5, 4, 6, 3))):
@@ -165,7 +160,6 @@ def _(c):
         name="the network of document 004",
     )
     c.values(3, lambda rng: _two_layers(rng, [(5, 4, 6, 3), (8, 3, 7, 2), (6, 4, 8, 3)]), name="batches")
-    c.leaves_inputs(1, lambda rng: _two_layers(rng, [(4, 2, 3, 2)]))
 
 
 @each
@@ -184,7 +178,6 @@ def _descent(w, rate, steps):
 @checks("11.backpropagation.repair_zeroing", expected=_descent)
 def _(c):
     c.values(2, _bowls(1, 3), public=[(np.array([1.0]), 0.1, 4)], name="the path")
-    c.leaves_inputs(1, _bowls(2))
 
 
 @each
@@ -249,11 +242,6 @@ def _tape_gradient(inputs, tape, backwards=True, add=True, slopes_of=None):
     return np.array([numbers[-1], *grads[: len(inputs)]])
 
 
-def _with_slope(**rules):
-    """A tape on which one operation has a wrong slope."""
-    return lambda inputs, tape: _tape_gradient(inputs, tape, slopes_of=rules)
-
-
 def _random_tapes(rng):
     """Programs of random operations on inputs that keep exp and log in range."""
     drawn = []
@@ -283,8 +271,6 @@ EVERY_OPERATION = [
 
 
 DOUBLINGS = [("add", n, n) for n in range(60)]
-
-
 SCORE = [  # the network of document 004: inputs x1, x2, then wA1, wA2, bA, wB1, wB2, bB, vA, vB, c, and −1
     ("mul", 0, 2), ("mul", 1, 3), ("add", 12, 13), ("add", 14, 4), ("relu", 15),
     ("mul", 0, 5), ("mul", 1, 6), ("add", 17, 18), ("add", 19, 7), ("relu", 20),
@@ -315,4 +301,3 @@ def _(c):
     )
     c.values(1, public=[(NUMBERS, SCORE)], name="the network of document 004")
     c.values(1, public=[(np.array([1.0]), DOUBLINGS)], name="sixty doublings")
-    c.leaves_inputs(1, public=[(np.array([2.0, -1.0]), [("relu", 1), ("add", 0, 2), ("mul", 3, 0)])])

@@ -39,16 +39,13 @@ def _(c):
         atol=1e-9,
     )
     c.values(1, public=[(np.array([0, 0, 0, 1]), np.array([2, 1, -1]), 0.25)], name="whole numbers", rtol=1e-8)
-    c.leaves_inputs(1, _polynomials(5))
     c.refuses(1, public=[(np.ones(3), np.ones(2), 0.0), (np.ones(3), np.ones(2), -0.1)], name="refuses h ≤ 0")
 
 
 @checks("08.gradients.layer_jacobian")
 def _(c):
     c.values(
-        3,
-        normals([(3, 4), 3], [(2, 5), 2], [(1, 1), 1]),
-        public=[(np.array([[1.0, -1], [2, 0]]), np.array([1.0, 1]))],
+        3, normals([(3, 4), 3], [(2, 5), 2], [(1, 1), 1]), public=[(np.array([[1.0, -1], [2, 0]]), np.array([1.0, 1]))]
     )
     c.values(1, normals([(3, 3), 3], [(4, 4), 4]), name="square weights")
     c.values(1, public=[(np.array([[1.0, 4], [1, 2]]), np.array([1.0, -1.0]))], name="a unit at exactly 0")
@@ -184,4 +181,3 @@ def _(c):
         name="steep ground",
     )
     c.values(1, _claims((5, 3, 3), whole=True), name="weights that are whole numbers")
-    c.leaves_inputs(1, _claims((4, 4, 3)))

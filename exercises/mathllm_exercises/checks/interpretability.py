@@ -44,7 +44,6 @@ SMALL_STREAM = (
 def _(c):
     c.values(3, _streams((2, 1, 3, 4), (3, 4, 5, 6)), public=[SMALL_STREAM], name="right probabilities")
     c.values(1, _large_logits, name="large logits")
-    c.leaves_inputs(1, _streams((2, 2, 3, 4)))
 
 
 @each
@@ -65,7 +64,6 @@ THREE_FOUR = (np.array([[1.0, 3.0], [0.0, 4.0]]), np.array([1.0, 2.0]), np.array
 def _(c):
     c.values(3, _writes((2, 3, 4), (5, 4, 3)), public=[THREE_FOUR], name="right shares")
     c.values(1, public=[CANCELLING], name="two writes that cancel")
-    c.leaves_inputs(1, _writes((3, 4, 4)))
 
 
 @each
@@ -97,7 +95,6 @@ LOUD_AND_QUIET = (
 def _(c):
     c.values(3, _heads((1, 3, 2, 4), (3, 4, 2, 5)), public=[TWO_HEADS], name="several heads")
     c.values(1, public=[LOUD_AND_QUIET], name="a loud token and a quiet one")
-    c.leaves_inputs(1, _heads((2, 3, 3, 4)))
 
 
 def _restored_by(measure, bent=True, normed=True, residual=True):
@@ -154,7 +151,6 @@ TWO_NEURONS = (
 @checks("16.interpretability.patch", expected=_told_apart(_restored))
 def _(c):
     c.values(4, _two_runs((3, 2), (4, 5)), public=[TWO_NEURONS], name="right effects")
-    c.leaves_inputs(1, _two_runs((3, 4)))
     c.refuses(1, public=[(np.ones(2), np.ones(2), *TWO_NEURONS[2:])], name="refuses two equal runs")
 
 
@@ -170,8 +166,6 @@ def _dictionaries(rng, size, unit=False):
 
 
 LONG_ROW = (np.array([[2.0]]), np.array([[0.5]]), np.zeros(1), np.array([[2.0]]), np.zeros(1), 0.5)
-
-
 EMPTY_ROW = (
     np.array([[2.0, 1.0]]), np.eye(2), np.zeros(2), np.array([[1.0, 0.0], [0.0, 0.0]]), np.zeros(2), 0.5
 )  # fmt: skip
@@ -182,7 +176,6 @@ def _(c):
     c.values(1, _dictionaries((3, 2, 3), (2, 4, 5), unit=True), name="rows of length 1")
     c.values(3, _dictionaries((3, 2, 3), (4, 3, 5)), public=[LONG_ROW], name="rows of other lengths")
     c.values(1, public=[EMPTY_ROW], name="a row of zeros")
-    c.leaves_inputs(1, _dictionaries((4, 3, 5)))
 
 
 def _dictionary_loss(encoder, bias, decoder, x, penalty):
@@ -221,7 +214,6 @@ AT_ZERO = (np.array([[1.0, 0.0], [0.0, 0.0]]), np.zeros(2), np.eye(2), np.array(
 def _(c):
     c.gradient(4, _dictionary_loss, _small_dictionaries((2, 3, 2), (4, 2, 4)), wrt=(0, 1, 2))
     c.values(1, public=[AT_ZERO], name="a code at exactly 0")
-    c.leaves_inputs(1, _small_dictionaries((3, 2, 3)))
 
 
 def _look(tokens, back):
@@ -283,4 +275,3 @@ def _circuit(weights, tokens, after=1, back=1, within=0):
 def _(c):
     c.values(2, _planted((4, 2)), name="nothing that distracts", rtol=0)
     c.values(4, _planted((3, 4), (4, 4), decoys=True), name="among heads that look alike", rtol=0)
-    c.leaves_inputs(1, _planted((3, 2)))

@@ -6,9 +6,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..cases import (
-    each,
-)
+from ..cases import each
 from . import checks, draws
 
 SENTENCE = np.array([0.05, 0.12, 0.08, 0.70])  # 003, chapter V, example 5: "The cat sat."
@@ -48,7 +46,6 @@ def _(c):
     c.values(2, lambda rng: [(rng.uniform(0.001, 0.1, size=1000),)], name="a long text")
     c.values(1, public=[(np.array([0.5, 0.0, 0.9]),)], name="an impossible token")
     c.refuses(1, public=[(np.array([0.5, 1.2]),), (np.array([-0.1, 0.5]),), (np.array([0.5, np.nan]),)])
-    c.leaves_inputs(1, _shares(5))
 
 
 @each
@@ -67,7 +64,6 @@ def _(c):
     c.values(2, _texts((30, 3), (60, 5), k=0), public=[(TINY, 3, 0)], name="shares of the counts")
     c.values(2, _texts((10, 4), k=1.0), public=[(TINY, 4, 1), (TINY, 3, 0.5)], name="with k added")
     c.refuses(1, public=[(TINY, 4, 0), (np.array([0, 1]), 2, 0)], name="refuses an empty row")
-    c.leaves_inputs(1, _texts((60, 6), k=0.1))
 
 
 def _lotteries(rng):
@@ -82,22 +78,15 @@ def _lotteries(rng):
 
 
 HALVES = np.array([0.25, 0.25, 0.5])
-
-
 FOUR = np.array([0.4, 0.35, 0.2, 0.05])  # 003, chapter V, exercise 11
 
 
 @checks("05.probability.draw")
 def _(c):
     c.values(3, _lotteries, public=[(FOUR, 0.1), (FOUR, 0.5), (FOUR, 0.8), (FOUR, 0.99)], name="inside the pieces")
-    c.values(
-        2,
-        public=[(HALVES, 0.25), (HALVES, 0.5), (np.array([0.0, 1.0]), 0.0)],
-        name="at the ends of the pieces",
-    )
+    c.values(2, public=[(HALVES, 0.25), (HALVES, 0.5), (np.array([0.0, 1.0]), 0.0)], name="at the ends of the pieces")
     c.values(1, public=[(np.full(10, 0.1), 1 - 2**-53), (np.full(3, 1 / 3 - 3e-11), 1 - 2e-11)], name="just below one")
     c.refuses(1, public=[(np.array([0.4, 0.35, 0.2, 0.1]), 0.5), (np.array([1.5, -0.5]), 0.5)])
-    c.leaves_inputs(1, _lotteries)
 
 
 @each
@@ -134,7 +123,6 @@ def _(c):
     )
     c.values(1, public=[(np.array([0.5, 0.5, 0.0]), np.array([[0.5, 0.0, 0.9], [0.2, 0.9, 0.9]]))], name="ruled out")
     c.refuses(1, public=[(np.array([0.5, 0.5]), np.array([[0.0, 0.5], [0.5, 0.0]]))], name="refuses impossible data")
-    c.leaves_inputs(1, _experiments((4, 6)))
 
 
 @draws("05.probability.own_belief")
@@ -166,7 +154,6 @@ def _(c):
     c.values(4, _regressions((6, 2), (20, 4)), public=[LINE], name="more data than weights", rtol=1e-6)
     c.values(1, _regressions((3, 6)), name="fewer data than weights", rtol=1e-6)
     c.refuses(1, public=[(*LINE[:2], 0.0, 1.0), (*LINE[:2], 1.0, -1.0)])
-    c.leaves_inputs(1, _regressions((5, 2)), rtol=1e-6)
 
 
 def _plausibility(w, X, y, noise, prior):
@@ -199,7 +186,6 @@ def _(c):
         _weights_and_data((5, 2), (8, 3), (3, 4)),
         public=[(np.array([0.5]), *LINE[:2], 0.5, 2.0, 1.0)],
     )
-    c.leaves_inputs(1, _weights_and_data((4, 2)), rtol=1e-6)
 
 
 def _windows(ids, n):
@@ -244,4 +230,3 @@ def _(c):
     c.values(4, _corpora, public=[(np.array([0, 1, 0, 1, 0, 2]), np.array([0, 1, 0, 2]), 2, 3, 1.0)])
     c.values(1, _unseen, name="a history that was never seen")
     c.refuses(1, public=[(np.array([0, 1, 0]), np.array([0, 1]), 3, 2, 1.0)], name="refuses a text too short")
-    c.leaves_inputs(1, _unseen)

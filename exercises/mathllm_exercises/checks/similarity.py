@@ -3,17 +3,13 @@
 import numpy as np
 
 import mathllm as ml
-from mathllm.exhibits.similarity import (
-    interpret_cosine,
-)
+from mathllm.exhibits.similarity import interpret_cosine
 
 from ..cases import each, normals
 from ..compare import numeric, show
 from . import checks, draws
 
 CAT, DOG = np.array([2.0, 5.0, 1.0]), np.array([3.0, 4.0, 2.0])  # 003, chapter II, example 2
-
-
 KING, QUEEN = np.array([3.0, 7.0]), np.array([4.0, 6.5])  # 003, chapter II, opening
 
 
@@ -46,7 +42,6 @@ def _(c):
     c.values(1, _stretched, public=[(KING, 3 * KING), (KING, -QUEEN)], name="lengths do not count")
     c.values(2, normals([(4, 3), (4, 3)], [3, (5, 3)], [(2, 1, 3), (4, 3)], [(3, 3), 3]), name="batch axes")
     c.keeps_dtype(1, normals(6, count=2, dtype=np.float32))
-    c.leaves_inputs(1, normals([4, 4], [(2, 3), (2, 3)]))
     c.refuses(
         1,
         public=[(np.zeros(3), np.ones(3)), (np.ones(2), np.zeros(2)), (np.eye(3)[:2] * [[1], [0]], np.ones(3))],
@@ -96,7 +91,6 @@ def _(c):
     )
     c.values(1, lambda rng: [(rng.normal(size=(2, 4, 3)), np.ones((2, 4), int))], name="without padding")
     c.keeps_dtype(1, _sentences((2, 4, 3), dtype=np.float32))
-    c.leaves_inputs(1, _sentences((2, 3, 2)))
     c.refuses(1, public=[(PADDED, np.array([[1, 0, 0], [0, 0, 0]]))], name="refuses a sentence without tokens")
 
 
@@ -137,7 +131,6 @@ def _turns_only(expected, case, observation):
 def _(c):
     c.gradient(3, ml.cosine_similarity, _with_slope(2, 3, 8), public=[(CAT, DOG, 1.0), (KING, QUEEN, -2.0)], wrt=(0, 1))
     c.judge("no part along the vectors themselves", 1, _with_slope(3, 5), _turns_only)
-    c.leaves_inputs(1, _with_slope(4))
 
 
 def _target(table, a, b, c):
@@ -206,7 +199,7 @@ def _plain(rng):
 def _unequal(rng):
     """Words of unequal length: dot product, distance and a sum of directions are all misled."""
     return _worlds(
-        rng, lambda *case: _fair(*case) and _analogy(*case) not in [rule(*case) for rule in MISLED], (0.1, 1, 10)
+        rng, lambda *case: _fair(*case) and len({rule(*case) for rule in (_analogy, *MISLED)}) == 4, (0.1, 1, 10)
     )
 
 
@@ -224,4 +217,3 @@ def _(c):
     c.values(3, _plain, public=[(TOY, 0, 2, 1), (TOY, 2, 0, 3), (TOY, 0, 1, 2)], name="finds the word")
     c.values(2, _unequal, name="lengths do not count")
     c.values(1, _traps, public=[(TOY, 5, 3, 1)], name="leaves the question's words out")
-    c.leaves_inputs(1, _unequal)

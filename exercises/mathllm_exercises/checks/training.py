@@ -150,7 +150,6 @@ def _(c):
     c.values(1, _to_merge, public=[(list("banana"), "a", "n")], name="ordinary words")
     c.values(2, public=[(["a"] * n, "a", "a") for n in (2, 3, 4, 5)], name="pairs of equal symbols")
     c.values(1, public=[(["xa", "b", "a", "b"], "a", "b"), (["a"], "a", "a")], name="long symbols and short words")
-    c.leaves_inputs(1, public=[(list("banana"), "a", "n")])
 
 
 @each
@@ -199,7 +198,6 @@ def _(c):
         ],
         name="sets, not lists",
     )
-    c.leaves_inputs(1, _hash_cases(6))
 
 
 def _short_numbers(rng):
@@ -225,7 +223,6 @@ def _(c):
         rtol=1e-7,
     )
     c.keeps_dtype(1, _short_numbers)
-    c.leaves_inputs(1, _short_numbers)
 
 
 def _shares_of_batch(rng):
@@ -239,7 +236,6 @@ def _shares_of_batch(rng):
 def _(c):
     c.values(3, _shares_of_batch, public=[([np.array([1.0]), np.array([4.0])], [3, 1])], name="unequal shares")
     c.values(1, public=[([np.array([1.0, 2.0]), np.array([3.0, 6.0])], [5, 5])], name="equal shares")
-    c.leaves_inputs(1, _shares_of_batch)
 
 
 def _logits_and_targets(rng):
@@ -265,7 +261,6 @@ def _(c):
         public=[(np.array([[[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]]), np.array([[1, -100, 0]]), 1.0)],
         name="a target that does not count",
     )
-    c.leaves_inputs(1, _logits_and_targets)
 
 
 def _draws(rng):
@@ -281,12 +276,9 @@ def _interval(values_, draws, low=0.025, high=0.975):
 def _(c):
     c.values(3, _draws, name="right values")
     c.values(1, public=[(np.array([1.0, 2.0, 6.0]), np.array([[0, 0, 1], [2, 2, 2], [1, 1, 1]]))], name="by hand")
-    c.leaves_inputs(1, _draws)
 
 
 _V = 6
-
-
 _SOURCE = ml.training.markov_source(_V, 2, np.random.default_rng(2), concentration=0.25)
 
 

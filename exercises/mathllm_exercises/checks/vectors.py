@@ -39,7 +39,6 @@ def _(c):
     c.values(1, public=[(np.array([-2.5]),), (np.array([-1.0, 1.0]),), (np.zeros(3),)], name="small cases")
     c.values(2, normals((4, 3), (3, 3), (2, 4, 5)), name="batch axes")
     c.keeps_dtype(1, normals(6, dtype=np.float32), public=[(np.array([3, 4], np.float32),)])
-    c.leaves_inputs(1, normals(4, (2, 3)))
     c.values(
         1,
         lambda rng: [(rng.normal(size=5) * 1e-200,)],
@@ -52,10 +51,7 @@ def _(c):
 @checks("01.vectors.distance", expected=ml.distance)
 def _(c):
     c.values(
-        2,
-        normals([2, 2], [5, 5], [50, 50]),
-        public=[(np.array([3.0, 7.0]), np.array([4.0, 6.5]))],
-        name="two vectors",
+        2, normals([2, 2], [5, 5], [50, 50]), public=[(np.array([3.0, 7.0]), np.array([4.0, 6.5]))], name="two vectors"
     )
     c.values(
         1,
@@ -65,7 +61,6 @@ def _(c):
     )
     c.values(2, normals([(4, 3), (4, 3)], [3, (5, 3)], [(2, 1, 3), (4, 3)], [(3, 3), 3]), name="batch axes")
     c.keeps_dtype(1, normals(6, count=2, dtype=np.float32))
-    c.leaves_inputs(1, normals([4, 4], [(2, 3), (2, 3)]))
     c.refuses(
         1,
         public=[(np.ones(3), np.ones(5)), (np.ones(3), np.ones(1)), (np.ones((2, 1)), np.ones((2, 4)))],
@@ -76,10 +71,7 @@ def _(c):
 @checks("01.vectors.frobenius_norm", expected=ml.frobenius_norm)
 def _(c):
     c.values(
-        2,
-        normals((3, 3), (4, 2), (2, 6)),
-        public=[(np.array([[1.0, 2.0], [2.0, 4.0]]),), (TABLE,)],
-        name="a matrix",
+        2, normals((3, 3), (4, 2), (2, 6)), public=[(np.array([[1.0, 2.0], [2.0, 4.0]]),), (TABLE,)], name="a matrix"
     )
     c.values(
         1,
@@ -88,7 +80,6 @@ def _(c):
         name="one row, one column, zeros",
     )
     c.keeps_dtype(1, normals((6, 5), dtype=np.float32))
-    c.leaves_inputs(1, normals((3, 2)))
 
 
 @each
@@ -102,7 +93,6 @@ def _(c):
     c.values(2, _ids(1, 4, 9), public=[(TABLE, np.array([0, 1, 2])), (TABLE, np.array([3]))], name="a sentence")
     c.values(2, _ids((2, 4), (3, 3), (2, 1, 3)), name="a batch of sentences")
     c.keeps_dtype(1, lambda rng: [(rng.normal(size=(4, 2)).astype(np.float32), np.array([3, 0, 3]))])
-    c.leaves_inputs(1, _ids(3, (2, 2)))
     c.refuses(
         1, public=[(TABLE, np.array([5])), (TABLE, np.array([[0, 9], [1, 2]]))], name="refuses ids beyond the table"
     )
@@ -119,7 +109,6 @@ def _(c):
     )
     c.values(1, normals((1, 3), (4, 1)), name="one row, one component")
     c.keeps_dtype(1, normals((3, 2), dtype=np.float32))
-    c.leaves_inputs(1, normals((3, 2)))
     c.refuses(1, public=[(np.array([[1.0, 2.0], [0.0, 0.0]]),)], name="refuses a row of zeros")
 
 
@@ -138,7 +127,6 @@ def _(c):
         name="one vector",
     )
     c.gradient(2, ml.norm, lambda rng: _scaled_rows(rng, (4, 3), (3, 3), (2, 8)), name="a stack of vectors")
-    c.leaves_inputs(1, lambda rng: _scaled_rows(rng, (3, 2)))
 
 
 def _turns_only(expected, case, observation):
@@ -167,7 +155,6 @@ def _(c):
     )
     c.gradient(2, ml.normalize, normals((4, 3), (3, 3), (2, 2, 4), count=2), name="batch axes")
     c.judge("no part along x", 1, normals(3, (5, 4), count=2), _turns_only)
-    c.leaves_inputs(1, normals((3, 2), count=2))
 
 
 _in_range = refusing(lambda table, query, k: not 1 <= k <= len(table))
@@ -194,8 +181,6 @@ def _with_twins(rng):
 
 # Seen from [1, 1], two of these words are at distance 2 and three at distance 5, each in another direction.
 ON_CIRCLES = np.array([[4.0, 5.0], [1.0, 3.0], [6.0, 1.0], [-3.0, 4.0], [1.0, -1.0]])
-
-
 SMALL_MAP = np.array(
     [[1.0, 1.0], [1.0, 2.0], [2.0, 1.5], [8.0, 7.0], [9.0, 8.0], [5.0, 4.0]]
 )  # two clusters and a bridge
@@ -216,7 +201,6 @@ def _(c):
         name="one word, all words",
     )
     c.values(1, _with_twins, public=[(ON_CIRCLES, np.ones(2), 5)], name="ties in the order of the table")
-    c.leaves_inputs(1, _search((40, 3), (200, 10)))
     c.refuses(
         1,
         public=[(SMALL_MAP, np.zeros(2), 0), (SMALL_MAP, np.zeros(2), 7), (SMALL_MAP, np.zeros(2), -1)],
