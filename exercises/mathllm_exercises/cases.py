@@ -1,10 +1,9 @@
-"""What the banks of items share: cases drawn at random, and refusals."""
+"""What the checks share: cases drawn at random."""
 
 import functools
 
-import numpy as np
 
-__all__ = ["each", "normals", "refusing"]
+__all__ = ["each", "normals"]
 
 
 def each(draw):
@@ -36,25 +35,3 @@ def normals(*shapes, count=1, scale=1.0, centre=0.0, dtype=float):
 
     cases = [shape if isinstance(shape, list) else [shape] * count for shape in shapes]
     return lambda rng: [tuple(one(rng, shape) for shape in case) for case in cases]
-
-
-def refusing(bad):
-    """A wrapper for known mistakes that lie elsewhere: what `bad(*args)` holds of is refused, as the item asks.
-
-    >>> halved = refusing(lambda x: x < 0)(lambda x: x / 2)
-    >>> halved(1.0)
-    0.5
-    >>> halved(-1.0)
-    Traceback (most recent call last):
-    ValueError: refused
-    """
-
-    def wrapper(rule):
-        def function(*args):
-            if bad(*args):
-                raise ValueError("refused")
-            return rule(*args)
-
-        return function
-
-    return wrapper

@@ -137,24 +137,13 @@ def _(c):
     c.values(1, _placed((2, 3, 4)), name="a batch")
 
 
-def _softmax_back(weights, dweights):
-    return weights * (dweights - np.sum(dweights * weights, axis=-1, keepdims=True))
-
-
-def _pullback(query, key, value, dy, softmax_back=_softmax_back, divisor=np.sqrt, swapped=False, turned=False):
-    weights = _softmax(query @ key.T / np.sqrt(query.shape[-1]))
-    dscores = softmax_back(weights, dy @ value.T) / divisor(query.shape[-1])
-    dkey = (dscores if turned else dscores.T) @ query
-    return dscores @ key, dkey, (weights @ dy if swapped else weights.T @ dy)
-
-
 @each
 def _with_slopes(rng, size):
     t, k, v = size
     return rng.normal(size=(t, k)), rng.normal(size=(t, k)), rng.normal(size=(t, v)), rng.normal(size=(t, v))
 
 
-@checks("10.attention.pullback", expected=_pullback)
+@checks("10.attention.pullback")
 def _(c):
     c.gradient(
         4,

@@ -136,14 +136,7 @@ def _two_layers(rng, sizes=((1, 2, 3, 1), (5, 4, 6, 3))):
     return drawn
 
 
-def _two_layer_gradients(x, W1, b1, W2, b2, dlogits):
-    z1 = x @ W1 + b1
-    a1 = np.maximum(z1, 0)
-    dz1 = (dlogits @ W2.T) * (z1 > 0)
-    return x.T @ dz1, dz1.sum(axis=0), a1.T @ dlogits, dlogits.sum(axis=0)
-
-
-@checks("11.backpropagation.two_layer_gradients", expected=_two_layer_gradients)
+@checks("11.backpropagation.two_layer_gradients")
 def _(c):
     c.values(
         2,
@@ -167,15 +160,7 @@ def _bowls(rng, n):
     return rng.normal(size=n), float(rng.uniform(0.05, 0.2)), 6
 
 
-def _descent(w, rate, steps):
-    path = [w.copy()]
-    for _ in range(steps):
-        w = w - rate * 2 * w
-        path.append(w.copy())
-    return np.array(path)
-
-
-@checks("11.backpropagation.repair_zeroing", expected=_descent)
+@checks("11.backpropagation.repair_zeroing")
 def _(c):
     c.values(2, _bowls(1, 3), public=[(np.array([1.0]), 0.1, 4)], name="the path")
 
@@ -191,17 +176,7 @@ def _layer_norm(x, gain):
     return gain * (x - x.mean(axis=-1, keepdims=True)) * s
 
 
-def _mean(v):
-    return v.mean(axis=-1, keepdims=True)
-
-
-def _layer_norm_pullback(x, gain, dy, average=_mean, ddof=0, hat=True, sign=1):
-    s = 1 / np.sqrt(x.var(axis=-1, keepdims=True, ddof=ddof) + 1e-5)
-    x_hat, g = (x - _mean(x)) * (s if hat else 1.0), gain * dy
-    return s * (g - average(g) - sign * x_hat * average(g * x_hat))
-
-
-@checks("11.backpropagation.layer_norm_pullback", expected=_layer_norm_pullback)
+@checks("11.backpropagation.layer_norm_pullback")
 def _(c):
     c.gradient(2, _layer_norm, _norm_rows((5,), (3,)), name="one vector")
     c.gradient(2, _layer_norm, _norm_rows((3, 4), (2, 2, 3)), name="a stack of vectors")
@@ -221,25 +196,6 @@ OPERATIONS = {
     "log": (math.log, lambda a: (1 / a,)),
     "tanh": (math.tanh, lambda a: (1 - math.tanh(a) ** 2,)),
 }
-
-
-def _run(inputs, tape):
-    numbers = [float(x) for x in inputs]
-    for name, *places in tape:
-        numbers.append(OPERATIONS[name][0](*(numbers[p] for p in places)))
-    return numbers
-
-
-def _tape_gradient(inputs, tape, backwards=True, add=True, slopes_of=None):
-    numbers = _run(inputs, tape)
-    grads = [0.0] * len(numbers)
-    grads[-1] = 1.0
-    for i in reversed(range(len(tape))) if backwards else range(len(tape)):
-        name, *places = tape[i]
-        rule = (slopes_of or {}).get(name, OPERATIONS[name][1])
-        for place, slope in zip(places, rule(*(numbers[p] for p in places)), strict=True):
-            grads[place] = add * grads[place] + grads[len(inputs) + i] * slope
-    return np.array([numbers[-1], *grads[: len(inputs)]])
 
 
 def _random_tapes(rng):
@@ -282,7 +238,7 @@ SCORE = [  # the network of document 004: inputs x1, x2, then wA1, wA2, bA, wB1,
 NUMBERS = np.array([1.0, 0.5, 0.15, 0.20, 0.35, 0.25, 0.30, 0.35, 0.40, 0.45, 0.60, -1.0])
 
 
-@checks("11.backpropagation.tape", expected=_tape_gradient)
+@checks("11.backpropagation.tape")
 def _(c):
     c.values(
         2,

@@ -1,13 +1,10 @@
 """Chapter 07, cross-entropy: losses and units, entropies and divergences, the training loss, the shortest code."""
 
-import math
-from fractions import Fraction
-
 import numpy as np
 
 import mathllm as ml
 
-from ..cases import each, refusing
+from ..cases import each
 from . import checks, draws
 
 
@@ -119,15 +116,7 @@ def _chances(rng, size):
     return (rng.uniform(0.01, 1, size=size),)
 
 
-def _positive(rule):
-    def function(p):
-        with np.errstate(divide="ignore", over="ignore"):
-            return float(rule(p))
-
-    return refusing(lambda p: p.size == 0 or not np.all((p >= 0) & (p <= 1)))(function)
-
-
-@checks("07.cross_entropy.repair_perplexity", expected=_positive(lambda p: np.exp(-np.mean(np.log(p)))))
+@checks("07.cross_entropy.repair_perplexity")
 def _(c):
     c.values(3, _chances(1, 4, 50), public=[(np.array([0.3]),), (np.array([0.5, 0.1]),), (np.full(1000, 0.1),)])
     c.values(1, public=[(np.array([0.5, 0.0]),)], name="an impossible token")
@@ -167,32 +156,6 @@ def _(c):
     )
 
 
-def _shortest(low, width):
-    """The shortest binary fraction in [low, low + width), as its digits."""
-    places = 0
-    while True:
-        number = math.ceil(low * 2**places)
-        if number < (low + width) * 2**places:
-            return f"{number:0{places}b}" if places else ""
-        places += 1
-
-
-def _interval(symbols, counts, update=True):
-    total = int(sum(counts))
-    low, width = Fraction(0), Fraction(1)
-    for symbol in symbols:
-        if not (0 <= symbol < len(counts)) or counts[symbol] == 0:
-            raise ValueError("an impossible symbol")
-        low += width * Fraction(int(sum(counts[:symbol])), total)
-        width *= Fraction(int(counts[symbol]), total)
-    return low, width
-
-
-def _encode(symbols, counts):
-    """The right answer."""
-    return _shortest(*_interval(symbols, counts))
-
-
 def _messages(rng):
     drawn = []
     for size, length in ((2, 12), (3, 8), (5, 10), (4, 30)):
@@ -202,7 +165,7 @@ def _messages(rng):
     return drawn
 
 
-@checks("07.cross_entropy.encode", expected=_encode)
+@checks("07.cross_entropy.encode")
 def _(c):
     c.values(4, _messages, public=[([1, 0, 2], [6, 3, 1]), ([0, 0, 1], [6, 3, 1]), ([1], [1, 1])], name="right codes")
     c.values(1, public=[([], [6, 3, 1]), ([0] * 40, [99, 1]), ([0, 1], [1, 9])], name="very short codes")

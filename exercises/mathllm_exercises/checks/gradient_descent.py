@@ -1,7 +1,5 @@
 """Chapter 09, gradient descent: one step by hand, momentum, Adam, decay, schedules, minibatches, a training loop."""
 
-import math
-
 import numpy as np
 
 import mathllm as ml
@@ -41,13 +39,6 @@ def _(c):
     )
 
 
-def _adam(w, g, m, v, t, rate, b1=0.9, b2=0.999, eps=1e-8, squared=np.square, weights=lambda b: (b, 1 - b)):
-    (old_m, new_m), (old_v, new_v) = weights(b1), weights(b2)
-    m = old_m * m + new_m * g
-    v = old_v * v + new_v * squared(g)
-    return w - rate * (m / (1 - b1**t)) / (np.sqrt(v / (1 - b2**t)) + eps), m, v
-
-
 def _adam_cases(*shapes, steps=(1, 2, 10, 1000)):
     def cases(rng):
         drawn = []
@@ -63,7 +54,7 @@ def _adam_cases(*shapes, steps=(1, 2, 10, 1000)):
     return cases
 
 
-@checks("09.gradient_descent.adam", expected=_adam)
+@checks("09.gradient_descent.adam")
 def _(c):
     c.values(
         2,
@@ -129,37 +120,6 @@ def _(c):
     )
 
 
-def _to_length_one(g):
-    return g / max(1.0, np.sqrt(np.sum(g * g)))
-
-
-def _cosine_rate(t, steps, peak, warmup):
-    if t <= warmup:
-        return peak * t / warmup
-    return 0.5 * peak * (1 + math.cos(math.pi * (t - warmup) / (steps - warmup)))
-
-
-def _shrink_then_step(w, step, shrink):
-    return (1 - shrink) * w - step
-
-
-def _trained(
-    X, y, steps, peak, decay, *,
-    factor=2.0, clip=_to_length_one, rates=_cosine_rate, count=lambda t: t, move=_shrink_then_step, coupled=False,
-):  # fmt: skip
-    """Linear regression by AdamW with warmup, cosine and clipping; the options make the known mistakes."""
-    w = np.zeros(X.shape[1])
-    m, v = np.zeros_like(w), np.zeros_like(w)
-    for t in range(1, steps + 1):
-        g = clip(factor * X.T @ (X @ w - y) / len(y) + coupled * decay * w)
-        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
-        rate = rates(t, steps, peak, max(1, steps // 10))
-        n = count(t)
-        direction = (m / (1 - 0.9**n)) / (np.sqrt(v / (1 - 0.999**n)) + 1e-8)
-        w = move(w, rate * direction, rate * decay * (not coupled))
-    return w
-
-
 @each
 def _regressions(rng, size):
     n, d = size
@@ -168,7 +128,7 @@ def _regressions(rng, size):
     return X, X @ right + 0.3 * rng.normal(size=n), 40, 0.1, 0.05
 
 
-@checks("09.gradient_descent.training", expected=_trained)
+@checks("09.gradient_descent.training")
 def _(c):
     c.values(1, public=[(np.array([[1.0], [2.0]]), np.array([0.1, 0.2]), 1, 0.1, 0.0)], name="a single step", rtol=1e-6)
     c.values(2, _regressions((20, 3), (8, 2)), name="forty steps", rtol=1e-6)

@@ -62,21 +62,6 @@ def _(c):
     c.values(1, public=[(np.array([-100.0, 100.0]),)], name="far out")
 
 
-def _by_signs(numbers):
-    """What the signs of these numbers say, where they are the right numbers."""
-    if np.all(numbers > 1e-6):
-        return "minimum"
-    if np.all(numbers < -1e-6):
-        return "maximum"
-    return "saddle point" if np.any(numbers > 1e-6) and np.any(numbers < -1e-6) else "undecided"
-
-
-def _kind(gradient, hessian):
-    """The right answer."""
-    level = np.abs(gradient).max() <= 1e-6
-    return _by_signs(np.linalg.eigvalsh(hessian)) if level else "not a critical point"
-
-
 def _hessian(rng, eigenvalues):
     directions = np.linalg.qr(rng.normal(size=(len(eigenvalues), len(eigenvalues))))[0]
     H = directions @ np.diag(eigenvalues) @ directions.T
@@ -92,7 +77,7 @@ def _slopes_too(rng):
     return [(rng.normal(size=len(k)), _hessian(rng, k)) for k in [(1.0, 2.0), (-1.0, -2.0, -3.0), (1.0, -1.0)]]
 
 
-@checks("08.gradients.repair_kind", expected=_kind)
+@checks("08.gradients.repair_kind")
 def _(c):
     c.values(
         3,
@@ -150,11 +135,6 @@ def _true_slopes(W, x, y):
     return x.T @ (2 * (ml.gelu(before) - y) * _gelu_slope(before))
 
 
-def _suspects(W, x, y, claimed):
-    right = _true_slopes(W, x, y)
-    return np.abs(claimed - right) > 1e-3 * np.abs(right).max()
-
-
 @each
 def _claims(rng, shape, whole=False, height=1.0, down=False):
     batch, n, m = shape
@@ -172,7 +152,7 @@ def _claims(rng, shape, whole=False, height=1.0, down=False):
     return W, x, y, claimed
 
 
-@checks("08.gradients.suspects", expected=_suspects)
+@checks("08.gradients.suspects")
 def _(c):
     c.values(2, _claims((4, 3, 2), (1, 2, 5), (6, 4, 4)), name="finds the wrong slopes, and no others")
     c.values(

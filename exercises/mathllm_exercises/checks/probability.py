@@ -96,17 +96,7 @@ def _experiments(rng, size):
     return rng.dirichlet(np.ones(hypotheses)), rng.uniform(0.2, 1, size=(observations, hypotheses))
 
 
-def _belief(prior, likelihoods):
-    """The right answer."""
-    with np.errstate(divide="ignore"):
-        logs = np.log(prior) + np.log(likelihoods).sum(axis=0)
-    if not logs.max() > -np.inf:
-        raise ValueError("impossible data")
-    weights = np.exp(logs - logs.max())
-    return weights / weights.sum()
-
-
-@checks("05.probability.repair_posterior", expected=_belief)
+@checks("05.probability.repair_posterior")
 def _(c):
     c.values(
         2,
@@ -188,28 +178,6 @@ def _(c):
     )
 
 
-def _windows(ids, n):
-    return [tuple(int(i) for i in ids[t - n + 1 : t + 1]) for t in range(n - 1, len(ids))]
-
-
-def _score(train, text, n, size, k, *, last_counts=False, kv=True, log=np.log, total=np.mean, twice=False, whole=False):
-    """The right answer, or with a known mistake."""
-    if len(text) < n:
-        raise ValueError("nothing to score")
-    grams, histories = {}, {}
-    for window in _windows(train, n):
-        grams[window] = grams.get(window, 0) + 1
-        histories[window[:-1]] = histories.get(window[:-1], 0) + 1
-    if last_counts:
-        end = tuple(int(i) for i in train[len(train) - n + 1 :])
-        histories[end] = histories.get(end, 0) + 1
-    extra = k * size if kv else k
-    asked = _windows(train if twice else text, n)
-    followed = [sum(grams.values()) if whole else histories.get(w[:-1], 0) for w in asked]
-    p = [(grams.get(w, 0) + k) / (count + extra) for w, count in zip(asked, followed, strict=True)]
-    return float(total(log(p)))
-
-
 def _corpora(rng):
     """Training text, text to score, n, vocabulary size and k; the last history of the training text is asked for."""
     drawn = []
@@ -225,7 +193,7 @@ def _unseen(rng):
     return [(np.array([0, 1, 0, 1, 0]), np.array([2, 2, 2, 1]), 3, 4, 0.5)]
 
 
-@checks("05.probability.ngram_score", expected=_score)
+@checks("05.probability.ngram_score")
 def _(c):
     c.values(4, _corpora, public=[(np.array([0, 1, 0, 1, 0, 2]), np.array([0, 1, 0, 2]), 2, 3, 1.0)])
     c.values(1, _unseen, name="a history that was never seen")

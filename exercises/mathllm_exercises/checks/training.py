@@ -247,13 +247,7 @@ def _logits_and_targets(rng):
     return cases
 
 
-def _loss_slopes(logits, targets, dy, ignore=True, number=None):
-    counted = targets != -100 if ignore else np.ones(targets.shape, bool)
-    slopes = ml.softmax(logits) - ml.one_hot(np.where(targets == -100, 0, targets), logits.shape[-1])
-    return slopes * counted[..., None] * dy / (counted.sum() if number is None else number)
-
-
-@checks("13.training.loss_pullback", expected=_loss_slopes)
+@checks("13.training.loss_pullback")
 def _(c):
     c.gradient(3, ml.cross_entropy, _logits_and_targets, rtol=1e-5)
     c.values(
@@ -267,12 +261,7 @@ def _draws(rng):
     return [(rng.normal(size=n) + 3, rng.integers(n, size=(B, n))) for n, B in [(5, 40), (30, 100)]]
 
 
-def _interval(values_, draws, low=0.025, high=0.975):
-    means = values_[draws].mean(axis=1)
-    return [*np.quantile(means, [low]), values_.mean(), *np.quantile(means, [high])]
-
-
-@checks("13.training.bootstrap", expected=_interval)
+@checks("13.training.bootstrap")
 def _(c):
     c.values(3, _draws, name="right values")
     c.values(1, public=[(np.array([1.0, 2.0, 6.0]), np.array([[0, 0, 1], [2, 2, 2], [1, 1, 1]]))], name="by hand")

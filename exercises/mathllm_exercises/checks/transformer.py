@@ -3,7 +3,6 @@
 import numpy as np
 
 import mathllm as ml
-from mathllm.exhibits.transformer import layer_norm_gradient_as_printed
 
 from ..cases import each, normals
 from . import checks, draws
@@ -52,17 +51,13 @@ def _(c):
     )
 
 
-def _norm_slopes(x, gain, dy):
-    return ml.vjp(lambda x: ml.layer_norm(x, gain, np.zeros_like(gain)), x)[1](dy)[0]
-
-
 @each
 def _gain_and_slope(rng, D, one=False):
     x = 2 * rng.permutation(D) + rng.uniform(size=D)  # so far apart that ε counts for nothing here
     return x, np.full(D, rng.uniform(0.5, 2)) if one else rng.normal(size=D), rng.normal(size=D)
 
 
-@checks("12.transformer.repair_gradient", expected=_norm_slopes)
+@checks("12.transformer.repair_gradient")
 def _(c):
     c.gradient(
         3,
@@ -128,53 +123,11 @@ def _(c):
     c.values(1, public=[(np.array([[[0.0, 9.0], [1.0, 0.0]]]), np.array([[0, 1]]))], name="a text of two tokens")
 
 
-def _rms_slopes(x, gain, dy):
-    return ml.vjp(ml.rms_norm, x, gain)[1](dy)
-
-
-@checks("12.transformer.rms_pullback", expected=_rms_slopes)
+@checks("12.transformer.rms_pullback")
 def _(c):
     c.gradient(
         4, ml.rms_norm, normals(2, 5, count=3), public=[(FOUR, np.ones(4), np.array([1.0, 0.0, 0.0, 0.0]))], wrt=(0, 1)
     )
-
-
-def _relu(h):
-    return np.maximum(0, h)
-
-
-def _sublayers(
-    x, gains, projections, network, heads, *,
-    mask=ml.causal_mask, order="pre", residual=(True, True), scale=None, side_by_side=False, norm=ml.rms_norm,
-    bend=_relu, merge=ml.merge_heads,
-):  # fmt: skip
-    """A block, or one with a mistake."""
-    first, second = gains
-    query, key, value, output = projections
-    up, down = network
-
-    def attend(h):
-        T, D = h.shape
-        q, k, v = (ml.split_heads(h @ W, heads) for W in (query, key, value))
-        if scale is not None:
-            q = q * scale(D, heads)
-        allowed = mask(T) if mask else None
-        return merge(ml.attention(q, k, v, mask=allowed)) @ output
-
-    def think(h):
-        return bend(h @ up) @ down
-
-    start = x
-    for f, gain, kept in ((attend, first, residual[0]), (think, second, residual[1])):
-        read = norm(start if side_by_side else x, gain) if order in ("pre", "inside") else x
-        x = f(read) + (read if order == "inside" else x) * kept
-        if order == "post":
-            x = norm(x, gain)
-    return x
-
-
-def _block(x, gains, projections, network, heads):
-    return _sublayers(x, gains, projections, network, heads)
 
 
 @each
@@ -189,7 +142,7 @@ def _block_cases(rng, size):
     )
 
 
-@checks("12.transformer.block", expected=_block)
+@checks("12.transformer.block")
 def _(c):
     c.values(3, _block_cases((4, 8, 1), (1, 4, 1)), name="one head")
     c.values(3, _block_cases((5, 8, 2), (3, 12, 4)), name="several heads")
