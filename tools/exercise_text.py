@@ -200,7 +200,7 @@ class _Reader:
         exercise.record = {"id": id, "kind": "", "title": lines[0][4:].strip(), **self._facts(lines[1], line + 2)}
         exercise.record |= {"task": "\n".join(lines[3:start]).strip(), "graded": kind == "exercise"}
         exercise.record |= {"hints": [], "masked": None, "references": [], "rubric": [], "answer": "", "solution": ""}
-        for at, entry in self._entries(line + 1 + start, lines[start:]):
+        for at, entry in self._entries(line + start, lines[start:]):
             if match := _FIELD.fullmatch(_joined(entry)):
                 self._field(exercise, at, *match.groups())
             else:

@@ -2,7 +2,6 @@
 
 import functools
 
-
 __all__ = ["each", "normals"]
 
 

@@ -30,8 +30,8 @@ import numpy as np
 from .compare import difference, numeric, show
 
 __all__ = [
-    "KINDS", "Check", "Failure", "Item", "Mistake", "Observation",
-    "NotYet", "gradient", "keeps_dtype", "leaves_inputs", "raised", "refuses", "shape", "values",
+    "KINDS", "Check", "Failure", "Item", "Mistake", "NotYet", "Observation",
+    "gradient", "keeps_dtype", "leaves_inputs", "raised", "refuses", "shape", "values",
 ]  # fmt: skip
 
 KINDS = ("value", "function", "repair", "gradient", "text")
@@ -51,7 +51,7 @@ class Observation:
 
 
 class NotYet(str):
-    """The reason why a check cannot be judged while the values are wrong. It counts as soon as other values are right."""
+    """Why a check cannot be judged while the values are wrong. It counts as soon as other values are right."""
 
 
 @dataclass(frozen=True)

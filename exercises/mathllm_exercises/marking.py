@@ -113,7 +113,10 @@ def _unchanged(item, cases, observations):
     if item.broken is None:
         return False
     printed = read(observe_all(item.broken, cases), cases)
-    return all(all(map(_alike, *parts, repeat(check))) for *parts, check in zip(observations, printed, item.checks))
+    return all(
+        all(map(_alike, *parts, repeat(check)))
+        for *parts, check in zip(observations, printed, item.checks, strict=True)
+    )
 
 
 def known_mistakes(item, cases, numbers=None):
