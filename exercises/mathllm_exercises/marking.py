@@ -54,10 +54,10 @@ def draw(item, rng):
     return [check.draw(rng) if item.calls else [None] for check in item.checks]
 
 
-def observe_all(answer, cases):
+def observe_all(answer, cases, limit=True):
     """Evaluate an answer on drawn cases in this process: what the kernel does when a submission is graded."""
     flat = [case for group in cases for case in group]
-    return kernel_side.observe(answer, None if None in flat else flat)
+    return kernel_side.observe(answer, None if None in flat else flat, limit)
 
 
 def read(encoded, cases):
@@ -112,7 +112,7 @@ def mark(item, cases, observations, numbers=None, bank=None):
 def _unchanged(item, cases, observations):
     if item.broken is None:
         return False
-    printed = read(observe_all(item.broken, cases), cases)
+    printed = read(observe_all(item.broken, cases, limit=False), cases)
     return all(
         all(map(_alike, *parts, repeat(check)))
         for *parts, check in zip(observations, printed, item.checks, strict=True)
@@ -123,7 +123,7 @@ def known_mistakes(item, cases, numbers=None):
     """What each of an item's known mistakes does with drawn cases: (sentence, observations, which checks it fails)."""
     numbers, found = numbers or {}, []
     for mistake in item.mistakes:
-        theirs = read(observe_all(mistake.make if item.calls else mistake.make(**numbers), cases), cases)
+        theirs = read(observe_all(mistake.make if item.calls else mistake.make(**numbers), cases, limit=False), cases)
         outcomes = _outcomes(item, cases, theirs, numbers)
         found.append((mistake.sentence, theirs, _failed(outcomes)))
     return found

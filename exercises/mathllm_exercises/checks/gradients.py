@@ -21,7 +21,7 @@ def _quadratic(rng):
 @draws("08.gradients.own_chain")
 def _chain_numbers(rng):
     a, b = (int(n) for n in rng.choice([-4, -3, -2, 2, 3, 4], size=2, replace=False))
-    return {"a": a, "b": b, "w": float(rng.choice([0.25, 0.75, 1.25, 1.75]))}
+    return {"a": a, "b": b, "w": float(rng.choice([0.3, 0.7, 1.3, 1.7]))}
 
 
 @each
