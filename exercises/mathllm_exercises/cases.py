@@ -8,6 +8,7 @@ __all__ = ["each", "normals"]
 def each(draw):
     """Make of `draw(rng, size)`, one case, the function `cases(*sizes)`, which draws one for each size.
 
+    >>> import numpy as np
     >>> @each
     ... def runs(rng, steps, rate=0.1):
     ...     return rng.normal(size=steps), rate
@@ -25,6 +26,7 @@ def each(draw):
 def normals(*shapes, count=1, scale=1.0, centre=0.0, dtype=float):
     """Cases of one random array each, or of `count` of each shape; a list of shapes is a case of several arrays.
 
+    >>> import numpy as np
     >>> [[x.shape for x in case] for case in normals(3, (2, 4), [2, (2, 5)])(np.random.default_rng(0))]
     [[(3,)], [(2, 4)], [(2,), (2, 5)]]
     """
