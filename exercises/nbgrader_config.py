@@ -71,6 +71,7 @@ c.GenerateFeedback.force = True
 c.GenerateFeedback.preprocessors = [
     "mathllm_grading.grader.HideRubric",
     "nbgrader.preprocessors.GetGrades",
+    "mathllm_grading.feedback.Describe",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
 

@@ -4,6 +4,7 @@ One card serves both sides: in the chapter it carries the folded solution, in th
 """
 
 import re
+import sys
 from pathlib import Path
 
 import exercise_text
@@ -23,9 +24,15 @@ def card(entry, solution=None) -> str:
         f"`{entry.id}`",
     )
     parts = [f"### {entry.title}", " · ".join(facts), entry.task.strip()]
+    if forbidden := [f"`{name}`" for name in entry.masked if _of_mathllm(name)]:
+        parts.append(f"*Not in this exercise:* {', '.join(forbidden)} of `mathllm`.")
     parts += [_folded(f"Hint {n}", hint) for n, hint in enumerate(entry.hints, 1)]
     parts += [_folded("Solution", solution)] if solution else []
     return "\n\n".join(parts)
+
+
+def _of_mathllm(name):
+    return any(name in vars(module) for path, module in sys.modules.items() if path.split(".")[0] == "mathllm")
 
 
 def _folded(summary, text):

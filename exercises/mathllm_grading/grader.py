@@ -197,7 +197,7 @@ def _make_inert(nb, resources):
 def _write(cell, marks, review):
     """Put a verdict into a graded cell: the feedback as text, the score as a plain float within [0, max]."""
     points = min(max(marks.points, 0.0), float(cell.metadata.nbgrader["points"])) if marks else 0.0
-    lines = [marking.text(marks, private=True)] if marks else []
+    lines = [marking.text(marks)] if marks else []
     lines += [f"Marked for review: {review}."] if review else []
     cell.outputs = [
         new_output("stream", name="stdout", text=plain("\n".join(lines) + "\n")),
