@@ -18,9 +18,10 @@ c = get_config()  # noqa: F821  traitlets provides it
 c.CourseDirectory.course_id = "mathllm"
 c.CourseDirectory.root = str(Path(__file__).resolve().parent)
 
-# Where work is handed in: nbgrader's own place (/usr/local/share/nbgrader/exchange, mode 0777), or another.
+# Where work is handed in: nbgrader's own place (/usr/local/share/nbgrader/exchange, mode 1777), or another.
 if os.environ.get("MATHLLM_EXCHANGE"):
     c.Exchange.root = os.environ["MATHLLM_EXCHANGE"]
+c.ExchangeFactory.release_assignment = "mathllm_grading.collect.ReleaseAssignment"
 c.ExchangeFactory.collect = "mathllm_grading.collect.Collect"
 c.ExchangeFactory.release_feedback = "mathllm_grading.collect.ReleaseFeedback"
 
