@@ -4,12 +4,13 @@ None of these steps raises for a bad submission. What cannot be read becomes an 
 restored from the gradebook: it earns nothing and is marked for review, and the next learner's turn comes as usual.
 """
 
-import contextlib
 import functools
 import glob
 import json
 import os
+import shutil
 import stat
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -47,7 +48,12 @@ def prepare_submission(assignment, student, notebooks):
             get_logger().warning("%s is a link; it is taken away", place)
             place.unlink()
         place.mkdir(exist_ok=True)
-    _tidy(folder)
+    try:
+        _tidy(folder)
+    except (OSError, RecursionError) as error:
+        get_logger().error("%r cannot be read (%s): it is put aside", str(folder), type(error).__name__)
+        folder.rename(tempfile.mkdtemp(prefix=f"{folder.name}-unreadable-", dir=folder.parent))
+        folder.mkdir()
     _check_timestamp(folder / "timestamp.txt")
     source = sorted(Path("source", folder.name).glob("*.ipynb"))
     if source:
@@ -55,26 +61,33 @@ def prepare_submission(assignment, student, notebooks):
 
 
 def _tidy(folder):
-    """Leave nothing but plain files and folders, readable, not too many and not too deep."""
-    found, waiting = [], [folder]
+    """Leave nothing but plain files and folders, readable, not too many and not too deep.
+
+    Raises: OSError if something stays that should not.
+    """
+    kept, waiting = [], [(folder, 1)]
     while waiting:
-        here = waiting.pop()
-        with contextlib.suppress(OSError):  # a path too long for the system is too long for nbgrader, too
-            here.chmod(here.stat().st_mode | stat.S_IRWXU)
-            entries = sorted(here.iterdir())
-            found += entries
-            waiting += [entry for entry in entries if stat.S_ISDIR(entry.lstat().st_mode)]
-    files = [entry for entry in found if stat.S_ISREG(entry.lstat().st_mode)]
-    kept = {*sorted(files, key=lambda path: path.suffix != ".ipynb")[:MAX_FILES]}
-    for entry in reversed(found):  # what is in a folder comes before the folder
-        mode = entry.lstat().st_mode
-        shallow = len(entry.relative_to(folder).parts) <= MAX_DEPTH
-        with contextlib.suppress(OSError):
-            if shallow and (entry in kept or stat.S_ISDIR(mode)):
+        here, depth = waiting.pop()
+        here.chmod(here.stat().st_mode | stat.S_IRWXU)
+        for entry in sorted(here.iterdir()):
+            mode = entry.lstat().st_mode
+            if stat.S_ISDIR(mode) and depth < MAX_DEPTH:
+                waiting.append((entry, depth + 1))
+            elif stat.S_ISREG(mode):
                 entry.chmod(mode | stat.S_IRUSR | stat.S_IWUSR)
-                continue
-            get_logger().warning("%r is left out of the submission", str(entry))
-            entry.rmdir() if stat.S_ISDIR(mode) else entry.unlink()
+                kept.append(entry)
+            else:
+                _leave_out(entry)
+    for entry in sorted(kept, key=lambda path: path.suffix != ".ipynb")[MAX_FILES:]:
+        _leave_out(entry)
+
+
+def _leave_out(entry):
+    get_logger().warning("%r is left out of the submission", str(entry))
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry)  # step by step from folder to folder: a path may be too long for the system
+    else:
+        entry.unlink()
 
 
 def _check_timestamp(path):
@@ -168,9 +181,9 @@ class Reader(NotebookExporter):
         return super().from_notebook_node(notebook, resources=resources, **kwargs)
 
 
-def asked_for(course):
+def asked_for(course, assignment):
     """The names of the notebooks that an assignment consists of."""
-    source = Path(course.format_path(course.source_directory, ".", course.assignment_id))
+    source = Path(course.root, course.format_path(course.source_directory, ".", assignment))
     return sorted(path.name for path in source.glob("*.ipynb"))
 
 
@@ -182,7 +195,7 @@ def _with_those_that_miss_notebooks(stock):
         course = autograde.coursedir
         pattern = course.format_path(course.submitted_directory, course.student_id, course.assignment_id)
         folders = [folder for folder in map(Path, glob.glob(pattern)) if course.notebook_id == "*"]
-        asked = asked_for(course)
+        asked = asked_for(course, course.assignment_id)
         bare = {str(f): [str(f / name) for name in asked] for f in folders if asked and not any(f.glob("*.ipynb"))}
         autograde.assignments, autograde.notebooks = {}, []
         if not bare or len(bare) < len(folders):

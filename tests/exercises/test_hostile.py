@@ -453,6 +453,20 @@ def crowded(folder, right):
         (folder / "many" / f"{number}.csv").touch(mode=0)
 
 
+def overlong(folder, right):
+    """A right notebook that prints a file beside it, which is a link; and folders in folders: too long a path."""
+    notebook = nbformat.read(right, 4)
+    notebook.cells.insert(1, new_code_cell("print(open('leak.txt').read())"))
+    nbformat.write(notebook, folder / right.name)
+    (folder / "leak.txt").symlink_to("/etc/hostname")
+    here = os.getcwd()
+    os.chdir(folder)
+    for _ in range(30):
+        os.mkdir("d" * 200)
+        os.chdir("d" * 200)
+    os.chdir(here)
+
+
 def without(*names):
     """All points but those of these items."""
     return {name: points for name, points in FULL.items() if name not in names}
@@ -473,6 +487,7 @@ CASES = {
     "moved": Case(changed(moved), without("frobenius_norm")),
     "stripped": Case(changed(stripped), FULL),
     "crowded": Case(crowded, FULL),
+    "overlong": Case(overlong, FULL),
     "truncated": Case(lambda folder, right: raw(right.read_text()[:9_000])(folder, right), {}, ALL),
     "empty": Case(raw(""), {}, ALL),
     "bytes": Case(raw(bytes(range(256))), {}, ALL),
@@ -567,6 +582,10 @@ def test_no_link_and_no_page_gets_beside_a_graded_notebook(course):
     assert (course / "autograded" / "crowded" / NAME / "evil.html.txt").read_text() == SCRIPT
     assert len([path for path in graded if "crowded" in path.parts]) < 1_010
     assert not list((course / "autograded" / "linked-file").rglob("*.csv"))
+    assert Path("/etc/hostname").read_text().strip() not in (
+        course / "autograded" / "overlong" / NAME / f"{NAME}.ipynb"
+    ).read_text()
+    assert not list((course / "autograded" / "overlong").rglob("leak*"))
 
 
 def active_parts(html):

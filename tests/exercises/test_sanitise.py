@@ -260,3 +260,19 @@ def test_a_submission_that_is_a_link_becomes_an_empty_one(tmp_path, monkeypatch)
     assert notebooks == ["submitted/mallory/a1/nb.ipynb"]
     assert not list((tmp_path / "submitted" / "mallory" / "a1").iterdir())
     assert (theirs / "link").is_symlink()  # theirs is as it was
+
+
+def test_a_path_too_long_for_the_system_keeps_no_link_in_a_submission(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "submitted" / "eve" / "a1"
+    folder.mkdir(parents=True)
+    written(folder / "nb.ipynb", {"nbformat": 4, "cells": [CELL]})
+    (folder / "leak.txt").symlink_to("/etc/hostname")
+    os.chdir(folder)
+    for _ in range(30):
+        os.mkdir("d" * 200)
+        os.chdir("d" * 200)
+    os.chdir(tmp_path)
+    prepare_submission(assignment="a1", student="eve", notebooks=[str(folder / "nb.ipynb")])
+    assert not os.path.lexists(folder / "leak.txt")
+    assert read_notebook(folder / "nb.ipynb")[1] is None
