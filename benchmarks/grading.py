@@ -28,7 +28,7 @@ ENVIRONMENT = ROOT / ".venv" / "bin"  # where nbgrader is, whichever Python runs
 BIN = ENVIRONMENT if ENVIRONMENT.is_dir() else Path(sys.executable).parent
 AS_IT_COMES = 'c = get_config()\nc.CourseDirectory.course_id = "mathllm"\n'
 NBGRADER = [BIN / "nbgrader", "autograde", "--log-level=ERROR"]
-OURS = [BIN / "python", "-m", "mathllm_exercises", "grade", "--jobs"]
+OURS = [BIN / "python", "-m", "mathllm_grading", "grade", "--jobs"]
 UNSANDBOXED = {} if shutil.which("bwrap") else {"MATHLLM_UNSANDBOXED": "yes"}  # model solutions do no harm
 SIDES = {"nbgrader": NBGRADER, "with our settings": NBGRADER, "1 job": [*OURS, "1"], "2 jobs": [*OURS, "2"]}
 

@@ -1,4 +1,4 @@
-"""`python -m mathllm_grading`: grade a class in parallel, and put the gradebook back as it was."""
+"""`python -m mathllm_grading`: grade a class in parallel, look after its course."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def main():
-    """Grade submissions, and restore a gradebook. Run it in the course's folder, like nbgrader's own commands."""
+    """Grade submissions, and look after a course. Run it in the course's folder, like nbgrader's own commands."""
 
 
 @main.command("grade")
@@ -109,6 +109,19 @@ def _restore(backup):
     with alone(directory.root):
         gradebook.restore(kept[name], directory.db_url)
     click.echo(f"the gradebook is as it was in {name}")
+
+
+@main.command("doctor")
+def _doctor():
+    """Look at all that grading needs, and say how to mend what is wrong. The exit code is 1 if something is."""
+    from .autograde import course
+    from .doctor import examine
+    from .run import open_course
+
+    found = examine(open_course(), course())
+    for name, problem in found.items():
+        click.echo(f"{'MEND' if problem else 'ok':<5} {name:<12} {problem or ''}".rstrip())
+    sys.exit(1 if any(found.values()) else 0)
 
 
 if __name__ == "__main__":

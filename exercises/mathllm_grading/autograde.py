@@ -61,7 +61,7 @@ def grade(task):
 
 def _grade(task, app):
     folder = tempfile.mkdtemp(dir=task.run)
-    settings = {"student_id": task.learner, "assignment_id": task.assignment, "db_url": task.db_url}
+    settings = {"student_id": task.learner, "assignment_id": task.assignment, "db_url": task.db_url, "root": task.root}
     final = CourseDirectory(parent=app, **settings)
     relative = os.path.relpath(folder, final.root)
     grading = Learner(coursedir=CourseDirectory(parent=app, autograded_directory=relative, **settings), parent=app)
@@ -125,7 +125,8 @@ class Learner(Autograde, _CopiesOnce):
     def init_notebooks(self):
         """The notebooks that were handed in; the expected ones if none was, which then are found missing."""
         folder = Path(self._format_source(self.coursedir.assignment_id, self.coursedir.student_id))
-        found = sorted(folder.glob("*.ipynb")) or [folder / name for name in asked_for(self.coursedir)]
+        asked = asked_for(self.coursedir, self.coursedir.assignment_id)
+        found = sorted(folder.glob("*.ipynb")) or [folder / name for name in asked]
         self.assignments = {str(folder): list(map(str, found))}
 
     def convert_notebooks(self):

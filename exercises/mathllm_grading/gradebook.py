@@ -13,6 +13,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from mathllm_exercises.registry import items
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
@@ -21,7 +22,10 @@ from sqlalchemy.orm import scoped_session, sessionmaker
 from sqlalchemy.pool import NullPool
 from traitlets.log import get_logger
 
-__all__ = ["back_up", "back_up_before", "backups", "restore", "sqlite_file", "transaction"]
+__all__ = [
+    "back_up", "back_up_before", "backups", "check_encoding", "check_points", "is_gradebook", "restore", "sqlite_file",
+    "transaction",
+]  # fmt: skip
 
 KEPT = 20  # backups
 PATIENCE = 300  # seconds that a process waits for others to finish writing
@@ -34,6 +38,37 @@ def sqlite_file(db_url):
     """The file that holds a gradebook, or None if a database server does."""
     url = make_url(db_url)
     return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+
+
+def check_encoding(db_url):
+    """Raises: ValueError for a PostgreSQL database that cannot hold every character."""
+    if make_url(db_url).get_backend_name() != "postgresql":
+        return
+    try:
+        with create_engine(db_url, poolclass=NullPool).connect():
+            return
+    except TypeError:  # from such a database all text comes as bytes, also the version that SQLAlchemy asks for
+        name = make_url(db_url).database
+        raise ValueError(
+            f"the database {name} is encoded as SQL_ASCII, which cannot hold what learners write: make it anew with "
+            f"createdb -E UTF8 -T template0 {name}"
+        ) from None
+
+
+def check_points(points, assignment):
+    """Compare the points of the graded cells, by grade id, with those of their exercises.
+
+    Raises: ValueError, which says what to run, where the assignment was made from another edition of the exercises.
+    """
+    ours = {item.grade_id: item.points for item in items()}
+    wrong = [name for name in points if name in ours and points[name] != ours[name]]
+    if wrong:
+        shown = ", ".join(f"{name} ({ours[name]:g}, in the assignment {points[name]:g})" for name in wrong[:5])
+        raise ValueError(
+            f"the points of these exercises have changed since {assignment} was generated: {shown}. Say make "
+            f"notebooks in the checkout, then nbgrader generate_assignment {assignment} --force and "
+            f"nbgrader release_assignment {assignment} --force, and grade with --force"
+        )
 
 
 # Backups
@@ -100,9 +135,9 @@ def restore(backup, db_url):
     file = sqlite_file(db_url)
     if file is None:
         raise ValueError("a database server holds this gradebook: restore it with pg_restore --clean")
-    if not _is_gradebook(backup):
+    if not is_gradebook(backup):
         raise ValueError(f"{backup} is no backup of a gradebook, or is damaged")
-    if file.exists() and _is_gradebook(file):
+    if file.exists() and is_gradebook(file):
         back_up(db_url, file.parent, kept=KEPT + 1)  # the backup that is being restored may be the oldest
     elif file.exists():
         file.rename(Path(backup).with_name(f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}Z{file.suffix}"))
@@ -120,7 +155,8 @@ def _copy(source, target):
         raise OSError(f"{source} cannot be copied to {target}: {error}") from error
 
 
-def _is_gradebook(path):
+def is_gradebook(path):
+    """Whether a SQLite file is a gradebook and undamaged. Raises: OSError while somebody writes to it."""
     try:
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=PATIENCE)) as database:
             database.execute("SELECT auto_score FROM grade LIMIT 1")

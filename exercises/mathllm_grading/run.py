@@ -16,6 +16,7 @@ from mathllm.errors import suggest
 
 from . import gradebook, sandbox, workers
 from .autograde import OPEN, course, grade
+from .sanitise import asked_for
 from .workers import Task
 
 __all__ = ["Run", "alone", "open_course", "table"]
@@ -61,6 +62,7 @@ class Run:
         if sandbox.required() and sandbox.problem():
             raise ValueError(f"{sandbox.problem()} Or say --unsandboxed.")
         self.learners = self._chosen(students)
+        self._must_hold_notebooks(students)
         recorded = {row["student"] for row in self.rows()}
         self.graded = [name for name in self.learners if not force and name in recorded and self._is_graded(name)]
         self.tasks = []
@@ -78,6 +80,9 @@ class Run:
                 raise ValueError(
                     f"{self.assignment} has not been generated: nbgrader generate_assignment {self.assignment}"
                 )
+            notebooks = book.find_assignment(self.assignment).notebooks
+            cells = [cell for notebook in notebooks for cell in notebook.grade_cells]
+            gradebook.check_points({cell.name: cell.max_score for cell in cells}, self.assignment)
 
     def _chosen(self, students):
         submitted = self.directory.submitted_directory
@@ -92,6 +97,18 @@ class Run:
             if name not in there:
                 raise ValueError(f"{name!r} has not handed in {self.assignment}{suggest(name, there)}")
         return sorted(students or there)
+
+    def _must_hold_notebooks(self, students):
+        """Where nobody's notebook is found, the folder is the wrong one: no learner is to blame, unless named."""
+        names = asked_for(self.directory, self.assignment)
+        folders = [Path(self.root, self.directory.format_path(
+            self.directory.submitted_directory, learner, self.assignment
+        )) for learner in self.learners]  # fmt: skip
+        if not students and not any(os.path.lexists(folder / name) for folder in folders for name in names):
+            raise ValueError(
+                f"none of the {len(folders)} submissions holds {' or '.join(names)}: nobody is graded; to give "
+                "them 0 all the same, name them with --student"
+            )
 
     def _is_graded(self, learner):
         """Whether graded work is there and nothing newer was handed in, which is how nbgrader decides it, too."""
@@ -147,6 +164,7 @@ class Run:
     @contextlib.contextmanager
     def _gradebook(self):
         try:
+            gradebook.check_encoding(self.db_url)
             with Gradebook(self.db_url, self.directory.course_id) as book:
                 yield book
         except SQLAlchemyError as error:

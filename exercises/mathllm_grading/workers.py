@@ -123,7 +123,7 @@ def on_cluster(tasks, work, address):
 
     A task whose worker dies goes to another one, three times at most.
 
-    Raises: ImportError without dask.distributed, OSError if no scheduler answers.
+    Raises: ImportError without dask.distributed, OSError if no scheduler answers, or one that has no worker.
     """
     try:
         from distributed import Client, as_completed
@@ -134,6 +134,10 @@ def on_cluster(tasks, work, address):
     except OSError as error:
         raise OSError(f"no Dask scheduler answers at {address}") from error
     with client:
+        try:
+            client.wait_for_workers(1, timeout=ANSWER)
+        except TimeoutError:
+            raise OSError(f"the scheduler at {address} has no worker: start one by dask worker {address}") from None
         futures = {client.submit(work, task, pure=False): task for task in tasks}
         try:
             for future in as_completed(futures):

@@ -5,6 +5,7 @@ The course has one notebook with one exercise for the grader and one for a perso
 
 import contextlib
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -20,12 +21,13 @@ import pytest
 from click.testing import CliRunner
 from grading import PATH, make_course
 from mathllm_exercises import item
-from mathllm_exercises.__main__ import main
 from mathllm_grading import gradebook, sandbox, workers
+from mathllm_grading.__main__ import main
 from mathllm_grading.autograde import grade
 from mathllm_grading.run import Run
 from mathllm_grading.workers import Result, Task
 from nbgrader.api import Gradebook
+from sqlalchemy import create_engine
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +42,7 @@ POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 
 def program(folder, *arguments, code=0, **environment):
     """Run a command of ours, or of nbgrader's, as one would type it; its output."""
-    start = [] if arguments[0] == "nbgrader" else [sys.executable, "-m", "mathllm_exercises"]
+    start = [] if arguments[0] == "nbgrader" else [sys.executable, "-m", "mathllm_grading"]
     done = subprocess.run(
         [*start, *arguments], cwd=folder, capture_output=True, text=True, env=os.environ | HERE | environment
     )
@@ -228,7 +230,7 @@ def hear_interrupts():
 def test_an_interrupt_leaves_whole_grades_and_no_process(course):
     hand_in(course, "a")
     hand_in(course, "b", SLOW)
-    command = [sys.executable, "-m", "mathllm_exercises", "grade", NAME, "--jobs", "1"]
+    command = [sys.executable, "-m", "mathllm_grading", "grade", NAME, "--jobs", "1"]
     running = subprocess.Popen(
         command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | HERE,
         start_new_session=True, preexec_fn=hear_interrupts,
@@ -294,6 +296,77 @@ def test_two_runs_in_one_course_do_not_meet(inside):
     assert "is not there" in grade(task).error  # the run is over: what still waits somewhere records nothing
 
 
+OTHER_COURSE = "c = get_config()\nc.CourseDirectory.root = {!r}\n"
+ELSEWHERE = """
+import os, pickle, sys
+from mathllm_grading.autograde import grade
+os.chdir("/")
+print(grade(pickle.load(open(sys.argv[1], "rb"))))
+"""
+
+
+def test_a_worker_whose_account_has_another_course_grades_in_the_folder_of_its_task(inside, tmp_path):
+    hand_in(inside, "ada")
+    other = tmp_path / "other"
+    (other / "source" / NAME).mkdir(parents=True)
+    (tmp_path / "nbgrader_config.py").write_text(OTHER_COURSE.format(str(other)))
+    with Run(NAME) as run:
+        (task,) = run.tasks
+        (tmp_path / "task").write_bytes(pickle.dumps(task))
+        account = os.environ | HERE | {"JUPYTER_CONFIG_DIR": str(tmp_path)}
+        command = [sys.executable, "-c", ELSEWHERE, str(tmp_path / "task")]
+        done = subprocess.run(command, env=account, capture_output=True, text=True)
+    assert "error=None" in done.stdout, done.stdout + done.stderr
+    assert scores(inside) == {"ada": [FULL, 0]}
+
+
+def test_a_run_that_finds_nobodys_notebook_takes_no_grade_away(inside):
+    for learner in ("ada", "bob"):
+        hand_in(inside, learner)
+    ours("grade", NAME)
+    for learner in ("ada", "bob"):
+        (inside / "submitted" / learner / NAME / f"{NAME}.ipynb").rename(inside / f"{learner}.ipynb")
+    shown = ours("grade", NAME, "--force", code=1)
+    assert f"none of the 2 submissions holds {NAME}.ipynb" in shown
+    assert scores(inside) == {"ada": [FULL, 0], "bob": [FULL, 0]}
+    assert "1 graded" in ours("grade", NAME, "--force", "--student", "ada")
+    assert scores(inside) == {"ada": [0, 1], "bob": [FULL, 0]}
+
+
+def test_points_that_have_changed_since_the_assignment_was_generated_are_not_graded(inside):
+    hand_in(inside, "ada")
+    with contextlib.closing(sqlite3.connect(inside / "gradebook.db")) as database, database:
+        query = "UPDATE grade_cells SET max_score = 2 WHERE id = (SELECT id FROM base_cell WHERE name = ?)"
+        database.execute(query, (NORM,))
+    shown = refused("grade", NAME)
+    for words in (f"{NORM} ({FULL:g}, in the assignment 2)", "make notebooks", f"generate_assignment {NAME} --force"):
+        assert words in shown
+    assert scores(inside) == {}
+
+
+def test_a_doctor_says_what_is_wrong_and_how_to_mend_it(inside, monkeypatch, tmp_path):
+    exchange = tmp_path / "exchange"
+    exchange.mkdir()
+    monkeypatch.setenv("MATHLLM_EXCHANGE", str(exchange))
+    monkeypatch.setenv("PATH", PATH)
+    inside.chmod(0o700)
+    (inside / ".course_key").chmod(0o600)
+    exchange.chmod(0o1777)
+    monkeypatch.setattr(sandbox, "problem", lambda: None)
+    healthy = ours("doctor")
+    assert re.findall(r"^(\w+)", healthy, re.MULTILINE) == ["ok"] * 6
+    inside.chmod(0o755)
+    (inside / ".course_key").chmod(0o644)
+    exchange.chmod(0o777)
+    (inside / "gradebook.db").write_bytes(b"damaged")
+    monkeypatch.setattr(sandbox, "problem", lambda: "apt install bubblewrap")
+    monkeypatch.setenv("PATH", "/nowhere")
+    shown = ours("doctor", code=1)
+    assert re.findall(r"^(\w+)", shown, re.MULTILINE) == ["MEND"] * 6
+    for remedy in ("apt install", "chmod 1777", "chmod 700", "chmod 600", "restore", "activate"):
+        assert remedy in shown
+
+
 # Backups
 
 
@@ -354,7 +427,8 @@ def postgres():
     ]
     quiet = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
     try:
-        subprocess.run([POSTGRES[-1], "-D", folder / "data", "-U", "teacher", "-A", "trust", "-N"], **quiet, **user)
+        database = ["-D", folder / "data", "-U", "teacher", "-A", "trust", "-N", "-E", "UTF8"]
+        subprocess.run([POSTGRES[-1], *database], **quiet, **user)
         subprocess.run([POSTGRES[-1].with_name("pg_ctl"), *start, "start"], **quiet, **user)
         yield f"postgresql+psycopg://teacher@/postgres?host={folder}"
     finally:
@@ -388,6 +462,28 @@ def test_a_cluster_grades_into_postgresql_what_one_machine_grades_into_sqlite(in
         assert gradebook.backups(inside)[-1].suffix == ".dump"
     monkeypatch.setattr(workers, "ANSWER", 1)
     assert "no Dask scheduler answers" in ours("grade", NAME, "--force", "--scheduler", "tcp://127.0.0.1:1", code=1)
+
+
+def test_a_scheduler_without_a_worker_is_reported(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(workers, "ANSWER", 1)
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster:
+        task = Task("ada", NAME, "", "", "")
+        with pytest.raises(OSError, match=f"{cluster.scheduler_address} has no worker: start one by dask worker"):
+            next(workers.on_cluster([task], kill_some, cluster.scheduler_address))
+
+
+def test_a_database_that_cannot_hold_every_character_is_refused_in_a_sentence(inside, postgres, monkeypatch):
+    hand_in(inside, "ada")
+    engine = create_engine(postgres, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        settings = "ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        connection.exec_driver_sql(f"CREATE DATABASE bytes {settings}")
+    engine.dispose()
+    monkeypatch.setenv("MATHLLM_GRADEBOOK", postgres.replace("/postgres?", "/bytes?"))
+    shown = refused("grade", NAME)
+    assert "the database bytes is encoded as SQL_ASCII" in shown
+    assert "createdb -E UTF8" in shown
 
 
 def points(table):
