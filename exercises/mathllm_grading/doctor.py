@@ -8,16 +8,16 @@ from nbgrader.exchange.default import Exchange
 
 from . import gradebook, sandbox
 from .collect import exchange_problem
-from .grader import course_key
+from .grading import course_key
 
 __all__ = ["examine"]
 
 
-def examine(directory, app):
+def examine(directory, config):
     """{what was looked at: what is wrong and how to mend it, or None}."""
     looks = {
         "sandbox": sandbox.problem,
-        "exchange": lambda: _exchange(Exchange(coursedir=directory, parent=app).root, directory.course_id),
+        "exchange": lambda: _exchange(Exchange(coursedir=directory, config=config).root, directory.course_id),
         "permissions": lambda: _permissions(Path(directory.root)),
         "course key": lambda: _key(Path(directory.root, ".course_key")),
         "gradebook": lambda: _gradebook(directory.db_url),

@@ -4,6 +4,7 @@ The course has one notebook with one exercise for the grader and one for a perso
 """
 
 import contextlib
+import dataclasses
 import os
 import pickle
 import re
@@ -23,8 +24,7 @@ from grading import PATH, make_course
 from mathllm_exercises import item
 from mathllm_grading import gradebook, sandbox, workers
 from mathllm_grading.__main__ import main
-from mathllm_grading.autograde import grade
-from mathllm_grading.run import Run
+from mathllm_grading.run import Run, grade
 from mathllm_grading.workers import Result, Task
 from nbgrader.api import Gradebook
 from sqlalchemy import create_engine
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.slow
 NAME, NORM, TEXT = "01_vectors", "01-vectors-norm", "01-vectors-line_or_plane"
 FULL = item("01.vectors.norm").points
 SQUARED = "def norm(x):\n    return np.sum(x * x, axis=-1)"
-SLOW = "import time\nopen('started', 'w').close()\ntime.sleep(300)"
+SLOW = "import time\nopen('@STARTED@', 'w').close()\ntime.sleep(300)"
 # A kernel without a sandbox starts sooner, and is found in the list of processes.
 HERE = {"MATHLLM_UNSANDBOXED": "yes", "PATH": PATH}
 POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
@@ -177,7 +177,7 @@ def test_only_what_is_new_or_handed_in_again_is_graded(inside):
 
 
 def test_a_process_that_is_killed_costs_nobody_else_a_grade():
-    tasks = [Task(name, NAME, "", "", "") for name in ("a", "killed", "b", "leaves", "c", "d")]
+    tasks = [Task(name, NAME, "", "") for name in ("a", "killed", "b", "leaves", "c", "d")]
     results = {result.learner: result for result in workers.on_this_machine(tasks, kill_some, 2)}
     assert results.keys() == {task.learner for task in tasks}
     assert "was killed by SIGKILL" in results["killed"].error
@@ -186,7 +186,7 @@ def test_a_process_that_is_killed_costs_nobody_else_a_grade():
 
 
 def test_learners_who_take_too_long_are_given_up_and_the_run_goes_on():
-    tasks = [Task(name, NAME, "", "", "") for name in ("sleeps", "sleeps too")]
+    tasks = [Task(name, NAME, "", "") for name in ("sleeps", "sleeps too")]
     results = list(workers.on_this_machine(tasks, kill_some, 1, limit=0))
     assert [result.learner for result in results] == ["sleeps", "sleeps too"]
     assert all("was killed by SIGKILL" in result.error for result in results)
@@ -205,21 +205,27 @@ def test_a_process_killed_while_it_records_leaves_what_was_there_before(inside):
     hand_in(inside, "other")
     ours("grade", NAME, "--student", "unlucky")
     hand_in(inside, "unlucky", None, timestamp="2026-11-21 10:00:00 UTC")
-    with Run(NAME) as run:
-        results = {result.learner: result for result in workers.on_this_machine(run.tasks, kill_recording, 2)}
-    assert "SIGKILL" in results["unlucky"].error
+    command = [sys.executable, "-c", RECORDED_HALF, "grade", NAME, "--jobs", "1"]
+    assert subprocess.run(command, cwd=inside, env=os.environ | HERE).returncode == -signal.SIGKILL
     assert scores(inside) == {"unlucky": [0, 0], "other": [FULL, 0]}
     assert (inside / "autograded" / "unlucky" / NAME / "timestamp.txt").read_text().startswith("2026-11-20")
     assert "1 graded, 1 graded before, 0 failed" in ours("grade", NAME)
     assert scores(inside)["unlucky"] == [FULL, 0]
 
 
-def kill_recording(task):
-    from mathllm_grading.grader import FlagForReview
-
-    if task.learner == "unlucky":
-        FlagForReview.preprocess = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-    return grade(task)
+RECORDED_HALF = """
+import os, signal, sys
+from mathllm_grading import gradebook
+from mathllm_grading.__main__ import main
+write = gradebook._write
+def killed(row, grade, unchanged):
+    write(row, grade, unchanged)
+    if row.notebook.assignment.student_id == "unlucky":
+        row.notebook.comments[0].auto_comment = "half"
+        os.kill(os.getpid(), signal.SIGKILL)
+gradebook._write = killed
+main(sys.argv[1:])
+"""
 
 
 def hear_interrupts():
@@ -229,13 +235,13 @@ def hear_interrupts():
 
 def test_an_interrupt_leaves_whole_grades_and_no_process(course):
     hand_in(course, "a")
-    hand_in(course, "b", SLOW)
+    hand_in(course, "b", SLOW.replace("@STARTED@", str(course / "started")))
     command = [sys.executable, "-m", "mathllm_grading", "grade", NAME, "--jobs", "1"]
     running = subprocess.Popen(
         command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | HERE,
         start_new_session=True, preexec_fn=hear_interrupts,
     )  # fmt: skip
-    while not list((course / "autograded").glob(".grading-*/*/b/*/started")):
+    while not ((course / "started").exists() and (course / "autograded" / "a").exists()):
         assert running.poll() is None, running.stdout.read()
         time.sleep(0.1)
     os.killpg(running.pid, signal.SIGINT)  # as Ctrl-C does
@@ -299,9 +305,9 @@ def test_two_runs_in_one_course_do_not_meet(inside):
 OTHER_COURSE = "c = get_config()\nc.CourseDirectory.root = {!r}\n"
 ELSEWHERE = """
 import os, pickle, sys
-from mathllm_grading.autograde import grade
+from mathllm_grading.run import grade
 os.chdir("/")
-print(grade(pickle.load(open(sys.argv[1], "rb"))))
+pickle.dump(grade(pickle.load(open(sys.argv[1], "rb"))), open(sys.argv[2], "wb"))
 """
 
 
@@ -314,9 +320,9 @@ def test_a_worker_whose_account_has_another_course_grades_in_the_folder_of_its_t
         (task,) = run.tasks
         (tmp_path / "task").write_bytes(pickle.dumps(task))
         account = os.environ | HERE | {"JUPYTER_CONFIG_DIR": str(tmp_path)}
-        command = [sys.executable, "-c", ELSEWHERE, str(tmp_path / "task")]
-        done = subprocess.run(command, env=account, capture_output=True, text=True)
-    assert "error=None" in done.stdout, done.stdout + done.stderr
+        command = [sys.executable, "-c", ELSEWHERE, str(tmp_path / "task"), str(tmp_path / "result")]
+        subprocess.run(command, env=account, check=True)
+        run._recorded(pickle.loads((tmp_path / "result").read_bytes()))
     assert scores(inside) == {"ada": [FULL, 0]}
 
 
@@ -331,6 +337,46 @@ def test_a_run_that_finds_nobodys_notebook_takes_no_grade_away(inside):
     assert scores(inside) == {"ada": [FULL, 0], "bob": [FULL, 0]}
     assert "1 graded" in ours("grade", NAME, "--force", "--student", "ada")
     assert scores(inside) == {"ada": [0, 1], "bob": [FULL, 0]}
+
+
+def test_a_worker_that_does_not_see_what_was_handed_in_takes_no_grade_away(inside, tmp_path):
+    hand_in(inside, "ada")
+    ours("grade", NAME)
+    with Run(NAME, force=True) as run:
+        blind = grade(dataclasses.replace(run.tasks[0], folder=str(tmp_path / "nothing")))
+        assert "does not see what was handed in" in run._recorded(blind).error
+    assert scores(inside) == {"ada": [FULL, 0]}
+
+
+def test_without_a_course_key_nobody_gets_a_zero(inside, monkeypatch):
+    monkeypatch.delenv("MATHLLM_COURSE_KEY", raising=False)
+    hand_in(inside, "ada")
+    (inside / ".course_key").write_text("short")
+    assert "too short" in ours("grade", NAME, code=1)
+    assert scores(inside) == {}
+
+
+def test_a_text_that_was_graded_by_hand_is_flagged_again_only_if_it_has_changed(inside):
+    for learner in ("same", "other"):
+        hand_in(inside, learner)
+    ours("grade", NAME)
+    with Gradebook(f"sqlite:///{inside}/gradebook.db") as book:
+        for learner in ("same", "other"):
+            grade = book.find_grade(TEXT, NAME, NAME, learner)
+            assert grade.needs_manual_grade
+            grade.manual_score, grade.needs_manual_grade = 1.0, False
+        book.db.commit()
+    path = inside / "submitted" / "other" / NAME / f"{NAME}.ipynb"
+    source = nbformat.read(path, 4)
+    for cell in source.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade_id") == TEXT:
+            cell.source = "Another reason."
+    nbformat.write(source, path)
+    ours("grade", NAME, "--force")
+    with Gradebook(f"sqlite:///{inside}/gradebook.db") as book:
+        grades = {learner: book.find_grade(TEXT, NAME, NAME, learner) for learner in ("same", "other")}
+        assert [grades[name].manual_score for name in grades] == [1.0, 1.0]
+        assert [grades[name].needs_manual_grade for name in grades] == [False, True]
 
 
 def test_points_that_have_changed_since_the_assignment_was_generated_are_not_graded(inside):
@@ -468,7 +514,7 @@ def test_a_scheduler_without_a_worker_is_reported(tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(workers, "ANSWER", 1)
     with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster:
-        task = Task("ada", NAME, "", "", "")
+        task = Task("ada", NAME, "", "")
         with pytest.raises(OSError, match=f"{cluster.scheduler_address} has no worker: start one by dask worker"):
             next(workers.on_cluster([task], kill_some, cluster.scheduler_address))
 
