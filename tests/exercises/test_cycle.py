@@ -109,7 +109,7 @@ def course(tmp_path_factory):
     """A course that has been through the whole cycle."""
     root, exchange = tmp_path_factory.mktemp("course"), tmp_path_factory.mktemp("exchange")
     home = tmp_path_factory.mktemp("learner")
-    exchange.chmod(0o777)
+    exchange.chmod(0o1777)
     make_course(root, NAME, key=None)
     here = {"MATHLLM_EXCHANGE": str(exchange)}
     there = f"--course mathllm --Exchange.root={exchange}"
