@@ -27,6 +27,9 @@ follows the colon. The points in front are computed (`build_exercises.py --updat
 A value's facts hold its points and its precision: `★☆☆ · 3 min · 2 points · 3 decimals · Primer, chapter 2`. A text has
 `- rubric 1: criterion` for each criterion, and its model answer between `:::{answer}` and `:::`.
 
+A block `:::{order}`, `:::{lines}` or `:::{choice}` in place of the solution's cell makes an exercise of that kind: see
+`exercise_puzzles`. A code cell between the exercise and its choice draws the figure that the choice is about.
+
 A line `{{how_to_work}}` stands for what every assignment says of itself, and for its first code cell.
 
 The section `## Check yourself`, the last one, holds the questions that are asked in the chapter: `:::{quick} ID` with
@@ -38,11 +41,12 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from exercise_puzzles import KINDS, cell_source, puzzle
 from notebook_text import Cell, SourceError, name_parts, read_cells, read_lines
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 QUICK = "## Check yourself"
-_OPEN = re.compile(r":::\{(exercise|quick|mistakes|answer)\}\s*(.*)")
+_OPEN = re.compile(r":::\{(exercise|quick|mistakes|answer|order|lines|choice)\}\s*(.*)")
 _FIELD = re.compile(r"- ([a-z]+)(?: (\d+(?:\.\d+)?))?: (.*)")
 _FACTS = {
     "minutes": re.compile(r"(\d+) min"),
@@ -75,7 +79,7 @@ submit the notebook under its own name. Leave the cells with the checks as they 
 SETUP = """\
 import numpy as np
 import mathllm as ml
-from mathllm_exercises import check, learner, numbers
+from mathllm_exercises import arrange, check, learner, numbers
 
 print("your numbers are drawn for:", learner())"""
 
@@ -90,6 +94,7 @@ class Exercise:
     cell: Cell | None = None  # the solution
     mistakes: list = field(default_factory=list)  # (line, lines of the list's entry)
     mistake_lines: list = field(default_factory=list)  # for each mistake of the record
+    puzzle: object = None  # what the block of an order, of lines or of a choice says
 
 
 @dataclass
@@ -134,7 +139,7 @@ class _Reader:
     def __init__(self, path):
         self.path, self.exercises = path, {}
         self.lines = read_lines(path)
-        self.solution_lines = {}
+        self.solution_lines, self.figure_lines = {}, {}
 
     def error(self, line, message):
         return SourceError(self.path, line, message)
@@ -155,6 +160,8 @@ class _Reader:
                 current = self._open(id, n + 1, kind, self.lines[n + 1 : end])
             elif current is None or id:
                 raise self.error(n + 1, f"{{{kind}}} belongs to the exercise above it, and has no id of its own")
+            elif kind in KINDS:
+                self._puzzle(current, kind, n, end)
             elif kind == "answer":
                 self.solution_lines.setdefault(current.id, n + 1)
                 kept[n] += f" {current.id}"
@@ -162,8 +169,20 @@ class _Reader:
                 current.mistakes += self._entries(n + 1, self.lines[n + 1 : end])
             if kind != "answer":
                 kept[n : end + 1] = [""] * (end + 1 - n)
+            if kind in KINDS:
+                kept[n : n + 3] = ["```{code-cell} python", "...", "```"]
             n = end + 1
         return kept[: kept.index(QUICK)] if QUICK in kept else kept
+
+    def _puzzle(self, exercise, kind, start, end):
+        """Read the block of an order, of lines or of a choice; a code cell above it is its figure."""
+        if exercise.id in self.solution_lines:
+            self.figure_lines[exercise.id] = self.solution_lines[exercise.id]
+        self.solution_lines[exercise.id] = start + 1
+        lines = [(n + 1, self.lines[n]) for n in range(start + 1, end)]
+        if len(lines) < 2 or exercise.puzzle:
+            raise self.error(start + 1, f"an exercise has one block {{{kind}}}, of two lines or more")
+        exercise.puzzle = puzzle(kind, exercise.id, exercise.record["points"], lines, self.error)
 
     def _end(self, start):
         for n in range(start + 1, len(self.lines)):
@@ -247,28 +266,41 @@ class _Reader:
             if cell is not None:
                 cell.options["item"] = id
                 self.exercises[id].cell = cell
+        for id, line in self.figure_lines.items():
+            cell = next(cell for cell in cells if cell.line >= line and cell.kind == "code")
+            cell.options["figure"] = id
         for exercise in self.exercises.values():
+            if exercise.puzzle and exercise.cell:
+                exercise.cell.source = cell_source(exercise.id.split(".")[-1], exercise.puzzle)
+                exercise.cell.options["shown"] = exercise.puzzle.solution
             if exercise.cell is None and exercise.record["graded"]:
                 raise self.error(exercise.line, f"no answer for the exercise {exercise.id!r}")
 
     def complete(self, exercise):
         """Kind, answer, solution and mistakes of an exercise."""
-        record, cell = exercise.record, exercise.cell
+        record, cell, made = exercise.record, exercise.cell, exercise.puzzle
         if cell is not None and cell.kind == "code":
             record["answer"], record["solution"] = self._solution(cell)
         elif cell is None:
             record["answer"] = "answer"
         if "expected" in record:
             record["expected"] = f"{record['answer']} = {record['expected']}"
-        record["kind"] = _kind(record)
+        record["kind"] = made.kind if made else _kind(record)
+        if made:
+            record |= made.part | {"task": f"{record['task']}\n\n{made.listing}"}
+            record["solution"] = f"{record['answer']} = {made.right}"
+        if made and exercise.mistakes and made.kind != "lines":
+            raise self.error(exercise.line, f"the known mistakes of this kind stand in its block {{{made.kind}}}")
         if (record["kind"] == "text") != (cell is not None and cell.kind == "markdown"):
             raise self.error(exercise.line, "an exercise with a rubric has an :::{answer}, another a code cell")
         if not record["graded"] and "expected" not in record:
             raise self.error(exercise.line, "a question of the chapter has its right value in the field `- answer:`")
         if record["kind"] != "value":
-            del record["points"], record["precision"]
+            del record["precision"]
+        if record["kind"] not in ("value", *KINDS):
+            del record["points"]
         read = [_Mistake(self, record, line, entry).record() for line, entry in exercise.mistakes]
-        record["mistakes"] = read
+        record["mistakes"] = read + (made.mistakes if made else [])
         exercise.mistake_lines = [line for line, _ in exercise.mistakes]
 
     def _solution(self, cell):
@@ -346,6 +378,9 @@ class _Mistake:
         if self.of["kind"] == "value":
             self._parses(expression)
             return {"value": expression}
+        if self.of["kind"] == "lines":
+            derivation = self.of["derivation"]
+            return {"value": repr("\n".join([derivation["first"], expression, derivation["last"]]))}
         source = self.of["solution"]
         function = [node for node in ast.parse(source).body if getattr(node, "name", None) == self.of["answer"]][-1]
         last = function.body[-1]

@@ -11,6 +11,7 @@ from itertools import repeat
 from . import codec, kernel_side
 from .compare import agree, numeric, rounded, show
 from .item import Check, Failure, Item, Observation
+from .verdict import UNANSWERED, AssessedCheck, Verdict
 
 __all__ = [
     "Marks", "Outcome", "advice", "details", "draw", "known_mistakes", "mark", "nothing", "observe_all", "points_line",
@@ -24,11 +25,12 @@ class Outcome:
 
     check: Check
     failure: Failure | None
+    share: float = 0.0  # of the points, for a failure that earns some
 
     @property
     def points(self):
         """The points earned."""
-        return float(self.check.points) if self.failure is None else 0.0
+        return round(float(self.check.points) * (self.share if self.failure else 1.0), 2)
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Marks:
     outcomes: tuple[Outcome, ...]
     mistakes: tuple[str, ...] = ()
     answered: bool = True
+    remarks: tuple[str, ...] = ()  # what is said of a right answer
 
     @property
     def points(self):
@@ -87,6 +90,8 @@ def mark(item, cases, observations, numbers=None, bank=None):
     numbers: the learner's own numbers, for a value item that draws them   bank: known_mistakes(item, cases, numbers),
     where several answers are judged by the same cases
     """
+    if isinstance(item.checks[0], AssessedCheck):
+        return _assessed(item, observations[0][0])
     numbers = numbers or {}
     answered = any(not _unanswered(seen) for group in observations for seen in group)
     outcomes = _outcomes(item, cases, observations, numbers)
@@ -98,11 +103,27 @@ def mark(item, cases, observations, numbers=None, bank=None):
 def known_mistakes(item, cases, numbers=None):
     """What each of an item's known mistakes does with drawn cases: (sentence, observations, which checks it fails)."""
     numbers, found = numbers or {}, []
+    if isinstance(item.checks[0], AssessedCheck):  # these name their mistakes themselves
+        return [(m.sentence, read(observe_all(m.make(), cases), cases), {0}) for m in item.mistakes]
     for mistake in item.mistakes:
         theirs = read(observe_all(mistake.make if item.calls else mistake.make(**numbers), cases), cases)
         outcomes = _outcomes(item, cases, theirs, numbers)
         found.append((mistake.sentence, theirs, {i for i, outcome in enumerate(outcomes) if outcome.failure}))
     return found
+
+
+def _assessed(item, observation):
+    """The marks of an answer that is assessed as a whole."""
+    (check,) = item.checks
+    if observation.error:
+        verdict = Verdict(0, f"raised {observation.error[0]}: {observation.message}")
+    else:
+        verdict = check.assess(observation.value)
+    failure = Failure(verdict.reason) if verdict.reason else None
+    outcome = Outcome(check, failure, verdict.share)
+    answered = not _unanswered(observation) and verdict.reason != UNANSWERED
+    said = {"mistakes": verdict.replies} if failure else {"remarks": verdict.replies}
+    return Marks(item, (outcome,), answered=answered, **said)
 
 
 def _unanswered(observation):
@@ -199,6 +220,8 @@ def nothing(marks):
 
 def advice(marks):
     """What to do about failures that are shown without an explanation and are no known mistake."""
+    if marks.remarks:
+        return list(marks.remarks)
     failures = sum(outcome.failure is not None for outcome in marks.outcomes)
     return ["Begin with the first ✗: the others often go with it."] if failures > 1 and not marks.mistakes else []
 

@@ -71,7 +71,7 @@ class Report:
         else:
             parts.append(f"<ul>{''.join(_row(outcome, lines) for outcome, lines in marking.details(marks))}</ul>")
             parts += [f'<p class="mathllm-mistake">{_prose(sentence)}</p>' for sentence in marks.mistakes]
-            parts += [f"<p>{sentence}</p>" for sentence in marking.advice(marks)]
+            parts += [f"<p>{_prose(sentence)}</p>" for sentence in marking.advice(marks)]
         return f'<style>{STYLE}</style><div class="mathllm-report {state}">{"".join(parts)}</div>'
 
 
