@@ -5,10 +5,12 @@ from collections import deque
 
 import numpy as np
 import pytest
+from grading import NAMES, PATIENCE, graded, points
 from hypothesis import given
 from hypothesis import strategies as st
 from mathllm_exercises import check, choosing, codec, derivation, item, items, kernel_side, marking, ordering
 from mathllm_exercises.expressions import ExpressionError, compute, parse, same
+from nbformat.v4 import new_code_cell, new_notebook
 
 ORDERS = [entry.id for entry in items() if entry.kind == "order"]
 LINES = [entry.id for entry in items() if entry.kind == "lines"]
@@ -290,3 +292,33 @@ def test_answers_are_plain_data_and_their_verdict_is_the_graders(id):
         sent = codec.loads(codec.dumps(kernel_side.observe(answer)))
         marks = marking.mark(entry, [[None]], marking.read(sent, [[None]]))
         assert marks == check(id, answer).marks
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_a_submission_with_each_kind_is_graded_and_says_what_its_check_says(tmp_path, monkeypatch):
+    """In a kernel in the sandbox, by nbgrader's own preprocessor: right answers, half-right ones, stubs and attacks."""
+    from mathllm_grading.grader import TrustedExecute
+
+    monkeypatch.setenv("MATHLLM_COURSE_KEY", "k" * 32)
+    some = [item(ids[0]) for ids in (ORDERS, LINES, CHOICES)]
+    answers = {
+        "right": {entry.id: repr(entry.expected()) for entry in some},
+        "known mistakes": {entry.id: repr(entry.mistakes[0].make()) for entry in some},
+        "stubs": {entry.id: "..." for entry in some},
+        "objects": {entry.id: "type('S', (str,), {'__eq__': lambda a, b: True})('Z')" for entry in some},
+    }
+    expected = {"right": [entry.points for entry in some], "known mistakes": [e.mistakes[0].score for e in some],
+                "stubs": [0, 0, 0], "objects": [0, 0, 0]}  # fmt: skip
+    for name, typed in answers.items():
+        cells = [new_code_cell("from mathllm_exercises import arrange, check")]
+        for entry in some:
+            before = f'arrange("{entry.id}")\n' if entry.kind == "order" else ""
+            cells += [new_code_cell(f"{before}{entry.answer} = {typed[entry.id]}"), graded(entry.id)]
+        resources = {"nbgrader": NAMES, "metadata": {"path": str(tmp_path)}}
+        notebook, resources = TrustedExecute(**PATIENCE).preprocess(new_notebook(cells=cells), resources)
+        done = [cell for cell in notebook.cells if cell.metadata.get("nbgrader")]
+        assert [points(cell) for cell in done] == expected[name], name
+        assert not resources["mathllm_review"]
+        if name == "known mistakes":
+            for cell, entry in zip(done, some, strict=True):
+                assert entry.mistakes[0].sentence in cell.outputs[0].text
