@@ -17,7 +17,7 @@ from .verdict import UNANSWERED, AssessedCheck, Verdict
 __all__ = ["assess", "check", "draw", "steps"]
 
 NAME = "every line equals the one before"
-DRAWS = 4
+DRAWS = 12  # so that a number of either sign is among them
 MAX_LINES = 40
 RTOL = 1e-8
 
@@ -54,28 +54,32 @@ def assess(derivation, slips, value) -> Verdict:
         return Verdict(0, f"has {len(lines)} lines; {MAX_LINES} are enough")
     inputs = _inputs(derivation, lines)
     try:
-        trees = _numbered(lines, parse)
-        values = _numbered(trees, lambda tree: [compute(tree, names) for names in inputs])
+        trees = [_parsed(number, line) for number, line in enumerate(lines, 1)]
     except ExpressionError as error:
         return Verdict(0, str(error))
+    values = [_values(tree, inputs) for tree in trees]
     if not same(trees[0], parse(derivation["first"])):
         return Verdict(0, f"line 1 must be `{derivation['first']}`, as the card says")
     false = _first_false(values)
     if false is not None:
-        return Verdict(0, _reason(false, values, inputs), _named(values[false], slips, inputs))
+        return Verdict(0, _reason(false, values, inputs), _named(trees[false], values[false], slips, inputs))
     reason = _complete(derivation, trees, values, inputs)
     return Verdict(0, reason) if reason else Verdict(1.0)
 
 
-def _numbered(entries, function):
-    """The function of each entry; an error says in which line it was."""
-    made = []
-    for number, entry in enumerate(entries, 1):
-        try:
-            made.append(function(entry))
-        except ExpressionError as error:
-            raise ExpressionError(f"line {number} {error}") from None
-    return made
+def _parsed(number, line):
+    try:
+        return parse(line)
+    except ExpressionError as error:
+        raise ExpressionError(f"line {number} {error}") from None
+
+
+def _values(tree, inputs):
+    """The values of a line, one for each input, or the error that it makes."""
+    try:
+        return [compute(tree, names) for names in inputs]
+    except ExpressionError as error:
+        return error
 
 
 def _inputs(derivation, lines):
@@ -151,6 +155,8 @@ def _equal(a, b):
 
 
 def _all_equal(a, b):
+    if isinstance(a, ExpressionError) or isinstance(b, ExpressionError):
+        return False
     return all(_equal(one.value, other.value) for one, other in zip(a, b, strict=True))
 
 
@@ -160,6 +166,8 @@ def _first_false(values):
 
 def _reason(false, values, inputs):
     """The first false step, and an input that shows it."""
+    if isinstance(values[false], ExpressionError):
+        return f"line {false + 1} {values[false]}"
     pairs = zip(values[false - 1], values[false], inputs, strict=True)
     before, after, names = next(pair for pair in pairs if not _equal(pair[0].value, pair[1].value))
     step = f"line {false + 1} is not equal to line {false}"
@@ -169,15 +177,13 @@ def _reason(false, values, inputs):
     return f"{step}: for one random input it is {show(after.value, 60)}, line {false} is {show(before.value, 60)}"
 
 
-def _named(false, slips, inputs):
-    """The sentence of the known slip whose first false line has the value of this one."""
+def _named(tree, false, slips, inputs):
+    """The sentence of the known slip whose first false line is this one, or has its value."""
     for lines, sentence in slips:
-        try:
-            values = [[compute(parse(line), names) for names in inputs] for line in steps(lines)]
-        except ExpressionError:
-            continue
+        trees = [parse(line) for line in steps(lines)]
+        values = [_values(slip, inputs) for slip in trees]
         n = _first_false(values)
-        if n is not None and _all_equal(values[n], false):
+        if n is not None and (same(trees[n], tree) or _all_equal(values[n], false)):
             return (sentence,)
     return ()
 

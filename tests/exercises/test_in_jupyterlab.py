@@ -231,7 +231,9 @@ def test_the_lines_of_an_order_are_taken_at_the_keyboard_and_the_letters_are_che
     order = next(entry for entry in items() if entry.kind == "order")
     sources = ["from mathllm_exercises import arrange, check", f'arrange("{order.id}")\n{order.answer} = ...',
                f'check("{order.id}", {order.answer})']  # fmt: skip
-    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in sources]), folder / "order.ipynb")
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    notebook = new_notebook(cells=[new_code_cell(source) for source in sources], metadata=kernel)
+    nbformat.write(notebook, folder / "order.ipynb")
     open_notebook(page, address, "order.ipynb")
     run(page, 0)
     lines = run(page, 1).get_by_role("group", name=order.title)
