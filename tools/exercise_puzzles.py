@@ -130,14 +130,16 @@ def _order_line(n, number, text, below, error):
 
 
 def _letter(id, rows):
-    """Letters for the lines, in an order drawn from the id, of which no two lines in a row are already right."""
+    """Letters for the lines, in an order drawn from the id, two moves or more from a right one."""
+    needed = ordering.above([row | {"label": row["place"]} for row in rows])
     digest = hashlib.sha256(id.encode()).digest()
     rng = np.random.default_rng(int.from_bytes(digest, "big"))
     order = list(range(len(rows)))
     for _ in range(100):
         order = rng.permutation(len(rows))
         places = [rows[i]["place"] for i in order]
-        if all(b != a + 1 for a, b in itertools.pairwise(places)):
+        moves = ordering.fewest_moves([place for place in places if place], needed)
+        if moves > 1 and all(b != a + 1 for a, b in itertools.pairwise(places)):
             break
     for label, i in zip(_EVERYBODY, order, strict=False):
         rows[i]["label"] = label
@@ -171,6 +173,10 @@ def _lines(id, points, lines, error):
         _lines_entry(part, n, f"{text} {below}".strip(), error)
     for (n, _), expression in zip(lines[fences[0] + 1 : fences[1]], solution, strict=True):
         _computable(part, n, expression, error)
+    inputs = derivation.draw(part["arrays"], np.random.default_rng(0))
+    for expression in part["through"]:
+        if derivation.contains(compute(parse(part["first"]), inputs), compute(parse(expression), inputs).value):
+            raise error(lines[0][0], f"the first line already contains `{expression}`")
     listing = [f"- `{name}`: {_what(*array)}" for name, array in part["arrays"].items()]
     between = {1: "one line", 2: "two lines", 3: "three lines"}.get(part["between"], f"{part['between']} lines")
     words = (

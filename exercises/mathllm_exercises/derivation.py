@@ -14,7 +14,7 @@ from .compare import show
 from .expressions import ExpressionError, compute, parse, same
 from .verdict import UNANSWERED, AssessedCheck, Verdict
 
-__all__ = ["assess", "check", "draw", "steps"]
+__all__ = ["assess", "check", "contains", "draw", "steps"]
 
 NAME = "every line equals the one before"
 DRAWS = 12  # so that a number of either sign is among them
@@ -200,14 +200,11 @@ def _complete(derivation, trees, values, inputs):
         return f"all lines are equal, but {wanted} must stand between the first and the last, not {between}"
     for expression in derivation["through"]:
         wanted = [compute(parse(expression), names).value for names in inputs]
-        if not any(_contains(line, wanted) for line in values[1:-1]):
+        if not any(all(map(contains, line, wanted)) for line in values[1:-1]):
             return f"all lines are equal, but no line between the first and the last contains `{expression}`"
     return None
 
 
-def _contains(line, wanted):
-    """Whether a part of the line has these values, one for each draw."""
-    return all(
-        any(_equal(np.asarray(part, float), value) for part in computed.parts)
-        for computed, value in zip(line, wanted, strict=True)
-    )
+def contains(computed, value) -> bool:
+    """Whether a part of a computed line has this value."""
+    return any(_equal(np.asarray(part, float), value) for part in computed.parts)
