@@ -251,7 +251,7 @@ def _list(options, right, points):
     listing = "\n".join(f"- **{option['label']}** {option['text']}" for option in options)
     form = f'Give its letter in a string, such as `"{options[0]["label"]}"`.' if one else (
         'Several may be right. Give the letters of all right ones in a string, such as `"A B"`.')  # fmt: skip
-    solution = "\n".join(f"- **{option['label']}** {option['text']} {option['reply']}" for option in right)
+    solution = "\n".join(f"- **{option['label']}** {option['text']} — {option['reply']}" for option in right)
     mistakes = []
     for option in options:
         value = option["label"] if one else shown([answer, option["label"]])
