@@ -191,7 +191,8 @@ def test_the_examples_of_the_contributors_guide_are_exercises(tmp_path):
     section = guide.partition("### Derivations and choices")[2].partition("````")[2].partition("````")[0]
     text = TEXT[: TEXT.index(":::{exercise}")]
     for kind, block in zip(("order", "lines", "choice"), section.strip().split("\n\n"), strict=True):
-        text += f":::{{exercise}} 01.vectors.an_{kind}\n### T\n★☆☆ · 5 min · 2 points · ours\n\nDo it.\n:::\n{block}\n\n"
+        head = f":::{{exercise}} 01.vectors.an_{kind}\n### T\n★☆☆ · 5 min · 2 points · ours\n\nDo it.\n:::\n"
+        text += f"{head}{block}\n\n"
     for id, entry in exercise_cells.entries(write(tmp_path, text)).items():
         (check,) = entry.checks
         assert check.assess(entry.expected()).share == 1, id
