@@ -42,7 +42,7 @@ def _in_a_notebook():
         from IPython import get_ipython
     except ImportError:
         return False
-    return getattr(get_ipython(), "kernel", None) is not None
+    return get_ipython() is not None
 
 
 @cache
