@@ -30,6 +30,9 @@ The learner gets a function without what follows its docstring; a repair as its 
 below what stands above the cell's first blank line. Where something else is to be left out, it stands between the lines
 `### BEGIN SOLUTION` and `### END SOLUTION`.
 
+A block `:::{order}`, `:::{lines}` or `:::{choice}` in place of the solution's cell makes an exercise of that kind: see
+`exercise_puzzles`. A code cell between the exercise and its choice draws the figure that the choice is about.
+
 A line `{{how_to_work}}` stands for what every assignment says of itself, and for its first code cell.
 
 The section `## Check yourself`, the last one, holds the questions that are asked in the chapter: `:::{quick} ID` with
@@ -41,6 +44,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from exercise_puzzles import KINDS, cell_source, puzzle
+from mathllm_exercises.bank import effort
 from notebook_text import Cell, SourceError, name_parts, read_cells, read_lines
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
@@ -80,7 +85,7 @@ submit the notebook under its own name. Leave the cells with the checks as they 
 SETUP = """\
 import numpy as np
 import mathllm as ml
-from mathllm_exercises import check, learner, numbers
+from mathllm_exercises import arrange, check, learner, numbers
 
 print("your numbers are drawn for:", learner())"""
 
@@ -95,6 +100,7 @@ class Exercise:
     cell: Cell | None = None  # the solution
     mistakes: list = field(default_factory=list)  # (line, lines of the list's entry)
     mistake_lines: list = field(default_factory=list)  # for each mistake of the record
+    puzzle: object = None  # what the block of an order, of lines or of a choice says
 
 
 @dataclass
@@ -140,7 +146,7 @@ class _Reader:
     def __init__(self, path):
         self.path, self.exercises = path, {}
         self.lines = read_lines(path)
-        self.solution_lines = {}
+        self.solution_lines, self.figure_lines = {}, {}
 
     def error(self, line, message):
         return SourceError(self.path, line, message)
@@ -163,8 +169,13 @@ class _Reader:
                     self.solution_lines[id] = start + 1
                 kept[n:start] = [""] * (start - n)
                 kept[stop : end + 1] = [""] * (end + 1 - stop)
-            elif kind != "answer" or current is None or id:
-                raise self.error(n + 1, "a block is {exercise} or {quick} with its id, or below an exercise {answer}")
+            elif kind not in ("answer", *KINDS) or current is None or id:
+                known = ", ".join(f"{{{name}}}" for name in ("answer", *KINDS))
+                wanted = f"{{exercise}} or {{quick}} with its id, or below an exercise {known}"
+                raise self.error(n + 1, f"a block is {wanted}")
+            elif kind in KINDS:
+                self._puzzle(current, kind, n, end)
+                kept[n : end + 1] = ["```{code-cell} python", "...", "```", *[""] * (end - n - 2)]
             else:
                 self.solution_lines.setdefault(current.id, n + 1)
                 kept[n] += f" {current.id}"
@@ -178,6 +189,21 @@ class _Reader:
                 closing = (m for m in range(n + 1, end) if self.lines[m].rstrip() == "```")
                 return n, next(closing, end - 1) + 1
         return end, end
+
+    def _puzzle(self, exercise, kind, start, end):
+        """Read the block of an order, of lines or of a choice; a code cell of the exercise is its figure."""
+        if exercise.puzzle or end - start < 3:
+            raise self.error(start + 1, f"an exercise has one block {{{kind}}}, of two lines or more")
+        if exercise.id in self.solution_lines:
+            self.figure_lines[exercise.id] = self.solution_lines[exercise.id]
+        self.solution_lines[exercise.id] = start + 1
+        record = exercise.record
+        record["points"] = effort(record["difficulty"], record["minutes"])
+        fences = [n for n in range(start, end) if self.lines[n] == "```"]
+        stop = fences[-1] + 1 if fences else end  # the known mistakes of lines follow their program
+        exercise.mistakes += self._entries(stop, self.lines[stop:end])
+        lines = [(n + 1, self.lines[n]) for n in range(start + 1, stop)]
+        exercise.puzzle = puzzle(kind, exercise.id, record["points"], lines, self.error)
 
     def _end(self, start):
         for n in range(start + 1, len(self.lines)):
@@ -263,8 +289,17 @@ class _Reader:
             if cell is not None:
                 cell.options["item"] = id
                 self.exercises[id].cell = cell
-                if cell.kind == "code":
+                if cell.kind == "code" and not self.exercises[id].puzzle:
                     cell.source = self._marked(cell, self.exercises[id].record)
+        for id, line in self.figure_lines.items():
+            cell = next(cell for cell in cells if cell.line >= line and cell.kind == "code")
+            cell.options["figure"] = id
+        for exercise in self.exercises.values():
+            if exercise.puzzle and exercise.cell:
+                exercise.cell.source = cell_source(exercise.id.split(".")[-1], exercise.puzzle)
+                exercise.cell.options["shown"] = exercise.puzzle.solution
+            if exercise.cell is None and exercise.record["graded"]:
+                raise self.error(exercise.line, f"no answer for the exercise {exercise.id!r}")
 
     def _marked(self, cell, record):
         """An answer with the marks of nbgrader around its solution."""
@@ -286,20 +321,22 @@ class _Reader:
             raise self.error(cell.line, "a function keeps its docstring; the solution follows it")
         start = last.body[0].end_lineno
         return "\n".join([*lines[:start], f"    {BEGIN}", *lines[start:], f"    {END}"])
-        for exercise in self.exercises.values():
-            if exercise.cell is None and exercise.record["graded"]:
-                raise self.error(exercise.line, f"no answer for the exercise {exercise.id!r}")
 
     def complete(self, exercise):
         """Kind, answer, solution and mistakes of an exercise."""
-        record, cell = exercise.record, exercise.cell
+        record, cell, made = exercise.record, exercise.cell, exercise.puzzle
         if cell is not None and cell.kind == "code":
             record["answer"], record["solution"] = self._solution(cell)
         elif cell is None:
             record["answer"] = "answer"
         if "expected" in record:
             record["expected"] = f"{record['answer']} = {record['expected']}"
-        record["kind"] = _kind(record)
+        record["kind"] = made.kind if made else _kind(record)
+        if made:
+            record |= made.part | {"task": f"{record['task']}\n\n{made.listing}"}
+            record["solution"] = f"{record['answer']} = {made.right}"
+        if made and exercise.mistakes and made.kind != "lines":
+            raise self.error(exercise.line, f"the known mistakes of this kind stand in its block {{{made.kind}}}")
         if (record["kind"] == "text") != (cell is not None and cell.kind == "markdown"):
             raise self.error(exercise.line, "an exercise with a rubric has an :::{answer}, another a code cell")
         if not record["graded"] and "expected" not in record:
@@ -307,7 +344,7 @@ class _Reader:
         if record["kind"] != "value":
             del record["precision"]
         read = [_Mistake(self, record, line, entry).record() for line, entry in exercise.mistakes]
-        record["mistakes"] = read
+        record["mistakes"] = read + (made.mistakes if made else [])
         exercise.mistake_lines = [line for line, _ in exercise.mistakes]
 
     def _solution(self, cell):
@@ -396,6 +433,9 @@ class _Mistake:
         if self.of["kind"] == "value":
             self._parses(expression)
             return {"value": expression}
+        if self.of["kind"] == "lines":
+            derivation = self.of["derivation"]
+            return {"value": repr("\n".join([derivation["first"], expression, derivation["last"]]))}
         source = self.of["solution"]
         function = [node for node in ast.parse(source).body if getattr(node, "name", None) == self.of["answer"]][-1]
         last = function.body[-1]

@@ -14,6 +14,7 @@ import numpy as np
 
 import mathllm as ml
 
+from . import choosing, derivation, ordering
 from .checks import Checks, module, rules
 from .item import Item, Mistake, namespace, values
 
@@ -34,6 +35,7 @@ def make(record) -> Item:
     checks = _checks(record, rule)
     kind = "gradient" if record["kind"] == "function" and checks.of_gradient else record["kind"]
     card = {name: record[name] for name in CARD}
+    checks = _assessed(record) or checks
     points = effort(record["difficulty"], record["minutes"])
     earned = shared_out(points, [check.points for check in checks])
     criteria = [criterion for _, criterion in record["rubric"]]
@@ -83,6 +85,15 @@ def _checks(record, rule):
     return checks
 
 
+def _assessed(record):
+    """The check of a kind whose answers are assessed as a whole, or None."""
+    if record["kind"] == "lines":
+        slips = [(_mistake(record, entry).make(), entry["sentence"]) for entry in record["mistakes"]]
+        return [derivation.check(record, slips)]
+    kinds = {"order": ordering, "choice": choosing}
+    return [kinds[record["kind"]].check(record)] if record["kind"] in kinds else None
+
+
 def _mistake(record, entry):
     code = entry.get("code") or edited(record["solution"], entry.get("edits", ()))
     if "value" in entry:
@@ -99,7 +110,7 @@ def edited(source, edits):
 
 def _answer(record, code):
     """What the code gives: a function to be called, or for a value a function of the learner's own numbers."""
-    if record["kind"] == "value":
+    if record["kind"] in ("value", "order", "lines", "choice"):
         return lambda **own: _run(record, code, own)
     defined = cache(lambda: _run(record, code, {}))
 

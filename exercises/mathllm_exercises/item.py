@@ -34,7 +34,7 @@ __all__ = [
     "gradient", "keeps_dtype", "leaves_inputs", "raised", "refuses", "shape", "values",
 ]  # fmt: skip
 
-KINDS = ("value", "function", "repair", "gradient", "text")
+KINDS = ("value", "function", "repair", "gradient", "text", "order", "lines", "choice")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Item:
     """One exercise.
 
     id:         "NN.slug.name", chapter first
-    kind:       "value", "function", "repair", "gradient" or "text"
+    kind:       "value", "function", "repair", "gradient" or "text"; "order", "lines" or "choice" (see `verdict`)
     task:       what is asked, in Markdown
     difficulty: 1, 2 or 3
     source:     document and section the exercise comes from ("ours" if it is ours)
@@ -209,8 +209,8 @@ def _problem(item):
         return "expected and checks are needed"
     if len(set(names)) < len(names):
         return "two checks have the same name; give one of them name=…"
-    if item.kind == "value" and len(names) != 1:
-        return "a value item has exactly one check"
+    if not item.calls and len(names) != 1:
+        return f"an item of kind {item.kind} has exactly one check"
     if item.calls and any(check.cases is None and not check.public for check in item.checks):
         return "every check of a function needs cases"
     return None

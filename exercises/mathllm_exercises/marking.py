@@ -13,6 +13,7 @@ import numpy as np
 from . import codec, kernel_side
 from .compare import agree, agreed_decimals, difference, numeric, other_brackets, show, which_wrong
 from .item import Check, Failure, Item, NotYet, Observation, raised
+from .verdict import UNANSWERED, AssessedCheck, Verdict
 
 __all__ = [
     "Marks", "Outcome", "advice", "details", "draw", "known_mistakes", "mark", "not_yet", "nothing", "observe_all",
@@ -26,11 +27,12 @@ class Outcome:
 
     check: Check
     failure: Failure | None
+    share: float = 0.0  # of the points, for a failure that earns some
 
     @property
     def points(self):
         """The points earned."""
-        return float(self.check.points) if self.failure is None else 0.0
+        return round(float(self.check.points) * (self.share if self.failure else 1.0), 2)
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Marks:
     mistakes: tuple[str, ...] = ()
     answered: bool = True
     unchanged: bool = False  # a repair that does what the printed function does
+    remarks: tuple[str, ...] = ()  # what is said of a right answer
 
     @property
     def points(self):
@@ -101,6 +104,8 @@ def mark(item, cases, observations, numbers=None, bank=None):
     numbers: the learner's own numbers, for a value item that draws them   bank: known_mistakes(item, cases, numbers),
     where several answers are judged by the same cases
     """
+    if isinstance(item.checks[0], AssessedCheck):
+        return _assessed(item, observations[0][0])
     numbers = numbers or {}
     answered = any(not _unanswered(seen) for group in observations for seen in group)
     outcomes = _outcomes(item, cases, observations, numbers)
@@ -122,6 +127,8 @@ def _unchanged(item, cases, observations):
 def known_mistakes(item, cases, numbers=None):
     """What each of an item's known mistakes does with drawn cases: (sentence, observations, which checks it fails)."""
     numbers, found = numbers or {}, []
+    if isinstance(item.checks[0], AssessedCheck):  # these name their mistakes themselves
+        return [(m.sentence, read(observe_all(m.make(), cases), cases), {0}) for m in item.mistakes]
     for mistake in item.mistakes:
         theirs = read(observe_all(mistake.make if item.calls else mistake.make(**numbers), cases, limit=False), cases)
         outcomes = _outcomes(item, cases, theirs, numbers)
@@ -131,6 +138,20 @@ def known_mistakes(item, cases, numbers=None):
 
 def _failed(outcomes):
     return {i for i, outcome in enumerate(outcomes) if sign(outcome) == "✗"}
+
+
+def _assessed(item, observation):
+    """The marks of an answer that is assessed as a whole."""
+    (check,) = item.checks
+    if observation.error:
+        verdict = Verdict(0, f"raised {observation.error[0]}: {observation.message}")
+    else:
+        verdict = check.assess(observation.value)
+    failure = Failure(verdict.reason) if verdict.reason else None
+    outcome = Outcome(check, failure, verdict.share)
+    answered = not _unanswered(observation) and verdict.reason != UNANSWERED
+    said = {"mistakes": verdict.replies} if failure else {"remarks": verdict.replies}
+    return Marks(item, (outcome,), answered=answered, **said)
 
 
 def _unanswered(observation):
@@ -268,6 +289,8 @@ def nothing(marks):
 
 def advice(marks):
     """What to do about failures that are shown without an explanation and are no known mistake."""
+    if marks.remarks:
+        return list(marks.remarks)
     failed = [outcome.failure for outcome in marks.outcomes if sign(outcome) == "✗"]
     said = ["This still does what the printed function does, so it earns nothing yet."] if marks.unchanged else []
     if len(failed) > 1 and not marks.mistakes:
