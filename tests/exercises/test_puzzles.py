@@ -5,12 +5,11 @@ from collections import deque
 
 import numpy as np
 import pytest
-from grading import NAMES, PATIENCE, graded, points
+from grading import graded, run
 from hypothesis import given
 from hypothesis import strategies as st
 from mathllm_exercises import check, choosing, codec, derivation, item, items, kernel_side, marking, ordering
 from mathllm_exercises.expressions import ExpressionError, compute, parse, same
-from nbformat.v4 import new_code_cell, new_notebook
 
 ORDERS = [entry.id for entry in items() if entry.kind == "order"]
 LINES = [entry.id for entry in items() if entry.kind == "lines"]
@@ -295,11 +294,8 @@ def test_answers_are_plain_data_and_their_verdict_is_the_graders(id):
 
 
 @pytest.mark.usefixtures("sandboxed")
-def test_a_submission_with_each_kind_is_graded_and_says_what_its_check_says(tmp_path, monkeypatch):
-    """In a kernel in the sandbox, by nbgrader's own preprocessor: right answers, half-right ones, stubs and attacks."""
-    from mathllm_grading.grader import TrustedExecute
-
-    monkeypatch.setenv("MATHLLM_COURSE_KEY", "k" * 32)
+def test_a_submission_with_each_kind_is_graded_and_says_what_its_check_says():
+    """In the sandbox: right answers, half-right ones, stubs and attacks."""
     some = [item(ids[0]) for ids in (ORDERS, LINES, CHOICES)]
     answers = {
         "right": {entry.id: repr(entry.expected()) for entry in some},
@@ -310,15 +306,13 @@ def test_a_submission_with_each_kind_is_graded_and_says_what_its_check_says(tmp_
     expected = {"right": [entry.points for entry in some], "known mistakes": [e.mistakes[0].score for e in some],
                 "stubs": [0, 0, 0], "objects": [0, 0, 0]}  # fmt: skip
     for name, typed in answers.items():
-        cells = [new_code_cell("from mathllm_exercises import arrange, check")]
+        cells = ["from mathllm_exercises import arrange, check"]
         for entry in some:
             before = f'arrange("{entry.id}")\n' if entry.kind == "order" else ""
-            cells += [new_code_cell(f"{before}{entry.answer} = {typed[entry.id]}"), graded(entry.id)]
-        resources = {"nbgrader": NAMES, "metadata": {"path": str(tmp_path)}}
-        notebook, resources = TrustedExecute(**PATIENCE).preprocess(new_notebook(cells=cells), resources)
-        done = [cell for cell in notebook.cells if cell.metadata.get("nbgrader")]
-        assert [points(cell) for cell in done] == expected[name], name
-        assert not resources["mathllm_review"]
+            cells += [f"{before}{entry.answer} = {typed[entry.id]}", graded(entry.id)]
+        result = run(*cells)
+        assert result.points == expected[name], name
+        assert not result.review
         if name == "known mistakes":
-            for cell, entry in zip(done, some, strict=True):
-                assert entry.mistakes[0].sentence in cell.outputs[0].text
+            for entry in some:
+                assert entry.mistakes[0].sentence in marking.text(result.marks[entry.grade_id])
