@@ -55,7 +55,10 @@ def _grade(converter):
             for result in run.results():
                 for reason in dict.fromkeys(result.review.values()):
                     converter.log.warning("%s: %s", result.learner, reason)
-                failed += [f"{result.learner}: {result.error}"] if result.error else []
+                if result.error:
+                    failed.append(f"{result.learner}: {result.error}")
+                else:
+                    converter.log.info("graded %s in %.1f s", result.learner, result.seconds)
     except (ValueError, OSError, RuntimeError) as error:
         failed.append(str(error))
     if failed:

@@ -153,7 +153,7 @@ def test_the_button_of_a_chapter_opens_its_notebook_where_cells_run_and_a_figure
 def test_an_exercise_is_marked(lite, open_page):
     page = open_page("lite/notebooks/index.html?path=exercises/practice/01_vectors.ipynb")
     page.locator(".jp-Notebook h1", has_text="Practice 01").wait_for(timeout=START)
-    run_cell(page, "from mathllm_exercises import check")
+    run_cell(page, "from mathllm_exercises import")
     run_cell(page, "squares_and_length =", "\nsquares_and_length = [49, 8]")
     report = run_cell(page, 'check("01.vectors.length_by_hand"')
     assert "✗" in report.locator(".mathllm-fail").inner_text()

@@ -387,6 +387,6 @@ def test_a_dark_page_is_printed_like_a_light_one_and_no_line_of_code_is_cut_off(
 
 
 def test_the_search_finds_a_word_of_a_chapter(visit):
-    page = visit("search.html?q=cosine")
+    page = visit("search.html?q=similarity")
     page.locator("#search-results li").first.wait_for()
     assert "notebooks/02_similarity.html" in page.locator("#search-results a").first.get_attribute("href")
