@@ -11,16 +11,15 @@ import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
-import zmq
-
 c = get_config()  # noqa: F821  traitlets provides it
 
 c.CourseDirectory.course_id = "mathllm"
 c.CourseDirectory.root = str(Path(__file__).resolve().parent)
 
-# Where work is handed in: nbgrader's own place (/usr/local/share/nbgrader/exchange, mode 0777), or another.
+# Where work is handed in: nbgrader's own place (/usr/local/share/nbgrader/exchange, mode 1777), or another.
 if os.environ.get("MATHLLM_EXCHANGE"):
     c.Exchange.root = os.environ["MATHLLM_EXCHANGE"]
+c.ExchangeFactory.release_assignment = "mathllm_grading.collect.ReleaseAssignment"
 c.ExchangeFactory.collect = "mathllm_grading.collect.Collect"
 c.ExchangeFactory.release_feedback = "mathllm_grading.collect.ReleaseFeedback"
 
@@ -31,35 +30,15 @@ if os.environ.get("MATHLLM_GRADEBOOK"):
 c.ClearSolutions.code_stub = {"python": "# your code here"}
 c.ClearSolutions.text_stub = "*Your answer here.*"
 
-# Grading: only values leave the learner's process; see mathllm_grading/grader.py.
-c.Autograde.exporter_class = "mathllm_grading.sanitise.Reader"
-c.Autograde.pre_convert_hook = "mathllm_grading.sanitise.prepare_submission"
-c.Autograde.sanitize_preprocessors = [
-    "mathllm_grading.sanitise.Restore",
-    "nbgrader.preprocessors.ClearOutput",
-    "nbgrader.preprocessors.OverwriteKernelspec",
-    "nbgrader.preprocessors.OverwriteCells",
-    "nbgrader.preprocessors.CheckCellMetadata",
-]
-c.Autograde.autograde_preprocessors = [
-    "mathllm_grading.grader.TrustedExecute",
-    "mathllm_grading.grader.ShowRubric",
-    "nbgrader.preprocessors.LimitOutput",
-    "nbgrader.preprocessors.SaveAutoGrades",
-    "mathllm_grading.grader.FlagForReview",
-    "nbgrader.preprocessors.AssignLatePenalties",
-    "nbgrader.preprocessors.CheckCellMetadata",
-]
-c.Execute.timeout = 30
+# Grading: only values leave the learner's process; see mathllm_grading/autograde.py and mathllm_grading/grading.py.
+c.Autograde.exporter_class = "mathllm_grading.autograde.Grader"
 
-# Submissions run in a sandbox, see mathllm_grading/sandbox.py: megabytes for each and for its files, and processes.
-c.SandboxedKernelManager.memory = 2048
-c.SandboxedKernelManager.disk = 256
-c.SandboxedKernelManager.processes = 100
-
-# Without a sandbox, kernels are reached over a local port: keep others from listening.
-if zmq.has("curve"):
-    c.KernelManager.transport_encryption = "auto"
+# Submissions run in a sandbox, see mathllm_grading/sandbox.py: megabytes for each and for its files, processes, and the
+# seconds of a cell.
+c.Limits.memory = 2048
+c.Limits.disk = 256
+c.Limits.processes = 100
+c.Limits.cell_seconds = 30
 
 # nbgrader's own handling of its database, nothing that an instructor could mend.
 warnings.filterwarnings("ignore", "Object of type <Submitted.* not in session")
@@ -69,8 +48,9 @@ c.GenerateFeedback.force = True
 
 # The rubric is for the grader; feedback leaves it out.
 c.GenerateFeedback.preprocessors = [
-    "mathllm_grading.grader.HideRubric",
+    "mathllm_grading.autograde.HideRubric",
     "nbgrader.preprocessors.GetGrades",
+    "mathllm_grading.feedback.Describe",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
 

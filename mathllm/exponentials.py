@@ -184,7 +184,7 @@ def log_add_exp(a: Array, b: Array) -> WithPullback:
 def log1m_exp(x: Array) -> WithPullback:
     """From ln p to ln(1 − p): the logarithm of the complementary probability, accurate for p near 0 and near 1.
 
-        ln(1 − eˣ) = ln(−expm1(x)) near 0, else log1p(−eˣ),      d/dx = −1/expm1(−x)  (4.7)
+        ln(1 − eˣ) = ln(−expm1(x)) near 0, else log1p(−eˣ),      d/dx = −1/expm1(−x)
 
     x: not above 0; x = 0 gives −∞
 

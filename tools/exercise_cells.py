@@ -4,6 +4,7 @@ One card serves both sides: in the chapter it carries the folded solution, in th
 """
 
 import re
+import sys
 from pathlib import Path
 
 import exercise_text
@@ -23,9 +24,15 @@ def card(entry, solution=None) -> str:
         f"`{entry.id}`",
     )
     parts = [f"### {entry.title}", " · ".join(facts), entry.task.strip()]
+    if forbidden := [f"`{name}`" for name in entry.masked if _of_mathllm(name)]:
+        parts.append(f"*Not in this exercise:* {', '.join(forbidden)} of `mathllm`.")
     parts += [_folded(f"Hint {n}", hint) for n, hint in enumerate(entry.hints, 1)]
     parts += [_folded("Solution", solution)] if solution else []
     return "\n\n".join(parts)
+
+
+def _of_mathllm(name):
+    return any(name in vars(module) for path, module in sys.modules.items() if path.split(".")[0] == "mathllm")
 
 
 def _folded(summary, text):
@@ -37,12 +44,20 @@ def chapter_cards(assignment: Path) -> list:
     """The cells that stand for {{exercise_cards}}: a card per exercise, and the way to the assignment."""
     name = assignment.stem
     number = name_parts(assignment)[0]
-    cells = []
+    cells, read = [], read_assignment(assignment)
+    figures = {cell.options["figure"]: cell for cell in read if "figure" in cell.options}
     for cell, entry in answers(assignment):
+        if entry.id in figures:
+            cells.append(_figure(figures[entry.id], f"{number}-exercise-{_short(entry)}-figure"))
         cells.append(new_markdown_cell(card(entry, shown_solution(cell)), id=f"{number}-exercise-{_short(entry)}"))
     link = f"[practice notebook {number}](../exercises/practice/{name}.ipynb)"
     closing = f"Work on them in {link}. In a course, work in the assignment you fetched, and hand it in."
     return [*cells, new_markdown_cell(closing, id=f"{number}-exercise-notebook")]
+
+
+def _figure(cell, id, **metadata):
+    """The cell that draws the figure of a choice, with its code folded."""
+    return new_code_cell(cell.source, id=id, metadata={"jupyter": {"source_hidden": True}, **metadata})
 
 
 def _short(entry):
@@ -70,6 +85,8 @@ def entries(path: Path) -> dict:
 
 def shown_solution(cell) -> str:
     """The solution as Markdown, for a card."""
+    if "shown" in cell.options:
+        return cell.options["shown"]
     return cell.source if cell.kind == "markdown" else f"```python\n{solution(cell.source)}\n```"
 
 
@@ -88,6 +105,9 @@ def assignment_cells(path: Path) -> list:
         tags = {"tags": cell.options["tags"]} if "tags" in cell.options else {}
         if "item" in cell.options:
             cells += _exercise(cell, known[cell.options["item"]], tags)
+        elif "figure" in cell.options:
+            id = f"{cell.options['figure'].replace('.', '-')}-figure"
+            cells.append(_figure(cell, id, **_metadata(id, locked=True), **tags))
         elif cell.kind == "code":
             cells.append(_code(cell.source, id, locked=True, **tags))
         else:
@@ -105,6 +125,8 @@ def practice_cells(path: Path) -> list:
     for n, cell in enumerate(read_assignment(path), 1):
         if "item" in cell.options:
             cells += _practice(cell, known[cell.options["item"]])
+        elif "figure" in cell.options:
+            cells.append(_figure(cell, f"{cell.options['figure'].replace('.', '-')}-figure"))
         else:
             new = new_code_cell if cell.kind == "code" else new_markdown_cell
             cells.append(new(_for_practice(cell), id=f"{number}-{cell.options.get('label', n)}"))

@@ -5,27 +5,33 @@
     ★★☆ · 10 min · The primer (003), chapter VI
 
     Write `softmax(z)` along the **last** axis: …
-
     - hint: Subtract the maximum, exponentiate, divide by the sum along the last axis.
     - masked: softmax log_softmax
     - references: primer.ch06.ex6.softmax
-    :::
     ```{code-cell} python
     def softmax(z):
         …
     ```
-    :::{mistakes}
     - (2) `axis=-1` -> `axis=0`: You normalised along axis 0. The candidates stand along the last axis: `axis=-1`.
     - (0) `np.exp(z)`: These are exponentials, but they do not add up to one: divide by their sum.
     :::
 
 A mistake is an edit of the solution, `old` -> `new`, made wherever `old` occurs (several are joined by `; `, ⏎ is a
 line break, `nothing` deletes); or an expression alone, which is returned in place of what the solution returns (the
-value itself, where the answer is a value); or another program, in a fence below the word `instead:`. The sentence
-follows the colon. The points in front are computed (`build_exercises.py --update`); a value has none.
+value itself, where the answer is a value); or another program, in a fence below the word `instead:`; or for a repair
+the function `as printed`. The sentence follows the colon. The points in front are computed
+(`build_exercises.py --update`); a value has none.
 
-A value's facts hold its points and its precision: `★☆☆ · 3 min · 2 points · 3 decimals · Primer, chapter 2`. A text has
-`- rubric 1: criterion` for each criterion, and its model answer between `:::{answer}` and `:::`.
+Points follow from stars and minutes (`mathllm_exercises.bank.effort`). A value's facts hold its precision:
+`★☆☆ · 3 min · 3 decimals · Primer, chapter 2`. A text has `- rubric 1: criterion` for each criterion, with its weight,
+and its model answer between `:::{answer}` and `:::`.
+
+The learner gets a function without what follows its docstring; a repair as its card prints it; a value as `name = ...`,
+below what stands above the cell's first blank line. Where something else is to be left out, it stands between the lines
+`### BEGIN SOLUTION` and `### END SOLUTION`.
+
+A block `:::{order}`, `:::{lines}` or `:::{choice}` in place of the solution's cell makes an exercise of that kind: see
+`exercise_puzzles`. A code cell between the exercise and its choice draws the figure that the choice is about.
 
 A line `{{how_to_work}}` stands for what every assignment says of itself, and for its first code cell.
 
@@ -38,15 +44,16 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from exercise_puzzles import KINDS, cell_source, puzzle
+from mathllm_exercises.bank import effort
 from notebook_text import Cell, SourceError, name_parts, read_cells, read_lines
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 QUICK = "## Check yourself"
-_OPEN = re.compile(r":::\{(exercise|quick|mistakes|answer)\}\s*(.*)")
+_OPEN = re.compile(r":::\{(\w+)\}\s*(.*)")
 _FIELD = re.compile(r"- ([a-z]+)(?: (\d+(?:\.\d+)?))?: (.*)")
 _FACTS = {
     "minutes": re.compile(r"(\d+) min"),
-    "points": re.compile(r"(\d+(?:\.\d+)?) points?"),
     "decimals": re.compile(r"(\d+) decimals?"),
     "rtol": re.compile(r"to a relative ([\d.e-]+)"),
 }
@@ -56,15 +63,18 @@ _CHANGE = re.compile(rf"{_SPAN.format(1)}(?: -> (?:(nothing)|{_SPAN.format(4)}))
 
 HOW_TO_WORK = """\
 **How to work.** Each exercise has a card that says what is wanted, a cell for your answer, and a cell that calls
-`check`. Replace the `...` or the line `# your code here` by your answer, run your cell, then run the check. It tries
-your answer on the documents' own numbers and on fresh random ones, and tells you what holds and what does not. It
-knows the common mistakes by name. You may run it as often as you like: no score is kept on your side.
+`check`. Replace the `...` or the line `# your code here` by your answer (where a function is to be fixed, change it),
+run your cell, then run the check. It tries your answer on the documents' own numbers and on fresh random ones, and
+tells you what holds and what does not. It recognises common mistakes. If inputs are too long to be shown, they are in
+`check.case`. You may run the check as often as you like: it keeps no score.
 
 **What counts.** Points belong to the named checks, so a partly right function earns part of them. When your work is
-graded the inputs are new.
+graded the inputs are new. Every function returns its result (printing it is not enough) and leaves its inputs as they
+were, whether its card says so or not. In one answer do not call your answer to another exercise: use the function of
+`mathllm`, so that a mistake there costs you nothing here.
 
-**What you may use.** NumPy, and whatever `mathllm` has to offer, except the function you are asked to write and what
-is built on it: these refuse to work while that answer is graded.
+**What you may use.** NumPy, and all of `mathllm` except what a card lists as *Not in this exercise*: these functions
+refuse to work while that answer is checked.
 
 **Your own numbers.** Some exercises give everybody different numbers, drawn from the name under which you hand in.
 The first cell below shows the name it goes by. If it is not yours, set the environment variable `MATHLLM_LEARNER` to
@@ -75,7 +85,7 @@ submit the notebook under its own name. Leave the cells with the checks as they 
 SETUP = """\
 import numpy as np
 import mathllm as ml
-from mathllm_exercises import check, learner, numbers
+from mathllm_exercises import arrange, check, learner, numbers
 
 print("your numbers are drawn for:", learner())"""
 
@@ -90,6 +100,7 @@ class Exercise:
     cell: Cell | None = None  # the solution
     mistakes: list = field(default_factory=list)  # (line, lines of the list's entry)
     mistake_lines: list = field(default_factory=list)  # for each mistake of the record
+    puzzle: object = None  # what the block of an order, of lines or of a choice says
 
 
 @dataclass
@@ -110,14 +121,14 @@ def read(path: Path) -> Assignment:
     for cell in cells:
         if cell.kind == "cards":
             raise SourceError(path, cell.line, "an assignment has its cards: {{exercise_cards}} is for chapters")
-    cells = _opened(cells)
+    cells = _opened(cells, [entry.record["minutes"] for entry in reader.exercises.values() if entry.record["graded"]])
     reader.assign(cells)
     for exercise in reader.exercises.values():
         reader.complete(exercise)
     return Assignment(cells, reader.exercises)
 
 
-def _opened(cells):
+def _opened(cells, minutes):
     """The cells with what every assignment says of itself, and its first code cell, in place of {{how_to_work}}."""
     first, *others = cells
     before, found, after = first.source.partition("{{how_to_work}}")
@@ -125,7 +136,8 @@ def _opened(cells):
         return cells
     setup = Cell("code", SETUP, first.line + before.count("\n"))
     rest = [Cell("markdown", after.strip("\n"), setup.line + 2)] if after.strip() else []
-    return [Cell("markdown", before + HOW_TO_WORK, first.line), setup, *rest, *others]
+    long = f"**How long.** {len(minutes)} exercises, about {round(sum(minutes) / 30) / 2:g} hours.\n\n"
+    return [Cell("markdown", before + long + HOW_TO_WORK, first.line), setup, *rest, *others]
 
 
 class _Reader:
@@ -134,36 +146,64 @@ class _Reader:
     def __init__(self, path):
         self.path, self.exercises = path, {}
         self.lines = read_lines(path)
-        self.solution_lines = {}
+        self.solution_lines, self.figure_lines = {}, {}
 
     def error(self, line, message):
         return SourceError(self.path, line, message)
 
     def without_blocks(self):
-        """The lines with a blank one for each line of a block; `:::{answer}` gets the exercise's id."""
+        """The lines with a blank one for each line of a block but its code; `:::{answer}` gets the exercise's id."""
         kept, current, n = list(self.lines), None, 0
         while n < len(self.lines):
             match = _OPEN.fullmatch(self.lines[n].rstrip())
-            if current and re.match(r"```\{code-cell\}", self.lines[n]) and current.id not in self.solution_lines:
-                self.solution_lines[current.id] = n + 1
             if not match:
                 n += 1
                 continue
             kind, id = match.groups()
             end = self._end(n)
             if kind in ("exercise", "quick"):
-                current = self._open(id, n + 1, kind, self.lines[n + 1 : end])
-            elif current is None or id:
-                raise self.error(n + 1, f"{{{kind}}} belongs to the exercise above it, and has no id of its own")
-            elif kind == "answer":
+                start, stop = self._fence(n, end)
+                current = self._open(id, n + 1, kind, self.lines[n + 1 : start])
+                current.mistakes += self._entries(stop, self.lines[stop:end])
+                if start < end:
+                    self.solution_lines[id] = start + 1
+                kept[n:start] = [""] * (start - n)
+                kept[stop : end + 1] = [""] * (end + 1 - stop)
+            elif kind not in ("answer", *KINDS) or current is None or id:
+                known = ", ".join(f"{{{name}}}" for name in ("answer", *KINDS))
+                wanted = f"{{exercise}} or {{quick}} with its id, or below an exercise {known}"
+                raise self.error(n + 1, f"a block is {wanted}")
+            elif kind in KINDS:
+                self._puzzle(current, kind, n, end)
+                kept[n : end + 1] = ["```{code-cell} python", "...", "```", *[""] * (end - n - 2)]
+            else:
                 self.solution_lines.setdefault(current.id, n + 1)
                 kept[n] += f" {current.id}"
-            else:
-                current.mistakes += self._entries(n + 1, self.lines[n + 1 : end])
-            if kind != "answer":
-                kept[n : end + 1] = [""] * (end + 1 - n)
             n = end + 1
         return kept[: kept.index(QUICK)] if QUICK in kept else kept
+
+    def _fence(self, start, end):
+        """Where a block's code cell begins and where it has ended; the block's own end if it has none."""
+        for n in range(start, end):
+            if self.lines[n].startswith("```{code-cell}"):
+                closing = (m for m in range(n + 1, end) if self.lines[m].rstrip() == "```")
+                return n, next(closing, end - 1) + 1
+        return end, end
+
+    def _puzzle(self, exercise, kind, start, end):
+        """Read the block of an order, of lines or of a choice; a code cell of the exercise is its figure."""
+        if exercise.puzzle or end - start < 3:
+            raise self.error(start + 1, f"an exercise has one block {{{kind}}}, of two lines or more")
+        if exercise.id in self.solution_lines:
+            self.figure_lines[exercise.id] = self.solution_lines[exercise.id]
+        self.solution_lines[exercise.id] = start + 1
+        record = exercise.record
+        record["points"] = effort(record["difficulty"], record["minutes"])
+        fences = [n for n in range(start, end) if self.lines[n] == "```"]
+        stop = fences[-1] + 1 if fences else end  # the known mistakes of lines follow their program
+        exercise.mistakes += self._entries(stop, self.lines[stop:end])
+        lines = [(n + 1, self.lines[n]) for n in range(start + 1, stop)]
+        exercise.puzzle = puzzle(kind, exercise.id, record["points"], lines, self.error)
 
     def _end(self, start):
         for n in range(start + 1, len(self.lines)):
@@ -186,7 +226,7 @@ class _Reader:
         exercise.record = {"id": id, "kind": "", "title": lines[0][4:].strip(), **self._facts(lines[1], line + 2)}
         exercise.record |= {"task": "\n".join(lines[3:start]).strip(), "graded": kind == "exercise"}
         exercise.record |= {"hints": [], "masked": None, "references": [], "rubric": [], "answer": "", "solution": ""}
-        for at, entry in self._entries(line + 1 + start, lines[start:]):
+        for at, entry in self._entries(line + start, lines[start:]):
             if match := _FIELD.fullmatch(_joined(entry)):
                 self._field(exercise, at, *match.groups())
             else:
@@ -200,13 +240,15 @@ class _Reader:
             facts, stars = [first, *facts], 1
         elif len(first) != 3:
             raise self.error(line, "the difficulty is three stars, such as ★★☆")
-        found = {"difficulty": stars, "minutes": 1, "points": 1.0, "precision": {}}
+        found = {"difficulty": stars, "minutes": 1, "precision": {}}
         while facts:
             known = {name: match[1] for name, pattern in _FACTS.items() if (match := pattern.fullmatch(facts[0]))}
+            if re.fullmatch(r"[\d.]+ points?", facts[0]):
+                raise self.error(line, "points follow from the stars and the minutes; none are written")
             if not known:
                 break
             (name, number), *_ = known.items()
-            value = float(number) if name in ("points", "rtol") else int(number)
+            value = float(number) if name == "rtol" else int(number)
             (found["precision"] if name in ("decimals", "rtol") else found)[name] = value
             facts.pop(0)
         if not facts:
@@ -247,28 +289,62 @@ class _Reader:
             if cell is not None:
                 cell.options["item"] = id
                 self.exercises[id].cell = cell
+                if cell.kind == "code" and not self.exercises[id].puzzle:
+                    cell.source = self._marked(cell, self.exercises[id].record)
+        for id, line in self.figure_lines.items():
+            cell = next(cell for cell in cells if cell.line >= line and cell.kind == "code")
+            cell.options["figure"] = id
         for exercise in self.exercises.values():
+            if exercise.puzzle and exercise.cell:
+                exercise.cell.source = cell_source(exercise.id.split(".")[-1], exercise.puzzle)
+                exercise.cell.options["shown"] = exercise.puzzle.solution
             if exercise.cell is None and exercise.record["graded"]:
                 raise self.error(exercise.line, f"no answer for the exercise {exercise.id!r}")
 
+    def _marked(self, cell, record):
+        """An answer with the marks of nbgrader around its solution."""
+        lines = cell.source.splitlines()
+        try:
+            last = ast.parse(cell.source).body[-1]
+        except (SyntaxError, IndexError):
+            raise self.error(cell.line, "the answer is not Python") from None
+        if BEGIN in cell.source:
+            return cell.source
+        if not isinstance(last, ast.FunctionDef):
+            given = lines[: lines.index("")] if "" in lines else []
+            name = ast.unparse(last.targets[0]) if isinstance(last, ast.Assign) else "an answer"
+            return "\n".join([*given, f"{name} = ...", BEGIN, *lines[len(given) + bool(given) :], END])
+        record["broken"] = printed(record["task"], last.name)
+        if record["broken"]:
+            return "\n".join([record["broken"], "", "", BEGIN, *lines, END])
+        if ast.get_docstring(last) is None:
+            raise self.error(cell.line, "a function keeps its docstring; the solution follows it")
+        start = last.body[0].end_lineno
+        return "\n".join([*lines[:start], f"    {BEGIN}", *lines[start:], f"    {END}"])
+
     def complete(self, exercise):
         """Kind, answer, solution and mistakes of an exercise."""
-        record, cell = exercise.record, exercise.cell
+        record, cell, made = exercise.record, exercise.cell, exercise.puzzle
         if cell is not None and cell.kind == "code":
             record["answer"], record["solution"] = self._solution(cell)
         elif cell is None:
             record["answer"] = "answer"
         if "expected" in record:
             record["expected"] = f"{record['answer']} = {record['expected']}"
-        record["kind"] = _kind(record)
+        record["kind"] = made.kind if made else _kind(record)
+        if made:
+            record |= made.part | {"task": f"{record['task']}\n\n{made.listing}"}
+            record["solution"] = f"{record['answer']} = {made.right}"
+        if made and exercise.mistakes and made.kind != "lines":
+            raise self.error(exercise.line, f"the known mistakes of this kind stand in its block {{{made.kind}}}")
         if (record["kind"] == "text") != (cell is not None and cell.kind == "markdown"):
             raise self.error(exercise.line, "an exercise with a rubric has an :::{answer}, another a code cell")
         if not record["graded"] and "expected" not in record:
             raise self.error(exercise.line, "a question of the chapter has its right value in the field `- answer:`")
         if record["kind"] != "value":
-            del record["points"], record["precision"]
+            del record["precision"]
         read = [_Mistake(self, record, line, entry).record() for line, entry in exercise.mistakes]
-        record["mistakes"] = read
+        record["mistakes"] = read + (made.mistakes if made else [])
         exercise.mistake_lines = [line for line, _ in exercise.mistakes]
 
     def _solution(self, cell):
@@ -288,12 +364,18 @@ class _Reader:
         return names[-1], solution(cell.source)
 
 
+def printed(task, name) -> str:
+    """The program of a card that defines this function, which is to be mended; "" if there is none."""
+    fences = re.findall(r"^```python\n(.*?)\n```$", task, re.DOTALL | re.MULTILINE)
+    return next((code for code in fences if f"def {name}(" in code), "")
+
+
 def _kind(record):
     if record["rubric"]:
         return "text"
     if not re.search(rf"^def {record['answer']}\(", record["solution"], re.MULTILINE):
         return "value"
-    return "repair" if f"def {record['answer']}(" in record["task"] else "function"
+    return "repair" if record.get("broken") else "function"
 
 
 def _joined(lines):
@@ -312,7 +394,12 @@ class _Mistake:
     def record(self):
         points = _POINTS.match(self.lines[0])
         rest = [self.lines[0][points.end() :], *self.lines[1:]]
-        made, sentence = self._program(rest) if rest[0].strip() == "instead:" else self._changes(_joined(rest))
+        if rest[0].startswith("as printed: "):
+            made, sentence = {"code": self.of.get("broken") or ""}, _joined(rest).removeprefix("as printed: ")
+        elif rest[0].strip() == "instead:":
+            made, sentence = self._program(rest)
+        else:
+            made, sentence = self._changes(_joined(rest))
         if not sentence:
             raise self.error("a mistake is a change, a colon, and the sentence that names it")
         return {"sentence": sentence, "points": float(points[1] or 0), **made}
@@ -346,6 +433,9 @@ class _Mistake:
         if self.of["kind"] == "value":
             self._parses(expression)
             return {"value": expression}
+        if self.of["kind"] == "lines":
+            derivation = self.of["derivation"]
+            return {"value": repr("\n".join([derivation["first"], expression, derivation["last"]]))}
         source = self.of["solution"]
         function = [node for node in ast.parse(source).body if getattr(node, "name", None) == self.of["answer"]][-1]
         last = function.body[-1]
@@ -384,6 +474,9 @@ def released(source) -> str:
 
 
 def solution(source) -> str:
-    """An answer as a reader wants to see it: without the marks of the region, without `name = ...`."""
+    """An answer as a reader wants to see it: without the marks, `name = ...`, and a repair's printed function."""
+    given, mark, rest = source.partition(f"\n{BEGIN}\n")
+    if mark and re.match(r"(def |import |[A-Z_]+ = )", given) and rest.startswith("def "):
+        source = rest
     drop = (BEGIN, END)
     return "\n".join(s for s in source.splitlines() if s.strip() not in drop and not re.fullmatch(r"\w+ = \.\.\.", s))

@@ -1,15 +1,14 @@
-"""What the banks of items share: cases drawn at random, refusals, and numbers that let no known mistake pass."""
+"""What the checks share: cases drawn at random."""
 
 import functools
 
-import numpy as np
-
-__all__ = ["each", "normals", "refusing", "tells_apart"]
+__all__ = ["each", "normals"]
 
 
 def each(draw):
     """Make of `draw(rng, size)`, one case, the function `cases(*sizes)`, which draws one for each size.
 
+    >>> import numpy as np
     >>> @each
     ... def runs(rng, steps, rate=0.1):
     ...     return rng.normal(size=steps), rate
@@ -27,6 +26,7 @@ def each(draw):
 def normals(*shapes, count=1, scale=1.0, centre=0.0, dtype=float):
     """Cases of one random array each, or of `count` of each shape; a list of shapes is a case of several arrays.
 
+    >>> import numpy as np
     >>> [[x.shape for x in case] for case in normals(3, (2, 4), [2, (2, 5)])(np.random.default_rng(0))]
     [[(3,)], [(2, 4)], [(2,), (2, 5)]]
     """
@@ -36,35 +36,3 @@ def normals(*shapes, count=1, scale=1.0, centre=0.0, dtype=float):
 
     cases = [shape if isinstance(shape, list) else [shape] * count for shape in shapes]
     return lambda rng: [tuple(one(rng, shape) for shape in case) for case in cases]
-
-
-def refusing(bad):
-    """A wrapper for known mistakes that lie elsewhere: what `bad(*args)` holds of is refused, as the item asks.
-
-    >>> halved = refusing(lambda x: x < 0)(lambda x: x / 2)
-    >>> halved(1.0)
-    0.5
-    >>> halved(-1.0)
-    Traceback (most recent call last):
-    ValueError: refused
-    """
-
-    def wrapper(rule):
-        def function(*args):
-            if bad(*args):
-                raise ValueError("refused")
-            return rule(*args)
-
-        return function
-
-    return wrapper
-
-
-def tells_apart(id, own, gap):
-    """Whether with these numbers no two of the right answer and the known mistakes come within `gap` of each other."""
-    from .registry import item  # the registry needs the checks, and these need this module
-
-    entry = item(id)
-    answers = [np.asarray(make(**own), float) for make in (entry.expected, *(m.make for m in entry.mistakes))]
-    pairs = [(a, b) for i, a in enumerate(answers) for b in answers[:i]]
-    return all(a.shape != b.shape or np.abs(a - b).max() > gap for a, b in pairs)

@@ -7,6 +7,8 @@ process yields plain data or a CodecError, never a call into anything.
 
 import json
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 
@@ -37,8 +39,10 @@ def encode(value, depth=0):
         return value if not isinstance(value, str) else str(value)[:MAX_ENTRIES]
     if value is Ellipsis:
         return ["ellipsis"]
+    if isinstance(value, (Fraction, Decimal)):
+        return ["float", float(value).hex()]
     if isinstance(value, (np.ndarray, np.generic)):
-        return _encode_array(value)
+        return _encode_array(value, depth)
     if isinstance(value, int):
         if abs(value) >= 2**63:
             raise CodecError("an integer of more than 64 bits")
@@ -51,14 +55,22 @@ def encode(value, depth=0):
         if isinstance(value, dict):
             return ["dict", *([encode(k, depth + 1), encode(v, depth + 1)] for k, v in value.items())]
         return ["tuple" if isinstance(value, tuple) else "list", *(encode(v, depth + 1) for v in value)]
-    raise CodecError(f"a {type(value).__name__} is not plain data (a number, a string, an array, or a list of them)")
+    if isinstance(value, complex):
+        raise CodecError("a complex number; if its imaginary part is 0, take `.real`")
+    if isinstance(value, (set, frozenset)):
+        raise CodecError("a set, which has no order; return a list")
+    raise CodecError(f"a {type(value).__name__}; a number, a string, an array, or a list of them can be compared")
 
 
-def _encode_array(value):
+def _encode_array(value, depth):
     array = np.asarray(value)
     name = str(array.dtype)
+    if array.dtype.kind in "UO":  # strings, or numbers that are Python objects
+        return encode(array.tolist(), depth + 1)
+    if array.dtype.kind == "c":
+        raise CodecError("complex numbers; if their imaginary parts are 0, take `.real`")
     if name not in DTYPES:
-        raise CodecError(f"an array of dtype {name} is not plain data")
+        raise CodecError(f"an array of dtype {name}; use float64, float32, integers or booleans")
     if array.size > MAX_ENTRIES:
         raise CodecError(f"an array of more than {MAX_ENTRIES} entries")
     flat = array.ravel().tolist()

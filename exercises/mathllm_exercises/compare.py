@@ -5,7 +5,7 @@ Everything here works on plain data: numbers, strings, arrays, and tuples, lists
 
 import numpy as np
 
-__all__ = ["agree", "difference", "rounded", "show"]
+__all__ = ["agree", "agreed_decimals", "difference", "other_brackets", "show", "which_wrong"]
 
 
 def show(value, limit=160):
@@ -78,17 +78,34 @@ def difference(expected, got, rtol=1e-9, atol=1e-12):
     if (wanted.dtype.kind == "b") != (value.dtype.kind == "b"):
         return f"expected {'True or False' if wanted.dtype.kind == 'b' else 'numbers'}, got {show(got)}"
     if value.shape != wanted.shape:
-        one = "" if wanted.shape else " (one number)"
-        return f"expected shape {wanted.shape}{one}, got shape {value.shape}: {show(got)}"
+        return _other_shape(wanted, value, show(got), rtol, atol)
     if wanted.dtype.kind == "b":
         same = value == wanted
     else:
         same = np.isclose(value.astype(float), wanted.astype(float), rtol=rtol, atol=atol, equal_nan=True)
     if np.all(same):
         return None
+    reason = f"expected {show(expected)}, got {show(got)}"
     if np.any(np.isnan(value) & ~np.isnan(wanted)):
-        return f"expected {show(expected)}, got {show(got)}, which contains NaN"
-    return f"expected {show(expected)}, got {show(got)}"
+        return f"{reason}, which contains NaN"
+    return f"{reason}{_first_place(wanted, value, same)}"
+
+
+def _other_shape(wanted, value, shown, rtol, atol):
+    one = "" if wanted.shape else " (one number)"
+    reason = f"expected shape {wanted.shape}{one}, got shape {value.shape}: {shown}"
+    right = other_brackets(wanted, value, rtol, atol)
+    return f"the numbers are right, but in other brackets: {reason}" if right else reason
+
+
+def _first_place(wanted, value, same):
+    """Where an array first differs, if the two as they are printed do not show it."""
+    if wanted.size <= 6 and show(wanted) != show(value):
+        return ""
+    at = tuple(int(n) for n in np.argwhere(~same)[0])
+    place = f"at {list(at)}" if at else "there"
+    off = "" if wanted.dtype.kind == "b" else f" (off by {float(value[at]) - float(wanted[at]):.2g})"
+    return f"; first difference {place}: expected {show(wanted[at])}, got {show(value[at])}{off}"
 
 
 def agree(expected, got, rtol=1e-9, atol=1e-12):
@@ -100,14 +117,71 @@ def agree(expected, got, rtol=1e-9, atol=1e-12):
     return difference(expected, got, rtol, atol) is None
 
 
-def rounded(expected, got, atol):
-    """Whether a value is the expected one, rounded to fewer decimals than `atol` asks for (and not away to zero).
+def agreed_decimals(expected, got, atol):
+    """To how many decimals, two at least, a value is the expected one rounded, where `atol` asks for more; else None.
 
-    >>> rounded(20.0855, 20.1, 0.005), rounded(20.0855, 20.2, 0.005), rounded([0.04, 1.5], [0.0, 1.5], 0.005)
-    (True, False, False)
+    Decimals that are exact have no shorter form: 0.2 is not 0.25 rounded.
+
+    >>> agreed_decimals(20.0855, 20.09, 0.0005), agreed_decimals(20.0855, 20.1, 0.0005)
+    (2, None)
+    >>> agreed_decimals(0.125, 0.12, 0.0005), agreed_decimals([0.04, 1.5], [0.0, 1.5], 0.0005)
+    (None, None)
     """
     wanted, value = numeric(expected), numeric(got)
-    if wanted is None or value is None or value.shape != wanted.shape or np.any((value == 0) & (wanted != 0)):
-        return False
-    decimals = round(-np.log10(2 * max(atol, 1e-15)))
-    return any(np.allclose(value, np.round(wanted, fewer), rtol=0, atol=1e-9) for fewer in range(1, decimals))
+    if wanted is None or value is None or value.shape != wanted.shape:
+        return None
+    asked = round(-np.log10(2 * max(atol, 1e-15)))
+    wrong = ~np.isclose(value, wanted, rtol=0, atol=max(atol, 1e-12))
+    wanted, value = wanted[wrong], value[wrong]
+    if np.any(np.isclose(wanted, np.round(wanted, asked), rtol=0, atol=1e-12)):
+        return None
+    for decimals in range(asked - 1, 1, -1):
+        two_digits = np.all(np.abs(value) >= 10.0 ** (1 - decimals))
+        if two_digits and np.allclose(value, np.round(wanted, decimals), rtol=0, atol=1e-9):
+            return decimals
+    return None
+
+
+def which_wrong(expected, got, rtol=1e-9, atol=1e-12):
+    """Which entries of a list are wrong, in words; None for one number, and where all or none of them are.
+
+    >>> which_wrong([0, 1, 1, 0], [0, 1, 2, 3])
+    'the 3rd and 4th entries are wrong, the other 2 are right'
+    """
+    try:
+        pairs = list(zip(expected, got, strict=True))
+    except (TypeError, ValueError):
+        return None
+    if isinstance(got, (str, dict)) or isinstance(expected, (str, dict)):
+        return None
+    wrong = [_ordinal(n) for n, (e, g) in enumerate(pairs, 1) if not agree(e, g, rtol, atol)]
+    right = len(pairs) - len(wrong)
+    if not wrong or not right:
+        return None
+    named = " and ".join([", ".join(wrong[:-1]), wrong[-1]] if len(wrong) > 1 else wrong)
+    others = f"the other {right} are" if right > 1 else "the other one is"
+    return f"the {named} {'entries are' if len(wrong) > 1 else 'entry is'} wrong, {others} right"
+
+
+def _ordinal(n):
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{'th' if n in (11, 12, 13) else ending}"
+
+
+def other_brackets(expected, got, rtol=1e-9, atol=1e-12):
+    """Whether a wrong value holds the expected numbers in their order: then only the nesting is another.
+
+    >>> other_brackets([7, -5], [[7], [-5]]), other_brackets(176, [176]), other_brackets([1, 2], [2, [1]])
+    (True, True, False)
+    """
+    wanted, given = flattened(expected), flattened(got)
+    return len(wanted) == len(given) and all(agree(e, g, rtol, atol) for e, g in zip(wanted, given, strict=True))
+
+
+def flattened(value):
+    """The numbers and strings of nested lists, tuples and arrays, one after the other."""
+    if isinstance(value, np.ndarray):
+        return value.ravel().tolist()
+    if isinstance(value, (list, tuple)):
+        return [entry for part in value for entry in flattened(part)]
+    return [value]

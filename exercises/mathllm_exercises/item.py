@@ -30,11 +30,11 @@ import numpy as np
 from .compare import difference, numeric, show
 
 __all__ = [
-    "KINDS", "Check", "Failure", "Item", "Mistake", "Observation",
-    "gradient", "keeps_dtype", "leaves_inputs", "quick", "refuses", "shape", "values",
+    "KINDS", "Check", "Failure", "Item", "Mistake", "NotYet", "Observation",
+    "gradient", "keeps_dtype", "leaves_inputs", "raised", "refuses", "shape", "values",
 ]  # fmt: skip
 
-KINDS = ("value", "function", "repair", "gradient", "text")
+KINDS = ("value", "function", "repair", "gradient", "text", "order", "lines", "choice")
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,13 @@ class Observation:
     error: tuple[str, ...] = ()  # the exception's class and its base classes, by name
     message: str = ""
     inputs_after: tuple = ()
+    line: str = ""  # of the learner's code, where it raised
+    printed: str = ""
+    calls: tuple[str, ...] = ()  # names of the notebook's other functions that the answer calls
+
+
+class NotYet(str):
+    """Why a check cannot be judged while the values are wrong. It counts as soon as other values are right."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class Check:
     judge:  judge(expected, case, observation) -> None if right, else the reason in words; `expected()` computes
             the expected value of the case
     rtol, atol: when two values count as the same
-    needs_value: the check counts only for an answer that returns a value in some other check
+    about:  "value"; "dtype", "inputs" and "refusal" say nothing of an answer that gives no right value elsewhere
     """
 
     name: str
@@ -66,7 +73,7 @@ class Check:
     public: Sequence[tuple] = ()
     rtol: float = 1e-9
     atol: float = 1e-12
-    needs_value: bool = False
+    about: str = "value"
 
     def draw(self, rng):
         """All cases of the check, the public ones first. Every array is a fresh copy."""
@@ -88,11 +95,18 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a check failed: the reason in words and the case it failed on (None for a value item)."""
+    """Why a check failed: the reason in words and the case it failed on (None for a value item).
+
+    pending:     the check is not judged yet, because the values are wrong
+    observation: what the answer gave
+    more:        what can be said as well, if no known mistake is named
+    """
 
     reason: str
     case: tuple | None = None
-    public: bool = True
+    pending: bool = False
+    observation: Observation | None = None
+    more: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,7 +114,7 @@ class Item:
     """One exercise.
 
     id:         "NN.slug.name", chapter first
-    kind:       "value", "function", "repair", "gradient" or "text"
+    kind:       "value", "function", "repair", "gradient" or "text"; "order", "lines" or "choice" (see `verdict`)
     task:       what is asked, in Markdown
     difficulty: 1, 2 or 3
     source:     document and section the exercise comes from ("ours" if it is ours)
@@ -115,6 +129,7 @@ class Item:
     rubric:     a text item's (points, criterion) pairs; shown to the grader alone
     masked:     names in mathllm that may not be called by the answer (by default the answer's own name)
     graded:     False for an item that is practised but not handed in
+    broken:     what a repair begins with: an answer that does the same earns nothing
     """
 
     id: str
@@ -134,6 +149,7 @@ class Item:
     rubric: Sequence[tuple[float, str]] = ()
     masked: Sequence[str] | None = None
     graded: bool = True
+    broken: Callable | None = None
 
     def __post_init__(self):
         problem = _problem(self)
@@ -164,8 +180,14 @@ class Item:
         return float(sum(parts))
 
     def own_numbers(self, rng):
-        """The numbers drawn with this generator, as a dict (empty if the item has none)."""
-        return dict(self.numbers(rng)) if self.numbers else {}
+        """The numbers drawn with this generator, as a dict (empty if the item has none); lists of numbers as arrays."""
+        drawn = self.numbers(rng) if self.numbers else {}
+        return {name: _as_array(value) for name, value in drawn.items()}
+
+
+def _as_array(value):
+    array = numeric(value) if isinstance(value, list) else None
+    return value if array is None else array
 
 
 def _problem(item):
@@ -187,8 +209,8 @@ def _problem(item):
         return "expected and checks are needed"
     if len(set(names)) < len(names):
         return "two checks have the same name; give one of them name=…"
-    if item.kind == "value" and len(names) != 1:
-        return "a value item has exactly one check"
+    if not item.calls and len(names) != 1:
+        return f"an item of kind {item.kind} has exactly one check"
     if item.calls and any(check.cases is None and not check.public for check in item.checks):
         return "every check of a function needs cases"
     return None
@@ -206,7 +228,7 @@ def values(points, cases=None, *, public=(), name="right values", rtol=1e-9, ato
         rtol, atol = 0.0, 0.5 * 10.0**-decimals * (1 + 1e-9) + 1e-12
 
     def judge(expected, case, observation):
-        return _error(observation) or difference(expected(), observation.value, rtol, atol)
+        return raised(observation) or difference(expected(), observation.value, rtol, atol)
 
     return Check(name, points, cases, judge, public, rtol, atol)
 
@@ -216,8 +238,8 @@ def shape(points, cases=None, *, public=(), name="right shape"):
 
     def judge(expected, case, observation):
         wanted, got = numeric(expected()), numeric(observation.value)
-        if _error(observation) or got is None:
-            return _error(observation) or f"expected an array of shape {wanted.shape}, got {show(observation.value)}"
+        if raised(observation) or got is None:
+            return raised(observation) or f"expected an array of shape {wanted.shape}, got {show(observation.value)}"
         if got.shape != wanted.shape:
             return f"expected shape {wanted.shape}, got shape {got.shape}"
         if not np.all(np.isfinite(got)) and np.all(np.isfinite(wanted)):
@@ -228,26 +250,35 @@ def shape(points, cases=None, *, public=(), name="right shape"):
 
 
 def keeps_dtype(points, cases=None, *, public=(), name="keeps the dtype", rtol=1e-3):
-    """float32 in, float32 out — with the right values, to `rtol`."""
+    """float32 in, float32 out. Judged by itself; the points are given once values are right."""
 
     def judge(expected, case, observation):
-        wanted = np.asarray(expected()).dtype
-        got = getattr(observation.value, "dtype", None) or type(observation.value).__name__
-        wrong = _error(observation) or difference(expected(), observation.value, rtol, 1e-6)
-        return wrong or (None if got == wanted else f"expected dtype {wanted}, got {got}")
+        if reason := raised(observation):
+            return NotYet(reason)
+        wanted, got = np.asarray(expected()).dtype, getattr(observation.value, "dtype", None)
+        if got is None:
+            return f"expected an array of dtype {wanted}, got a {type(observation.value).__name__}"
+        reason = difference(expected(), observation.value, rtol, 1e-6)
+        if got != wanted:
+            made = "; `np.sqrt(3)` and `np.zeros(3)` are float64, `3**0.5` is not" if got == np.float64 else ""
+            return f"expected dtype {wanted}, got {got}{made}"
+        return NotYet(reason) if reason else None
 
-    return Check(name, points, cases, judge, public, rtol, 1e-6)
+    return Check(name, points, cases, judge, public, rtol, 1e-6, about="dtype")
 
 
 def leaves_inputs(points, cases=None, *, public=(), name="leaves its inputs alone", rtol=1e-9):
-    """The answer is right and has changed none of its inputs."""
+    """The answer changes none of its inputs. Judged by itself; the points are given once values are right."""
 
     def judge(expected, case, observation):
-        wrong = _error(observation) or difference(expected(), observation.value, rtol)
-        changed = difference(list(case), list(observation.inputs_after), 0.0, 0.0)
-        return wrong or (changed and "an input was changed by the call")
+        if reason := raised(observation):
+            return NotYet(reason)
+        if difference(list(case), list(observation.inputs_after), 0.0, 0.0):
+            return "an input was changed by the call: `x = x + 1` makes a new array, `x += 1` writes into the caller's"
+        reason = difference(expected(), observation.value, rtol)
+        return NotYet(reason) if reason else None
 
-    return Check(name, points, cases, judge, public, rtol)
+    return Check(name, points, cases, judge, public, rtol, about="inputs")
 
 
 def refuses(points, cases=None, error=ValueError, *, public=(), name="refuses bad input"):
@@ -256,10 +287,10 @@ def refuses(points, cases=None, error=ValueError, *, public=(), name="refuses ba
     def judge(expected, case, observation):
         if error.__name__ in observation.error:
             return None
-        got = f"{observation.error[0]} was raised" if observation.error else f"got {show(observation.value)}"
-        return f"expected {error.__name__}, {got}"
+        got = f"{observation.error[0]} was raised" if observation.error else f"you returned {show(observation.value)}"
+        return f"this input should be refused with {error.__name__}, but {got}"
 
-    return Check(name, points, cases, judge, public, needs_value=True)
+    return Check(name, points, cases, judge, public, about="refusal")
 
 
 def gradient(
@@ -275,7 +306,7 @@ def gradient(
 
     def judge(expected, case, observation):
         *inputs, dy = case
-        value, wrong = observation.value, _error(observation)
+        value, wrong = observation.value, raised(observation)
         if only is not None and not wrong:
             if not isinstance(value, (list, tuple)) or len(value) != len(wrt):
                 return f"expected {len(wrt)} entries, got {show(value)}"
@@ -288,19 +319,15 @@ def gradient(
     return Check(name, points, cases, judge, public, rtol, rtol)
 
 
-def quick(id, title, source, task, expected, mistakes, check=None):
-    """A question of a chapter's "Check yourself": a value, for practice and not to be handed in."""
-    return Item(
-        id=id, kind="value", title=title, difficulty=1, minutes=1, source=source, graded=False, answer="answer",
-        task=task, expected=expected, checks=(check or values(1, decimals=3),), mistakes=mistakes,
-    )  # fmt: skip
-
-
-def _error(observation):
+def raised(observation):
     """The reason to give when the answer raised, or returned nothing."""
-    if observation.error:
-        return f"raised {observation.error[0]}: {observation.message or 'this input should be accepted'}"
-    return "returned nothing (None)" if observation.value is None else None
+    if not observation.error:
+        return "returned nothing (None)" if observation.value is None else None
+    kind, message = observation.error[0], observation.message
+    if kind == "Unreadable":
+        return f"returned {message}"
+    said = message if kind == "TooLong" else f"raised {kind}: {message or 'this input should be accepted'}"
+    return f"{said}, in {observation.line}" if observation.line else said
 
 
 def _central_differences(function, inputs, dy, position, step=1e-6):
@@ -315,7 +342,8 @@ def _central_differences(function, inputs, dy, position, step=1e-6):
             shifted[index] = moved
             ends.append(np.sum(dy * np.asarray(function(*inputs[:position], shifted, *inputs[position + 1 :]))))
         slope[index] = (ends[0] - ends[1]) / (2 * h)
-    return slope
+    noise = 1e-8 * max(1.0, np.abs(slope).max(initial=0.0))
+    return np.where(np.abs(slope) < noise, 0.0, slope)  # a gradient of zero is shown as zero
 
 
 def namespace(numbers):

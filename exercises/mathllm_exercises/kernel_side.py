@@ -10,7 +10,12 @@ import copy
 import functools
 import importlib
 import io
+import linecache
+import signal
 import sys
+import threading
+import time
+import traceback
 import warnings
 
 import numpy as np
@@ -22,32 +27,109 @@ __all__ = ["MIME", "NOT_DEFINED", "asking", "begin", "evaluate", "is_ours", "mas
 MIME = "application/vnd.mathllm.observations+json"
 NOT_DEFINED = object()
 MAX_MESSAGE = 300
+SECONDS = 10  # for one call of an answer
 
 own_numbers = {}  # the learner's own numbers by the exercise's id, while a submission is graded
 _asked = set()  # names of mathllm that may not be called just now
 
 
-def observe(answer, cases=None):
-    """Call the answer on each case; or, with cases=None, look at it as a value. Returns JSON-able structures."""
+class TooLong(BaseException):
+    """A call took longer than it may; not an Exception, which an answer might catch."""
+
+
+def observe(answer, cases=None, limit=True):
+    """Call the answer on each case; or, with cases=None, look at it as a value. Returns JSON-able structures.
+
+    After a call that takes too long the others are not made; with limit=False a call may take its time.
+    """
     if answer is NOT_DEFINED:
         return [_error(NotImplementedError("the answer is not defined"))] * (1 if cases is None else len(cases))
     if cases is None:
         return [_observed(lambda: answer, ())]
-    return [_observed(answer, case) for case in cases]
+    observations = []
+    for case in cases:
+        stopped = observations and observations[-1].get("error") == ["TooLong"]
+        observations.append(observations[-1] if stopped else _observed(answer, case, limit))
+    return observations
 
 
-def _observed(function, case):
-    """One call: its value or its error, and the inputs after the call. Warnings and printing cost nothing."""
-    inputs = copy.deepcopy(tuple(case))
-    quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+def _observed(function, case, limit=False):
+    """One call: its value or its error, what it printed, and the inputs after the call. Warnings cost nothing."""
+    inputs, printed = copy.deepcopy(tuple(case)), io.StringIO()
+    quiet = contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO())
+    clock = _limited(SECONDS) if limit else contextlib.nullcontext()
     try:
-        with quiet[0], quiet[1], warnings.catch_warnings(), np.errstate(all="ignore"):
+        with quiet[0], quiet[1], warnings.catch_warnings(), np.errstate(all="ignore"), clock:
             warnings.simplefilter("ignore")
-            result = {"value": codec.encode(function(*inputs))}
-        result["after"] = codec.encode(list(inputs))
+            value = function(*inputs)
+        result = {"value": codec.encode(value), "after": codec.encode(list(inputs))}
+    except codec.CodecError as error:
+        result = {"error": ["Unreadable"], "message": str(error)[:MAX_MESSAGE]}
+    except TooLong as error:
+        message = f"was stopped after {SECONDS} seconds (does a loop never end?)"
+        result = {"error": ["TooLong"], "message": message, "line": _line(error, function)}
     except (Exception, SystemExit) as error:
-        return _error(error)
-    return result
+        result = _error(error) | {"line": _line(error, function)}
+    return result | {"printed": printed.getvalue()[:MAX_MESSAGE], "calls": _calls(function)}
+
+
+@contextlib.contextmanager
+def _limited(seconds):
+    """Raise TooLong inside the block when it has run for so many seconds."""
+    alarms = hasattr(signal, "setitimer") and sys.platform != "emscripten"
+    with _alarm(seconds) if alarms and threading.current_thread() is threading.main_thread() else _watch(seconds):
+        yield
+
+
+@contextlib.contextmanager
+def _alarm(seconds):
+    def ring(*_):
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # and each second again, if the answer catches it
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def _watch(seconds):
+    """Without alarms, as in the browser and on Windows: look at the clock at each line of the learner's code."""
+    end = time.monotonic() + seconds
+
+    def look(frame, event, _):
+        if time.monotonic() > end:
+            raise TooLong
+        return None if frame.f_globals.get("__name__", "").startswith(("numpy", "mathllm")) else look
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def _line(error, function):
+    """The line of the learner's own code, the innermost one, at which an error was raised, or ""."""
+    home, found = getattr(function, "__globals__", {}).get("__name__", "__main__"), ""
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_globals.get("__name__") == home:
+            code = linecache.getline(frame.f_code.co_filename, number, frame.f_globals).strip()
+            found = f"line {number}: `{code}`" if code else f"line {number} of its cell"
+    return found[:MAX_MESSAGE]
+
+
+def _calls(function):
+    """The names of the notebook's own functions that the answer calls."""
+    code, home = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+    if code is None:
+        return []
+    functions = [name for name in code.co_names if hasattr(home.get(name), "__code__")]
+    return [name for name in functions if home[name].__globals__ is home][:20]
 
 
 def _error(error):
@@ -123,7 +205,7 @@ def _stand_in(name, original):
 
 def _not_to_be_handed_in(name):
     def refuse(*args, **kwargs):
-        raise RuntimeError(f"{name} of mathllm is what this exercise asks for; it cannot be the answer to it")
+        raise RuntimeError(f"mathllm's {name} may not be used in this exercise; its card names what may not")
 
     return refuse
 

@@ -8,13 +8,16 @@ import copy
 from dataclasses import dataclass
 from itertools import repeat
 
+import numpy as np
+
 from . import codec, kernel_side
-from .compare import agree, numeric, rounded, show
-from .item import Check, Failure, Item, Observation
+from .compare import agree, agreed_decimals, difference, numeric, other_brackets, show, which_wrong
+from .item import Check, Failure, Item, NotYet, Observation, raised
+from .verdict import UNANSWERED, AssessedCheck, Verdict
 
 __all__ = [
-    "Marks", "Outcome", "advice", "details", "draw", "known_mistakes", "mark", "nothing", "observe_all", "points_line",
-    "read", "text",
+    "Marks", "Outcome", "advice", "details", "draw", "known_mistakes", "mark", "not_yet", "nothing", "observe_all",
+    "points_line", "read", "sign", "text",
 ]  # fmt: skip
 
 
@@ -24,11 +27,12 @@ class Outcome:
 
     check: Check
     failure: Failure | None
+    share: float = 0.0  # of the points, for a failure that earns some
 
     @property
     def points(self):
         """The points earned."""
-        return float(self.check.points) if self.failure is None else 0.0
+        return round(float(self.check.points) * (self.share if self.failure else 1.0), 2)
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,13 @@ class Marks:
     outcomes: tuple[Outcome, ...]
     mistakes: tuple[str, ...] = ()
     answered: bool = True
+    unchanged: bool = False  # a repair that does what the printed function does
+    remarks: tuple[str, ...] = ()  # what is said of a right answer
 
     @property
     def points(self):
         """The points earned, between 0 and the item's points."""
-        return float(sum(outcome.points for outcome in self.outcomes))
+        return 0.0 if self.unchanged else float(sum(outcome.points for outcome in self.outcomes))
 
 
 def draw(item, rng):
@@ -51,10 +57,10 @@ def draw(item, rng):
     return [check.draw(rng) if item.calls else [None] for check in item.checks]
 
 
-def observe_all(answer, cases):
+def observe_all(answer, cases, limit=True):
     """Evaluate an answer on drawn cases in this process: what the kernel does when a submission is graded."""
     flat = [case for group in cases for case in group]
-    return kernel_side.observe(answer, None if None in flat else flat)
+    return kernel_side.observe(answer, None if None in flat else flat, limit)
 
 
 def read(encoded, cases):
@@ -68,13 +74,24 @@ def _observation(data):
         if isinstance(data, dict) and "error" in data:
             names, message = data["error"], data.get("message", "")
             if isinstance(names, list) and names and all(isinstance(name, str) for name in [*names, message]):
-                return Observation(error=tuple(name[:80] for name in names[:20]), message=_one_line(message))
+                error = tuple(name[:80] for name in names[:20])
+                return Observation(error=error, message=_one_line(message), **_beside(data))
         elif isinstance(data, dict) and "value" in data:
             after = codec.decode(data.get("after", ["list"]))
-            return Observation(value=codec.decode(data["value"]), inputs_after=tuple(after))
+            return Observation(value=codec.decode(data["value"]), inputs_after=tuple(after), **_beside(data))
     except (codec.CodecError, TypeError, ValueError) as error:
         return Observation(error=("CodecError",), message=_one_line(str(error)))
     return Observation(error=("CodecError",), message="no value came back")
+
+
+def _beside(data):
+    """What came with a value or an error: the line of code, what was printed, and the functions that were called."""
+    line, printed, calls = data.get("line", ""), data.get("printed", ""), data.get("calls", [])
+    return {
+        "line": _one_line(line) if isinstance(line, str) else "",
+        "printed": printed[:300] if isinstance(printed, str) else "",
+        "calls": tuple(str(name)[:80] for name in calls[:20]) if isinstance(calls, list) else (),
+    }
 
 
 def _one_line(message):
@@ -87,22 +104,54 @@ def mark(item, cases, observations, numbers=None, bank=None):
     numbers: the learner's own numbers, for a value item that draws them   bank: known_mistakes(item, cases, numbers),
     where several answers are judged by the same cases
     """
+    if isinstance(item.checks[0], AssessedCheck):
+        return _assessed(item, observations[0][0])
     numbers = numbers or {}
     answered = any(not _unanswered(seen) for group in observations for seen in group)
     outcomes = _outcomes(item, cases, observations, numbers)
-    failed = {i for i, outcome in enumerate(outcomes) if outcome.failure}
+    failed = _failed(outcomes)
     mistakes = _named(observations, failed, item, bank or known_mistakes(item, cases, numbers)) if failed else ()
-    return Marks(item, outcomes, mistakes, answered)
+    return Marks(item, outcomes, mistakes, answered, bool(failed) and _unchanged(item, cases, observations))
+
+
+def _unchanged(item, cases, observations):
+    if item.broken is None:
+        return False
+    printed = read(observe_all(item.broken, cases, limit=False), cases)
+    return all(
+        all(map(_alike, *parts, repeat(check)))
+        for *parts, check in zip(observations, printed, item.checks, strict=True)
+    )
 
 
 def known_mistakes(item, cases, numbers=None):
     """What each of an item's known mistakes does with drawn cases: (sentence, observations, which checks it fails)."""
     numbers, found = numbers or {}, []
+    if isinstance(item.checks[0], AssessedCheck):  # these name their mistakes themselves
+        return [(m.sentence, read(observe_all(m.make(), cases), cases), {0}) for m in item.mistakes]
     for mistake in item.mistakes:
-        theirs = read(observe_all(mistake.make if item.calls else mistake.make(**numbers), cases), cases)
+        theirs = read(observe_all(mistake.make if item.calls else mistake.make(**numbers), cases, limit=False), cases)
         outcomes = _outcomes(item, cases, theirs, numbers)
-        found.append((mistake.sentence, theirs, {i for i, outcome in enumerate(outcomes) if outcome.failure}))
+        found.append((mistake.sentence, theirs, _failed(outcomes)))
     return found
+
+
+def _failed(outcomes):
+    return {i for i, outcome in enumerate(outcomes) if sign(outcome) == "✗"}
+
+
+def _assessed(item, observation):
+    """The marks of an answer that is assessed as a whole."""
+    (check,) = item.checks
+    if observation.error:
+        verdict = Verdict(0, f"raised {observation.error[0]}: {observation.message}")
+    else:
+        verdict = check.assess(observation.value)
+    failure = Failure(verdict.reason) if verdict.reason else None
+    outcome = Outcome(check, failure, verdict.share)
+    answered = not _unanswered(observation) and verdict.reason != UNANSWERED
+    said = {"mistakes": verdict.replies} if failure else {"remarks": verdict.replies}
+    return Marks(item, (outcome,), answered=answered, **said)
 
 
 def _unanswered(observation):
@@ -118,35 +167,57 @@ def _outcomes(item, cases, observations, numbers):
         _first_failure(item.expected, check, group, seen, numbers)
         for check, group, seen in zip(item.checks, cases, observations, strict=True)
     ]
+    right = any(f is None and check.about == "value" for f, check in zip(failures, item.checks, strict=True))
     for i, check in enumerate(item.checks):
         others = [o for j, group in enumerate(observations) if j != i for o in group]
-        if check.needs_value and failures[i] is None and all(o.error or _empty(o.value) for o in others):
-            failures[i] = Failure("does not count, because the answer returns no value for any good input")
+        if failures[i] and failures[i].pending and right and not any(map(_no_value, observations[i])):
+            failures[i] = None
+        elif check.about == "refusal" and failures[i] is None and all(map(_no_value, others)):
+            failures[i] = Failure("the answer returns no value for any good input", pending=True)
     return tuple(Outcome(check, failure) for check, failure in zip(item.checks, failures, strict=True))
 
 
+def _no_value(observation):
+    return bool(observation.error) or _empty(observation.value)
+
+
 def _first_failure(expected, check, cases, observations, numbers):
-    for number, (case, observation) in enumerate(zip(cases, observations, strict=True)):
+    """The first case that is judged wrong; if there is none, the first that cannot be judged yet."""
+    pending = None
+    for case, observation in zip(cases, observations, strict=True):
         call = (lambda: expected(**numbers)) if case is None else (lambda c=case: expected(*copy.deepcopy(c)))
         reason = check.judge(call, case, observation)
         if reason is None:
             continue
-        public = case is not None and number < len(check.public)
         if case is None:  # a value is not given away by its check
-            reason = _value_reason(observation, reason, rounded(call(), observation.value, check.atol))
-        return Failure(reason, case, public)
-    return None
+            return _wrong_value(call(), observation, check)
+        if not isinstance(reason, NotYet):
+            return Failure(reason, case, observation=observation)
+        pending = pending or Failure(reason, case, pending=True, observation=observation)
+    return pending
 
 
-def _value_reason(observation, reason, too_few_decimals):
+def _wrong_value(expected, observation, check):
     if observation.error:
-        return f"{observation.error[0]}: {observation.message}"
+        return Failure(raised(observation), observation=observation)
     if _empty(observation.value):
-        return "no answer yet"
-    if reason.startswith("expected shape"):
-        return reason
-    verdict = "right, but has too few decimals" if too_few_decimals else "not the answer"
-    return f"{show(observation.value)} is {verdict}"
+        return Failure("no answer yet", observation=observation)
+    return Failure(f"{show(observation.value)} is not the answer", more=_near_miss(expected, observation.value, check))
+
+
+def _near_miss(expected, got, check):
+    """What is right about a wrong value, in words."""
+    if other_brackets(expected, got, check.rtol, check.atol):
+        form = {0: "one number, without brackets", 1: "one flat list"}.get(
+            np.ndim(expected), "the brackets of the card"
+        )
+        return f"the numbers are right, but not the brackets: give {form}"
+    if decimals := agreed_decimals(expected, got, check.atol):
+        return f"it agrees with the answer to {decimals} decimals; give more of them"
+    wanted, given = numeric(expected), numeric(got)
+    if wanted is not None and given is not None and wanted.shape != given.shape:
+        return difference(expected, got, check.rtol, check.atol)
+    return which_wrong(expected, got, check.rtol, check.atol) or ""
 
 
 def _named(observations, failed, item, bank):
@@ -175,21 +246,40 @@ def _alike(a, b, check):
         return a.error[:1] == b.error[:1]
     rtol = max(check.rtol, 1e-6) if check.rtol else 0.0  # a check that counts decimals has an absolute tolerance
     same = agree(b.value, a.value, rtol, max(check.atol, 1e-9))
-    floats = {str(array.dtype) for o in (a, b) if (array := numeric(o.value)) is not None and array.dtype.kind == "f"}
+    floats = {_float_type(o.value) for o in (a, b)} - {None}
+    if check.about == "dtype" and _float_type(a.value) != _float_type(b.value):
+        return False
     return same and len(floats) < 2 and agree(list(b.inputs_after), list(a.inputs_after), 1e-6, 1e-9)
 
 
-def text(marks, private=False):
-    """A report as plain text. private=True shows no case but the public ones: for grades, whose cases are secret."""
+def _float_type(value):
+    dtype = getattr(value, "dtype", None)
+    return str(dtype) if dtype is not None and dtype.kind == "f" else None
+
+
+def text(marks):
+    """A report as plain text."""
     item = marks.item
     lines = [f"{item.title} ({item.id}){f': {points_line(marks)}' if item.graded else ''}"]
     if not marks.answered:
         return f"{lines[0]}\n  {nothing(marks)}"
-    for outcome, detail in details(marks, private):
-        earned = f" ({outcome.points:g} of {outcome.check.points:g})" if item.graded else ""
-        lines.append(f"  {'✗' if outcome.failure else '✓'} {outcome.check.name}{earned}")
+    for outcome, detail in details(marks):
+        earned = f" ({outcome.points:g} of {outcome.check.points:g})" if item.graded and not marks.unchanged else ""
+        lines.append(f"  {sign(outcome)} {outcome.check.name}{earned}{not_yet(outcome)}")
         lines += [f"      {line}" for line in detail]
     return "\n".join([*lines, *(f"  → {sentence}" for sentence in [*marks.mistakes, *advice(marks)])])
+
+
+def sign(outcome):
+    """✓ for a check that is passed, ✗ for one that is not, – for one that cannot be judged yet."""
+    if outcome.failure is None:
+        return "✓"
+    return "–" if outcome.failure.pending else "✗"
+
+
+def not_yet(outcome):
+    """What stands beside a check that cannot be judged yet."""
+    return ": not judged yet, the values come first" if sign(outcome) == "–" else ""
 
 
 def nothing(marks):
@@ -199,8 +289,17 @@ def nothing(marks):
 
 def advice(marks):
     """What to do about failures that are shown without an explanation and are no known mistake."""
-    failures = sum(outcome.failure is not None for outcome in marks.outcomes)
-    return ["Begin with the first ✗: the others often go with it."] if failures > 1 and not marks.mistakes else []
+    if marks.remarks:
+        return list(marks.remarks)
+    failed = [outcome.failure for outcome in marks.outcomes if sign(outcome) == "✗"]
+    said = ["This still does what the printed function does, so it earns nothing yet."] if marks.unchanged else []
+    if len(failed) > 1 and not marks.mistakes:
+        said.append("Begin with the first ✗: the others may have the same cause.")
+    calls = failed[0].observation.calls if failed and failed[0].observation else ()
+    if calls and not marks.mistakes:
+        named = ", ".join(f"`{name}`" for name in calls)
+        said.append(f"It calls your own {named}. If the mistake may be there, try it with mathllm's function instead.")
+    return said
 
 
 def points_line(marks):
@@ -209,16 +308,30 @@ def points_line(marks):
     return f"{marks.points:g} of {total:g} point{'' if total == 1 else 's'}"
 
 
-def details(marks, private=False):
+def details(marks):
     """Each outcome with its lines of explanation: the first failure is explained, one thing at a time."""
-    first = next((outcome for outcome in marks.outcomes if outcome.failure), None)
+    failed = [outcome for outcome in marks.outcomes if outcome.failure]
+    first = min(failed, key=lambda outcome: outcome.failure.pending, default=None)
     for outcome in marks.outcomes:
-        yield outcome, _explain(outcome.failure, marks.item, private) if outcome is first else []
+        yield outcome, _explain(outcome.failure, marks) if outcome is first else []
 
 
-def _explain(failure, item, private):
-    """A failure in a line or two: the call, and what was wrong with its result."""
-    if private and failure.case is not None and not failure.public:
-        return ["fails for inputs that were drawn for you alone"]
-    call = [] if failure.case is None else [f"{item.answer}({', '.join(show(part) for part in failure.case)})"]
-    return [*call, failure.reason]
+def _explain(failure, marks):
+    """A failure in a few lines: the call, what was wrong with its result, and what the answer printed."""
+    more = f": {failure.more}" if failure.more and not marks.mistakes else ""
+    lines = [] if failure.case is None else _call(marks.item.answer, failure.case)
+    lines.append(failure.reason + more)
+    if failure.observation and failure.observation.printed:
+        lines += ["your function printed:", *failure.observation.printed.splitlines()]
+    return lines
+
+
+def _call(name, case):
+    """The call as one line; long inputs are named by their shape, and can be had from `check.case`."""
+    shown = [show(part) for part in case]
+    if sum(map(len, shown)) <= 160 and not any("..." in part or "…" in part for part in shown):
+        return [f"{name}({', '.join(shown)})"]
+    shapes = [
+        f"<shape {part.shape}>" if isinstance(part, np.ndarray) and part.size > 3 else show(part, 40) for part in case
+    ]
+    return [f"{name}({', '.join(shapes)}); try it: {name}(*check.case)"]

@@ -1,10 +1,12 @@
 """A learner's own numbers: drawn from the learner's id and the item's id, so always the same and no secret."""
 
+import copy
 import hashlib
 import os
 
 import numpy as np
 
+from .compare import agree
 from .item import namespace
 from .registry import item
 
@@ -31,9 +33,21 @@ def _account():
 
 
 def own_numbers(entry, student):
-    """The numbers an item draws for one learner, as a dict."""
+    """The numbers an item draws for one learner, as a dict: such that no known mistake gives the right answer."""
     digest = hashlib.sha256(f"{student}\n{entry.id}".encode()).digest()
-    return entry.own_numbers(np.random.default_rng(int.from_bytes(digest, "big")))
+    rng = np.random.default_rng(int.from_bytes(digest, "big"))
+    while True:
+        numbers = entry.own_numbers(rng)
+        if not numbers or _tell_apart(entry, numbers):
+            return numbers
+
+
+def _tell_apart(entry, numbers):
+    """Whether the answers of all known mistakes are wrong with these numbers, and differ from one another."""
+    check = entry.checks[0]
+    answers = [make(**copy.deepcopy(numbers)) for make in (entry.expected, *(m.make for m in entry.mistakes))]
+    pairs = [(a, b) for i, a in enumerate(answers) for b in answers[:i]]
+    return not any(agree(a, b, 4 * check.rtol, 4 * check.atol) for a, b in pairs)
 
 
 def numbers(id):

@@ -1,6 +1,7 @@
 """check(): immediate feedback for the learner, in JupyterLab, on the command line and in the browser."""
 
 import html
+import json
 import os
 import re
 import sys
@@ -42,6 +43,12 @@ class Report:
         """The sentences of the known mistakes that the answer behaves like."""
         return self.marks.mistakes
 
+    @property
+    def case(self):
+        """The inputs on which the answer failed, those that the report shows; () if there are none."""
+        failures = [outcome.failure for outcome in self.marks.outcomes if outcome.failure]
+        return next((failure.case for failure in failures if failure.case and not failure.pending), ())
+
     def score(self):
         """Show the report and return the points as a plain float.
 
@@ -71,13 +78,13 @@ class Report:
         else:
             parts.append(f"<ul>{''.join(_row(outcome, lines) for outcome, lines in marking.details(marks))}</ul>")
             parts += [f'<p class="mathllm-mistake">{_prose(sentence)}</p>' for sentence in marks.mistakes]
-            parts += [f"<p>{sentence}</p>" for sentence in marking.advice(marks)]
+            parts += [f"<p>{_prose(sentence)}</p>" for sentence in marking.advice(marks)]
         return f'<style>{STYLE}</style><div class="mathllm-report {state}">{"".join(parts)}</div>'
 
 
 def _row(outcome, lines):
     detail = f"<pre>{html.escape(chr(10).join(lines))}</pre>" if lines else ""
-    return f"<li>{'✗' if outcome.failure else '✓'} {html.escape(outcome.check.name)}{detail}</li>"
+    return f"<li>{marking.sign(outcome)} {html.escape(outcome.check.name)}{marking.not_yet(outcome)}{detail}</li>"
 
 
 def _prose(sentence):
@@ -95,7 +102,7 @@ def check(id, answer):
     """
     entry = item(id)
     if entry.kind == "text":
-        raise ValueError(f"{id!r} asks for a text; it is read by a person and has no check")
+        raise ValueError(f"{id!r} is a written answer: a person grades it, so check() cannot test it")
     if entry.calls and not callable(answer):
         answer = _not_a_function(answer)
     elif entry.calls and kernel_side.is_ours(answer):
@@ -103,7 +110,25 @@ def check(id, answer):
     cases = marking.draw(entry, _generator())
     with kernel_side.asking(entry.masked):
         observations = marking.read(marking.observe_all(answer, cases), cases)
-    return Report(marking.mark(entry, cases, observations, own_numbers(entry, learner())))
+    report = Report(marking.mark(entry, cases, observations, own_numbers(entry, learner())))
+    check.case = report.case
+    if os.environ.get("MATHLLM_FEEDBACK") and report.marks.answered and not report.passed:
+        _note(report)
+    return report
+
+
+check.case = ()  # the inputs on which an answer failed last
+
+
+def _note(report):
+    """Append what went wrong to the learner's own file, which the learner may choose to send; nothing sends it."""
+    marks = report.marks
+    failed = next(outcome for outcome in marks.outcomes if outcome.failure)
+    note = {"item": marks.item.id, "check": failed.check.name, "sentences": list(marks.mistakes)}
+    if not marks.mistakes:
+        note["unknown"] = failed.failure.reason
+    with open(os.environ["MATHLLM_FEEDBACK"], "a", encoding="utf-8") as file:
+        file.write(json.dumps(note, ensure_ascii=False) + "\n")
 
 
 def _not_a_function(answer):

@@ -1,4 +1,4 @@
-"""`python -m mathllm_grading`: grade a class in parallel, and put the gradebook back as it was."""
+"""`python -m mathllm_grading`: grade a class in parallel, look after its course."""
 
 import contextlib
 import os
@@ -7,6 +7,10 @@ import sys
 import click
 
 from mathllm.errors import suggest
+
+# A third of what is imported for grading is one grammar, with which jsonschema could check addresses of a kind that
+# nothing here contains. Without it they go unchecked in the processes of this command.
+sys.modules.setdefault("rfc3987_syntax", None)
 
 
 def _cores():
@@ -25,7 +29,7 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def main():
-    """Grade submissions, and restore a gradebook. Run it in the course's folder, like nbgrader's own commands."""
+    """Grade submissions, and look after a course. Run it in the course's folder, like nbgrader's own commands."""
 
 
 @main.command("grade")
@@ -51,10 +55,10 @@ def _grade(assignment, jobs, students, force, unsandboxed, scheduler, verbose):
         click.echo("NO SANDBOX: submissions can read and change whatever you can", err=True)
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # several learners share the cores already
-    from . import workers
+    from . import shell
 
     if not scheduler:
-        workers.warm_up()
+        shell.warm_up()  # it imports what submissions need, while this process imports nbgrader
     from .run import Run, table
 
     with Run(assignment, students, force, scheduler) as run:
@@ -98,7 +102,7 @@ def _restore(backup):
     from . import gradebook
     from .run import alone, open_course
 
-    directory = open_course()
+    directory, _ = open_course()
     kept = {path.name: path for path in gradebook.backups(directory.root)}
     if backup is None:
         click.echo("\n".join(kept) or "there is no backup yet: the next grading run makes one")
@@ -109,6 +113,18 @@ def _restore(backup):
     with alone(directory.root):
         gradebook.restore(kept[name], directory.db_url)
     click.echo(f"the gradebook is as it was in {name}")
+
+
+@main.command("doctor")
+def _doctor():
+    """Look at all that grading needs, and say how to mend what is wrong. The exit code is 1 if something is."""
+    from .doctor import examine
+    from .run import open_course
+
+    found = examine(*open_course())
+    for name, problem in found.items():
+        click.echo(f"{'MEND' if problem else 'ok':<5} {name:<12} {problem or ''}".rstrip())
+    sys.exit(1 if any(found.values()) else 0)
 
 
 if __name__ == "__main__":

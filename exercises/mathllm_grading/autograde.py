@@ -1,38 +1,24 @@
-"""One learner's submission through nbgrader's own Autograde, by itself: all of its grades are recorded, or none.
+"""What nbgrader finds in its settings: its own commands and buttons grade as `python -m mathllm_grading grade` does.
 
-nbgrader sanitises a submission, runs it and writes its grades step by step, where everybody else's are. Here it is
-sanitised and run in a folder of its own, with the gradebook closed. When all notebooks are done, one transaction
-records the grades, and the folder moves to its place.
+`nbgrader autograde` and Formgrader's button make one exporter, by `Autograde.exporter_class`, when they know what to
+grade and before they touch any of it. This exporter grades and records all of it, and leaves nbgrader nothing to do.
 """
 
-import contextlib
-import functools
-import logging
-import os
-import signal
-import tempfile
-import threading
 import time
-import traceback
-from io import StringIO
-from pathlib import Path
 
-import nbformat
+from nbconvert.exporters import NotebookExporter
+from nbconvert.preprocessors import Preprocessor
 from nbgrader.apps.autogradeapp import AutogradeApp
-from nbgrader.converters import Autograde, BaseConverter
-from nbgrader.coursedir import CourseDirectory
-from nbgrader.utils import rmtree
+from nbgrader.converters import Autograde
+from nbgrader.converters.base import NbGraderException
 
-from . import gradebook
-from .sanitise import asked_for
-from .workers import Result
+from .grading import RUBRIC_TAG
 
-__all__ = ["OPEN", "course", "grade"]
+__all__ = ["Grader", "HideRubric", "course"]
 
-OPEN = ".open"  # in the folder of a run: gone when the run is called off
+OFTEN = 3600  # seconds: a server that grades one learner at a time makes no backup for each
 
-_course = functools.cache(lambda root: course(root))
-_one_at_a_time = threading.Lock()  # nbgrader changes the folder and the environment of its process
+_backed_up = {}  # gradebook: when this process made a backup
 
 
 def course(root=""):
@@ -44,145 +30,46 @@ def course(root=""):
     return app
 
 
-def grade(task):
-    """Grade one learner; never raises, and leaves either all of the grades or none."""
-    started, log = time.monotonic(), StringIO()
-    with _one_at_a_time:
-        try:
-            if not Path(task.run, OPEN).exists():
-                raise FileNotFoundError(f"{task.run} is not there: every worker needs the course's folder")
-            with _environment(task.environment), _logging_to(log, _course(task.root)) as app:
-                review = _grade(task, app)
-        except Exception as error:
-            log.write(traceback.format_exc())
-            return Result(task.learner, time.monotonic() - started, error=_line(error), log=log.getvalue())
-    return Result(task.learner, time.monotonic() - started, review, log=log.getvalue())
+class Grader(NotebookExporter):
+    """`Autograde.exporter_class`: grades in place of nbgrader's steps, each of which would work on unchecked files."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        if isinstance(self.parent, Autograde):
+            _grade(self.parent)
+            self.parent.assignments = {}
 
 
-def _grade(task, app):
-    folder = tempfile.mkdtemp(dir=task.run)
-    settings = {"student_id": task.learner, "assignment_id": task.assignment, "db_url": task.db_url}
-    final = CourseDirectory(parent=app, **settings)
-    relative = os.path.relpath(folder, final.root)
-    grading = Learner(coursedir=CourseDirectory(parent=app, autograded_directory=relative, **settings), parent=app)
-    grading.final = Path(final.format_path(final.autograded_directory, task.learner, task.assignment))
-    grading.still_wanted = Path(task.run, OPEN).exists
+def _grade(converter):
+    """Grade what a converter was asked to. Raises: NbGraderException, after logging why, if somebody is not graded."""
+    from .run import Run
+
+    course, failed = converter.coursedir, []
     try:
-        grading.start()
-    finally:
-        rmtree(folder)
-    return grading.review
+        students = () if course.student_id == "*" else (course.student_id,)
+        run = Run(course.assignment_id, students, converter.force, directory=course, config=converter.config)
+        run.backs_up = time.monotonic() - _backed_up.get(course.db_url, -OFTEN) >= OFTEN
+        with run:
+            if run.backs_up:
+                _backed_up[course.db_url] = time.monotonic()
+            for result in run.results():
+                for reason in dict.fromkeys(result.review.values()):
+                    converter.log.warning("%s: %s", result.learner, reason)
+                failed += [f"{result.learner}: {result.error}"] if result.error else []
+    except (ValueError, OSError, RuntimeError) as error:
+        failed.append(str(error))
+    if failed:
+        for reason in failed:
+            converter.log.error("not graded: %s", reason)
+        raise NbGraderException("; ".join(failed)[:1000])
 
 
-def _line(error):
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+class HideRubric(Preprocessor):
+    """Takes the rubrics out again, before feedback is written for the learner."""
 
+    enabled = True
 
-@contextlib.contextmanager
-def _environment(variables):
-    before = dict(os.environ)
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
-@contextlib.contextmanager
-def _logging_to(log, app):
-    """What nbgrader, and traitlets for it, has to say goes into `log`, from warnings upward."""
-    handler = logging.StreamHandler(log)
-    handler.setLevel(logging.WARNING)
-    loggers = app.log, logging.getLogger("traitlets")
-    before = [logger.handlers for logger in loggers]
-    for logger in loggers:
-        logger.handlers = [handler]
-    try:
-        yield app
-    finally:
-        for logger, handlers in zip(loggers, before, strict=True):
-            logger.handlers = handlers
-
-
-class _CopiesOnce(BaseConverter):
-    """Autograde.init_assignment() copies a submission's files by its next of kin: this one, and only before the run."""
-
-    copied = False
-
-    def init_assignment(self, assignment_id, student_id):
-        if not self.copied:
-            super().init_assignment(assignment_id, student_id)
-        self.copied = True
-
-
-class Learner(Autograde, _CopiesOnce):
-    """nbgrader's Autograde for one learner: everything runs first and is recorded afterwards, at once."""
-
-    final = None  # the folder where graded work belongs
-    still_wanted = staticmethod(lambda: True)
-
-    def init_notebooks(self):
-        """The notebooks that were handed in; the expected ones if none was, which then are found missing."""
-        folder = Path(self._format_source(self.coursedir.assignment_id, self.coursedir.student_id))
-        found = sorted(folder.glob("*.ipynb")) or [folder / name for name in asked_for(self.coursedir)]
-        self.assignments = {str(folder): list(map(str, found))}
-
-    def convert_notebooks(self):
-        """Sanitise and run all notebooks, record all grades, put the folder in its place."""
-        ((_, self.notebooks),) = self.assignments.items()
-        names = self.coursedir.assignment_id, self.coursedir.student_id
-        db_url, self.review = self.coursedir.db_url, {}
-        running, recording = self._steps()
-        self.run_pre_convert_hook()
-        with gradebook.transaction(db_url, keep=False):  # a rehearsal: it copies files and finds what cannot be graded
-            self.init_assignment(*names)
-        self.autograde_preprocessors = running
-        ran = [self._run(notebook) for notebook in self.notebooks]
-        self.autograde_preprocessors = recording
-        with _undisturbed():
-            with gradebook.transaction(db_url):
-                self.init_assignment(*names)
-                for output, resources in ran:
-                    self._record(output, resources)
-                self.set_permissions(*names)
-                if not self.still_wanted():
-                    raise InterruptedError("the run was called off")
-                if self.final.exists():
-                    rmtree(self.final)  # were it there after a failure from here on, nobody would grade this again
-            self.final.parent.mkdir(parents=True, exist_ok=True)
-            os.rename(self._format_dest(*names), self.final)
-        self.run_post_convert_hook()
-
-    def _steps(self):
-        """The preprocessors that run a notebook, and those from SaveAutoGrades on, which record its grades."""
-        steps = list(self.autograde_preprocessors)
-        first = [getattr(step, "__name__", step).rpartition(".")[2] for step in steps].index("SaveAutoGrades")
-        return steps[:first], steps[first:]
-
-    def _run(self, notebook):
-        self.convert_single_notebook(notebook)
-        return self._written
-
-    def write_single_notebook(self, output, resources):
-        """Write a notebook; keep it and its resources for the steps to come."""
-        super().write_single_notebook(output, resources)
-        self._written = output, resources
-
-    def _record(self, output, resources):
-        self._sanitizing = False
-        self._init_preprocessors()
-        output, resources = self.exporter.from_notebook_node(nbformat.reads(output, 4), resources)
-        self.write_single_notebook(output, resources)
-        self._sanitizing = True
-        self.review.update(resources.get("mathllm_review", {}))
-
-
-@contextlib.contextmanager
-def _undisturbed():
-    """Signals that would end this process wait until the grades are recorded."""
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+    def preprocess(self, nb, resources):
+        """Drop the cells that show a rubric to the grader."""
+        nb.cells = [cell for cell in nb.cells if RUBRIC_TAG not in cell.metadata.get("tags", [])]
+        return nb, resources

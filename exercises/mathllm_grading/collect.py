@@ -1,6 +1,6 @@
 """Collecting what was handed in, and giving feedback back: nbgrader's own way, made safe from what it finds.
 
-`ExchangeFactory.collect` and `ExchangeFactory.release_feedback` in nbgrader_config.py name the two classes.
+`ExchangeFactory` in nbgrader_config.py names the classes.
 
 The drop box is open to all: there may be a folder under another learner's name, a link to a file that only the
 instructor can read, a pipe, a folder too large for the disk. nbgrader would take the first, copy what the second points
@@ -16,16 +16,50 @@ from datetime import datetime
 from pathlib import Path
 
 from nbgrader.exchange.default.collect import ExchangeCollect
+from nbgrader.exchange.default.release_assignment import ExchangeReleaseAssignment
 from nbgrader.exchange.default.release_feedback import ExchangeReleaseFeedback
 from nbgrader.utils import find_owner
 
-__all__ = ["Collect", "ReleaseFeedback"]
+__all__ = ["Collect", "ReleaseAssignment", "ReleaseFeedback", "exchange_problem"]
 
 NEEDED = ("timestamp.txt", "submission_secret.txt")  # nbgrader submit writes them; they say where feedback goes
 NOBODY = {"username": None, "timestamp": datetime.min}
 
 
-class Collect(ExchangeCollect):
+def exchange_problem(root, course_id):
+    """Why learners could take the exchange over, with the remedy in a sentence; None if they cannot."""
+    mode = os.stat(root).st_mode
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        return f"everybody can rename what others put into {root}: say chmod 1777 {root}"
+    folder = Path(root, course_id)
+    if os.path.lexists(folder) and (folder.is_symlink() or folder.stat().st_uid != os.geteuid()):
+        return f"{folder} was put up by {find_owner(str(folder))}: its owner can read all that is handed in; remove it"
+    return None
+
+
+class _Checked:
+    """An exchange that is not used while learners could take it over."""
+
+    def ensure_root(self):
+        """Stop if it is missing, or others can do in it what they should not."""
+        super().ensure_root()
+        problem = exchange_problem(self.root, self.coursedir.course_id)
+        if problem:
+            self.fail(problem)
+
+
+class ReleaseAssignment(_Checked, ExchangeReleaseAssignment):
+    """Releases into an exchange in which everybody can put up folders, and nobody can rename another's."""
+
+    def ensure_root(self):
+        """Make the exchange if there is none; nbgrader would let everybody rename what is in it."""
+        if not os.path.exists(self.root):
+            os.makedirs(self.root)
+            os.chmod(self.root, 0o1777)
+        super().ensure_root()
+
+
+class Collect(_Checked, ExchangeCollect):
     """Collects plain files from folders that belong to the learner they are named after."""
 
     def _path_to_record(self, path):
@@ -75,7 +109,7 @@ def _links(folder, names):
     return [name for name in names if os.path.islink(os.path.join(folder, name))]
 
 
-class ReleaseFeedback(ExchangeReleaseFeedback):
+class ReleaseFeedback(_Checked, ExchangeReleaseFeedback):
     """Releases feedback; work that came by another way than `nbgrader submit` has no way back, and stops nobody's."""
 
     def copy_files(self):

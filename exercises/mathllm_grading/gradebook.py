@@ -5,35 +5,66 @@ several processes can share a SQLite file: each waits until the one before it is
 """
 
 import contextlib
+import json
 import os
 import shutil
 import sqlite3
 import subprocess
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nbgrader.api import Gradebook
-from nbgrader.converters import Autograde
-from nbgrader.converters.base import NbGraderException
-from sqlalchemy import create_engine, event, make_url
-from sqlalchemy.orm import scoped_session, sessionmaker
+from mathllm_exercises.registry import items
+from nbgrader.api import Comment, Grade, Gradebook, Student, SubmittedAssignment, SubmittedNotebook
+from sqlalchemy import create_engine, make_url
 from sqlalchemy.pool import NullPool
 from traitlets.log import get_logger
 
-__all__ = ["back_up", "back_up_before", "backups", "restore", "sqlite_file", "transaction"]
+__all__ = [
+    "asked", "back_up", "backups", "check_encoding", "check_points", "is_gradebook", "opened", "record", "restore",
+    "sqlite_file",
+]  # fmt: skip
 
 KEPT = 20  # backups
 PATIENCE = 300  # seconds that a process waits for others to finish writing
-OFTEN = 3600  # seconds: a server that grades one learner at a time makes no backup for each
-
-_made = {}  # gradebook: when this process backed it up
 
 
 def sqlite_file(db_url):
     """The file that holds a gradebook, or None if a database server does."""
     url = make_url(db_url)
     return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+
+
+def check_encoding(db_url):
+    """Raises: ValueError for a PostgreSQL database that cannot hold every character."""
+    if make_url(db_url).get_backend_name() != "postgresql":
+        return
+    try:
+        with create_engine(db_url, poolclass=NullPool).connect():
+            return
+    except TypeError:  # from such a database all text comes as bytes, also the version that SQLAlchemy asks for
+        name = make_url(db_url).database
+        raise ValueError(
+            f"the database {name} is encoded as SQL_ASCII, which cannot hold what learners write: make it anew with "
+            f"createdb -E UTF8 -T template0 {name}"
+        ) from None
+
+
+def check_points(notebooks, assignment):
+    """Compare the points of an assignment's graded cells (see `asked`) with those of their exercises.
+
+    Raises: ValueError, which says what to run, where the assignment was made from another edition of the exercises.
+    """
+    ours = {item.grade_id: item.points for item in items()}
+    cells = {name: cell for notebook in notebooks.values() for name, cell in notebook["cells"].items()}
+    points = {name: cell["metadata"]["nbgrader"].get("points") for name, cell in cells.items() if name in ours}
+    wrong = [name for name in points if points[name] is not None and points[name] != ours[name]]
+    if wrong:
+        shown = ", ".join(f"{name} ({ours[name]:g}, in the assignment {points[name]:g})" for name in wrong[:5])
+        raise ValueError(
+            f"the points of these exercises have changed since {assignment} was generated: {shown}. Say make "
+            f"notebooks in the checkout, then nbgrader generate_assignment {assignment} --force and "
+            f"nbgrader release_assignment {assignment} --force, and grade with --force"
+        )
 
 
 # Backups
@@ -74,23 +105,6 @@ def back_up(db_url, folder, kept=KEPT):
     return path
 
 
-def back_up_before(autograde):
-    """The backup before nbgrader's own Autograde runs: one in a process, or in an hour of a server's.
-
-    Raises: NbGraderException, after logging why there can be none.
-    """
-    if type(autograde) is not Autograde:  # a run of ours has made its backup
-        return
-    db_url, root = autograde.coursedir.db_url, autograde.coursedir.root
-    if time.monotonic() - _made.get(db_url, -OFTEN) >= OFTEN:
-        try:
-            back_up(db_url, root)
-        except (OSError, RuntimeError) as error:
-            autograde.log.error("The gradebook is not backed up, so nobody is graded: %s", error)
-            raise NbGraderException(str(error)) from error
-        _made[db_url] = time.monotonic()
-
-
 def restore(backup, db_url):
     """Put a backup in the gradebook's place; what is there is backed up first or, if it is damaged, put aside.
 
@@ -100,9 +114,9 @@ def restore(backup, db_url):
     file = sqlite_file(db_url)
     if file is None:
         raise ValueError("a database server holds this gradebook: restore it with pg_restore --clean")
-    if not _is_gradebook(backup):
+    if not is_gradebook(backup):
         raise ValueError(f"{backup} is no backup of a gradebook, or is damaged")
-    if file.exists() and _is_gradebook(file):
+    if file.exists() and is_gradebook(file):
         back_up(db_url, file.parent, kept=KEPT + 1)  # the backup that is being restored may be the oldest
     elif file.exists():
         file.rename(Path(backup).with_name(f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}Z{file.suffix}"))
@@ -120,7 +134,8 @@ def _copy(source, target):
         raise OSError(f"{source} cannot be copied to {target}: {error}") from error
 
 
-def _is_gradebook(path):
+def is_gradebook(path):
+    """Whether a SQLite file is a gradebook and undamaged. Raises: OSError while somebody writes to it."""
     try:
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=PATIENCE)) as database:
             database.execute("SELECT auto_score FROM grade LIMIT 1")
@@ -140,38 +155,106 @@ def _dump(url, target):
         raise RuntimeError(done.stderr.strip() or "pg_dump failed")
 
 
-# Writing
+# Reading and writing
 
 
-@contextlib.contextmanager
-def transaction(db_url, keep=True):
-    """All that nbgrader writes meanwhile is recorded at the end, at once; with keep=False, or after an error, nothing.
+def opened(db_url, course_id):
+    """nbgrader's gradebook, which waits while others write to it."""
+    url = make_url(db_url)
+    if sqlite_file(db_url):
+        url = url.update_query_dict({"timeout": str(PATIENCE)})
+    return Gradebook(url.render_as_string(hide_password=False), course_id)
 
-    nbgrader opens the gradebook anew for each step and commits each grade by itself. Here these gradebooks share one
-    connection, and what they commit stays within its transaction.
+
+def asked(book, assignment):
+    """{notebook: {"kernelspec": dict, "cells": {grade id: cell}}} of an assignment, as it was generated."""
+    return {
+        notebook.name: {
+            "kernelspec": json.loads(notebook.kernelspec or "{}"),
+            "cells": _cells(notebook),
+        }
+        for notebook in book.find_assignment(assignment).notebooks
+    }
+
+
+def _cells(notebook):
+    points = {cell.name: cell.max_score for cell in [*notebook.grade_cells, *notebook.task_cells]}
+    kinds = {"grade": notebook.grade_cells, "solution": notebook.solution_cells, "task": notebook.task_cells}
+    kinds = {kind: {cell.name for cell in cells} for kind, cells in kinds.items()}
+    found = {}
+    for cell in notebook.source_cells:
+        flags = {kind: cell.name in names for kind, names in kinds.items()}
+        flags |= {"schema_version": 3, "grade_id": cell.name, "locked": bool(cell.locked)}
+        flags |= {"cell_type": cell.cell_type, "checksum": cell.checksum}
+        flags |= {"points": points[cell.name]} if cell.name in points else {}
+        shown = {"cell_type": cell.cell_type, "id": cell.name[:60], "source": cell.source}
+        shown |= {"metadata": {"nbgrader": flags}}
+        shown |= {"outputs": [], "execution_count": None} if cell.cell_type == "code" else {}
+        found[cell.name] = shown
+    return found
+
+
+def record(book, assignment, learner, graded, timestamp=None, unchanged=(), penalty=None, before=lambda: None):
+    """Write all of a learner's grades in one transaction: all of them are recorded, or none.
+
+    timestamp: when the work was handed in   unchanged: grade ids of texts that are as they were when they were graded
+    penalty(learner, score, seconds late): points lost, or None   before(): called when nothing but the commit is left
     """
-    engine = _engine(db_url)
-    stock = Gradebook.__init__, Gradebook.close
-    with engine.connect() as connection, connection.begin() as whole:
+    try:
+        entry = _submission(book, assignment, learner)
+        entry.timestamp = timestamp or entry.timestamp
+        for notebook in entry.notebooks:
+            asked = notebook.notebook
+            names = {cell.id: cell.name for cell in asked.grade_cells + asked.solution_cells + asked.task_cells}
+            for row in notebook.grades:
+                name = names[row.cell_id]
+                _write(row, graded.grades[notebook.name][name], name in unchanged)
+            for row in notebook.comments:
+                row.auto_comment = "No response." if names[row.cell_id] in graded.blank else None
+            notebook.late_submission_penalty = None
+            if penalty and entry.total_seconds_late > 0:
+                book.db.flush()
+                book.db.expire(notebook, ["score"])
+                lost = penalty(learner, notebook.score, entry.total_seconds_late)
+                notebook.late_submission_penalty = lost if lost is None else min(max(lost, 0), notebook.score)
+        book.db.flush()
+        before()
+        book.db.commit()
+    except BaseException:
+        book.db.rollback()
+        raise
 
-        def join(gradebook, db_url, course_id="default_course", authenticator=None):
-            gradebook.engine, gradebook.course_id, gradebook.authenticator = engine, course_id, authenticator
-            gradebook.db = scoped_session(sessionmaker(bind=connection, join_transaction_mode="rollback_only"))
-            gradebook.check_course(course_id=course_id)
 
-        Gradebook.__init__, Gradebook.close = join, lambda gradebook: gradebook.db.remove()
-        try:
-            yield
-            if not keep:
-                whole.rollback()
-        finally:
-            Gradebook.__init__, Gradebook.close = stock
+def _submission(book, assignment, learner):
+    """A learner's entry for an assignment, with a row for each of its cells; what is not there yet is made."""
+    whole = book.find_assignment(assignment)
+    student = book.db.get(Student, learner) or Student(id=learner)
+    query = book.db.query(SubmittedAssignment).filter_by(assignment_id=whole.id, student_id=learner)
+    entry = query.one_or_none()
+    with book.db.no_autoflush:
+        entry = entry or SubmittedAssignment(assignment=whole, student=student)
+        there = {notebook.notebook_id: notebook for notebook in entry.notebooks}
+        for notebook in whole.notebooks:
+            mine = there.get(notebook.id) or SubmittedNotebook(notebook=notebook, assignment=entry)
+            _make(Grade, mine, mine.grades, [*notebook.grade_cells, *notebook.task_cells])
+            _make(Comment, mine, mine.comments, [*notebook.solution_cells, *notebook.task_cells])
+            book.db.add(mine)  # with all that belongs to it
+        book.db.add_all([student, entry])
+    book.db.flush()
+    return entry
 
 
-def _engine(db_url):
-    """A database whose transactions begin where they say so; Python's sqlite3 would begin with the first change."""
-    if sqlite_file(db_url) is None:
-        return create_engine(db_url, poolclass=NullPool)
-    engine = create_engine(db_url, poolclass=NullPool, connect_args={"timeout": PATIENCE, "isolation_level": None})
-    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
-    return engine
+def _make(kind, notebook, rows, cells):
+    known = {row.cell_id for row in rows}
+    for cell in cells:
+        if cell.id not in known:
+            kind(cell_id=cell.id, notebook=notebook)
+
+
+def _write(row, grade, unchanged):
+    """One grade. What a person has graded stays, and is flagged only if there is something new to look at."""
+    settled = row.manual_score is not None and not row.needs_manual_grade
+    same = unchanged if grade.points is None else grade.points == row.auto_score
+    row.auto_score = grade.points
+    by_hand = grade.points is None or row.manual_score is not None
+    row.needs_manual_grade = grade.review is not None or (by_hand and not (settled and same))

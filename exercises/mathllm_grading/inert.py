@@ -13,13 +13,15 @@ import bleach
 from jinja2 import pass_context
 from nbconvert.filters import strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
-from nbformat.v4 import new_output
+from nbformat import NotebookNode
 
 __all__ = ["inert_outputs", "markdown2html", "picture", "plain", "rename_active_files"]
 
 PICTURES = ("image/png", "image/jpeg", "image/gif")
 MAX_OUTPUT = 200_000  # characters of text shown from one cell
 MAX_OUTPUTS = 500
+MAX_LINES = 1_000
+CUT = "... the rest of the output is left out ...\n"
 NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f]")  # control characters, but for the tab and the newline
 TAGS = bleach.ALLOWED_TAGS | {
     "br", "dd", "del", "details", "div", "dl", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "p", "pre",
@@ -57,7 +59,7 @@ def inert_outputs(outputs):
         if room <= 0:
             break
     if room <= 0 or len(outputs) > MAX_OUTPUTS:
-        rebuilt.append(new_output("stream", name="stdout", text="... the rest of the output is left out ...\n"))
+        rebuilt.append(NotebookNode(output_type="stream", name="stdout", text=CUT))
     return rebuilt
 
 
@@ -65,16 +67,19 @@ def _inert_output(output, room):
     kind = output.get("output_type")
     if kind == "stream":
         name = "stderr" if output.get("name") == "stderr" else "stdout"
-        return new_output("stream", name=name, text=plain(output.get("text"), room))
+        text = plain(output.get("text"), room)
+        if text.count("\n") > MAX_LINES:
+            text = "\n".join(text.split("\n")[:MAX_LINES]) + f"\n{CUT}"
+        return NotebookNode(output_type="stream", name=name, text=text)
     if kind == "error":
         lines = output.get("traceback")
-        lines = [plain(line, room) for line in lines[:200]] if isinstance(lines, list) else []
+        lines = [plain(line, room) for line in lines[:100]] if isinstance(lines, list) else []
         name, value = plain(output.get("ename"), 200), plain(output.get("evalue"), 2_000)
-        return new_output("error", ename=name, evalue=value, traceback=lines)
+        return NotebookNode(output_type="error", ename=name, evalue=value, traceback=lines)
     data = output.get("data") if isinstance(output.get("data"), dict) else {}
     shown = {kind: content for kind, content in data.items() if picture(kind, content)}
     shown["text/plain"] = plain(data.get("text/plain"), room)
-    return new_output("display_data", data=shown)
+    return NotebookNode(output_type="display_data", data=shown, metadata={})
 
 
 @pass_context

@@ -10,17 +10,12 @@ import sys
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from multiprocessing import connection, forkserver
+from multiprocessing import connection
 
-__all__ = ["Result", "Task", "on_cluster", "on_this_machine", "warm_up"]
+__all__ = ["Result", "Task", "on_cluster", "on_this_machine"]
 
 ANSWER = 20  # seconds in which a scheduler should answer
-GRACE = 10  # seconds in which a worker that is told to stop can end its kernel
-PRELOADED = ["mathllm_grading.workers", "mathllm_grading.autograde", "mathllm_grading.grader"]
-
-# A third of what is imported for grading is one grammar, with which jsonschema could check addresses of a kind that
-# nothing here contains. Without it they go unchecked, here and in the process that the others are forked from.
-sys.modules.setdefault("rfc3987_syntax", None)
+GRACE = 10  # seconds in which a worker that is told to stop can end its shell
 
 
 @dataclass(frozen=True)
@@ -28,11 +23,13 @@ class Task:
     """One learner's submission, and what a process anywhere must know to grade it."""
 
     learner: str
-    assignment: str
-    root: str
-    db_url: str = field(repr=False)
+    assignment: object  # submission.Assignment
+    folder: str  # what was handed in
     run: str  # a folder next to autograded work, for what is not finished
-    environment: dict = field(default_factory=dict, repr=False)
+    key: bytes = field(default=b"", repr=False)
+    limits: object = None  # sandbox.Limits
+    hidden: tuple = ()
+    unsandboxed: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,31 +41,28 @@ class Result:
     review: dict = field(default_factory=dict)
     error: str | None = None
     log: str = ""
-
-
-def warm_up():
-    """Start the process that the others are forked from: it imports what they need while this one does other things."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
-    forkserver.ensure_running()
-    return context
+    graded: object = None  # grading.Graded
+    folder: str = ""  # what is to be kept
 
 
 def on_this_machine(tasks, work, jobs, limit=1800):
     """Do `work` on each task, in `jobs` processes. A learner who takes more than `limit` seconds is given up."""
-    context = warm_up()
-    waiting, idle, busy = deque(tasks), [], {}
+    waiting, busy, idle = deque(tasks), {}, []
     try:
         while waiting or busy:
             while waiting and len(busy) < jobs:
-                worker = idle.pop() if idle else _Worker(context, work)
+                worker = idle.pop() if idle else _Worker(work, [*busy, *(other.pipe for other in idle)])
                 worker.begin(waiting.popleft())
                 busy[worker.pipe] = worker
             for pipe in connection.wait(busy, timeout=1):
                 worker = busy.pop(pipe)
-                yield worker.result()
-                if worker.process.is_alive():
+                result = worker.result()
+                if worker.process.is_alive() and waiting:  # before the result is looked at
+                    worker.begin(waiting.popleft())
+                    busy[pipe] = worker
+                elif worker.process.is_alive():
                     idle.append(worker)
+                yield result
             for worker in [worker for worker in busy.values() if time.monotonic() - worker.began > limit]:
                 worker.process.kill()  # its pipe says so in the next round
     finally:
@@ -78,9 +72,10 @@ def on_this_machine(tasks, work, jobs, limit=1800):
 class _Worker:
     """A process that grades one learner after another, and the pipe to it."""
 
-    def __init__(self, context, work):
+    def __init__(self, work, others):
+        context = multiprocessing.get_context("fork")  # what is imported here need not be imported there
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, work, [self.pipe, *others]), daemon=True)
         self.process.start()
         theirs.close()  # the process alone holds this end: when it dies, ours says so
 
@@ -99,7 +94,9 @@ class _Worker:
             return Result(self.task.learner, seconds, error=f"the process that graded this learner {how}")
 
 
-def _serve(pipe, work):
+def _serve(pipe, work, others):
+    for other in others:  # the parent alone holds these ends: when it dies, they say so
+        other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; one of them decides
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with contextlib.suppress(EOFError, OSError):  # nobody is there any more
@@ -123,7 +120,7 @@ def on_cluster(tasks, work, address):
 
     A task whose worker dies goes to another one, three times at most.
 
-    Raises: ImportError without dask.distributed, OSError if no scheduler answers.
+    Raises: ImportError without dask.distributed, OSError if no scheduler answers, or one that has no worker.
     """
     try:
         from distributed import Client, as_completed
@@ -134,6 +131,10 @@ def on_cluster(tasks, work, address):
     except OSError as error:
         raise OSError(f"no Dask scheduler answers at {address}") from error
     with client:
+        try:
+            client.wait_for_workers(1, timeout=ANSWER)
+        except TimeoutError:
+            raise OSError(f"the scheduler at {address} has no worker: start one by dask worker {address}") from None
         futures = {client.submit(work, task, pure=False): task for task in tasks}
         try:
             for future in as_completed(futures):

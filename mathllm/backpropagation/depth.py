@@ -146,7 +146,7 @@ def residual(
 ) -> Array:
     """A residual connection: the input plus the contribution of a sublayer.
 
-        y = x + f(x),               ∂y/∂x = I + J_f                                 (11.24)
+        y = x + f(x),               ∂y/∂x = I + J_f                                 (11.26)
         y = x + f(norm(x))          pre-norm:   I + J_f J_norm
         y = norm(x + f(x))          post-norm:  J_norm (I + J_f)
 

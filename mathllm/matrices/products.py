@@ -15,7 +15,7 @@ def matrix_vector_product(W: Array, x: Array) -> WithPullback:
     """Multiply a matrix by a vector: each output is the dot product of one row with the vector.
 
         y = Wx,      yᵢ = Σⱼ Wᵢⱼ xⱼ                                                 (3.1)
-        dW = dy xᵀ,      dx = Wᵀ dy                                                 (3.2)
+        dW = dy xᵀ,      dx = Wᵀ dy                                                 (8.15)
 
     This is how most books write a layer. In code rows are examples and the matrix is on the right: `linear`.
 

@@ -50,7 +50,7 @@ def svd(W: ArrayLike) -> SVD:
 def singular_values(W: Array) -> WithPullback:
     """How much a matrix scales each of its r = min(m, n) directions; the largest value is its spectral norm.
 
-        σ₁ = max ‖Wx‖ / ‖x‖,      dW = U diag(dσ) Vᵀ                                (3.16)
+        σ₁ = max ‖Wx‖ / ‖x‖,      dW = U diag(dσ) Vᵀ                                (11.19)
 
     The gradient exists where the singular values differ; for the sum of all it needs them positive only.
 

@@ -110,7 +110,7 @@ def token_sequence(function: str, ids: ArrayLike, size: float = np.inf) -> np.nd
 def distribution_from_counts(counts: ArrayLike, add: float = 0.0) -> np.ndarray:
     """The relative frequencies of counts, with `add` pseudo-counts for each outcome.
 
-        P(b) = (c_b + k) / (N + kV),      N = Σ_b c_b                              (5.17)
+        P(b) = (c_b + k) / (N + kV),      N = Σ_b c_b                              (5.6)
 
     add: k ≥ 0
 

@@ -8,7 +8,6 @@ cores.
 
 import itertools
 import mmap
-import multiprocessing
 import signal
 import sys
 import warnings
@@ -123,6 +122,8 @@ def usable_workers(params: Any, workers: int) -> int:
     >>> usable_workers([np.ones(2, np.float32), np.ones(1)], 4)
     1
     """
+    import multiprocessing  # imported here, so that `import mathllm` stays quick
+
     within("train", "whole [1, ∞)", workers=workers)
     can_fork = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "emscripten"
     dtypes = {np.asarray(leaf).dtype for leaf in tree_leaves(params)}
@@ -133,6 +134,8 @@ class _Worker:
     """A process that waits for shards of a batch and answers with the loss, or with the exception."""
 
     def __init__(self, work, number):
+        import multiprocessing
+
         context = multiprocessing.get_context("fork")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=self._serve, args=(work, number, theirs), daemon=True)

@@ -1,16 +1,15 @@
-"""Every assignment of the book: nbgrader generates it, and its own solution earns all points in the grading kernel.
+"""Every assignment of the book: nbgrader generates it, and its own solution earns all points in the grading shell.
 
-The solutions of all sixteen run in one kernel, one notebook after the other, with the limits that a submission has.
+The solutions of all sixteen run in one shell, one notebook after the other, with the limits that a submission has.
 """
 
 import shutil
 
 import nbformat
 import pytest
-from grading import EXERCISES, PATIENCE
-from mathllm_exercises import item, items
+from grading import EXERCISES, run
+from mathllm_exercises import item, items, marking
 from mathllm_grading.autograde import course
-from mathllm_grading.grader import TrustedExecute
 from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
@@ -33,22 +32,11 @@ def generated(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def earned(tmp_path_factory, sandboxed):
-    """{grade id: points} of the solutions that the assignments hold, as the kernel gave them."""
+def earned(sandboxed):
+    """{grade id: Marks} of the solutions that the assignments hold, as the shell gave them."""
     sources = [nbformat.read(EXERCISES / "source" / name / f"{name}.ipynb", 4) for name in NAMES]
-    notebook = sources[0]
-    notebook.cells = [cell for source in sources for cell in source.cells]
-    names = {"student": "solver", "assignment": "all", "notebook": "all"}
-    resources = {"nbgrader": names, "metadata": {"path": str(tmp_path_factory.mktemp("work"))}}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MATHLLM_COURSE_KEY", "k" * 32)
-        notebook, _ = TrustedExecute(**PATIENCE).preprocess(notebook, resources)
-    graded = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade")]
-    return {
-        cell.metadata.nbgrader["grade_id"]: (float(cell.outputs[1].data["text/plain"]), cell.outputs[0].text)
-        for cell in graded
-        if cell.cell_type == "code"
-    }
+    cells = [cell for source in sources for cell in source.cells if cell.cell_type == "code"]
+    return run(*cells).marks
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,12 +53,12 @@ def test_every_assignment_generates_with_its_points_and_without_its_solution(gen
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_solution_earns_all_points_in_the_grading_kernel(earned, name):
+def test_every_solution_earns_all_points_in_the_grading_shell(earned, name):
     asked = [entry for entry in items(name[:2]) if entry.graded and entry.kind != "text"]
     assert asked
     for entry in asked:
-        points, feedback = earned[entry.grade_id]
-        assert points == entry.points, feedback
+        marks = earned[entry.grade_id]
+        assert marks.points == entry.points, marking.text(marks)
 
 
 def test_nothing_is_graded_that_is_no_item(earned):

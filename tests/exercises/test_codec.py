@@ -75,7 +75,7 @@ class Text(str):
 
 @pytest.mark.parametrize(
     "value",
-    [Equal(), object(), len, {1, 2}, b"bytes", 1j, 2**70, np.array([object()]), np.array(["a"]), np.zeros(300_000)],
+    [Equal(), object(), len, {1, 2}, b"bytes", 1j, 2**70, np.array([object()]), np.zeros(300_000)],
 )
 def test_what_is_not_plain_data_does_not_leave(value):
     with pytest.raises(codec.CodecError):

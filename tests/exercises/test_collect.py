@@ -3,8 +3,9 @@
 import os
 
 import pytest
-from mathllm_grading.collect import Collect, ReleaseFeedback
+from mathllm_grading.collect import Collect, ReleaseAssignment, ReleaseFeedback, exchange_problem
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.exchange import ExchangeError
 from nbgrader.utils import get_osusername
 
 ME = get_osusername()
@@ -70,6 +71,32 @@ def test_what_cannot_be_collected_stops_nobody(collect):
         f"zoe+a1+{TIME.format(1)}": {"nb.ipynb": "fine"},
     }  # fmt: skip
     assert collect(folders, check_owner=False) == {"zoe": {"nb.ipynb": "fine"}}
+
+
+def test_an_exchange_in_which_folders_can_be_renamed_is_not_used(collect, tmp_path):
+    """One who may rename the course's folder puts up his own, and reads what others hand in."""
+    mine = {f"{ME}+a1+{TIME.format(1)}": {"nb.ipynb": "mine"}}
+    exchange = tmp_path / "exchange"
+    exchange.chmod(0o777)
+    with pytest.raises(ExchangeError, match=f"chmod 1777 {exchange}"):
+        collect(mine)
+    course = CourseDirectory(root=str(tmp_path / "course"), course_id="mathllm", assignment_id="a1")
+    with pytest.raises(ExchangeError, match="chmod 1777"):
+        ReleaseAssignment(coursedir=course, root=str(exchange)).start()
+    exchange.chmod(0o1777)
+    assert collect({}) == {ME: {"nb.ipynb": "mine"}}
+
+
+def test_the_exchange_that_releasing_makes_is_safe_and_a_strangers_course_is_not_used(tmp_path, monkeypatch):
+    (tmp_path / "course" / "release" / "a1").mkdir(parents=True)
+    course = CourseDirectory(root=str(tmp_path / "course"), course_id="mathllm", assignment_id="a1")
+    exchange = tmp_path / "exchange"
+    ReleaseAssignment(coursedir=course, root=str(exchange)).start()
+    assert exchange.stat().st_mode & 0o7777 == 0o1777
+    assert (exchange / "mathllm" / "outbound" / "a1").is_dir()
+    assert exchange_problem(exchange, "mathllm") is None
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)  # the folder of the course is another's
+    assert f"mathllm was put up by {ME}" in exchange_problem(exchange, "mathllm")
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # nbgrader leaves timestamp.txt open

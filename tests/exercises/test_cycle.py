@@ -109,7 +109,7 @@ def course(tmp_path_factory):
     """A course that has been through the whole cycle."""
     root, exchange = tmp_path_factory.mktemp("course"), tmp_path_factory.mktemp("exchange")
     home = tmp_path_factory.mktemp("learner")
-    exchange.chmod(0o777)
+    exchange.chmod(0o1777)
     make_course(root, NAME, key=None)
     here = {"MATHLLM_EXCHANGE": str(exchange)}
     there = f"--course mathllm --Exchange.root={exchange}"
@@ -257,11 +257,17 @@ def test_feedback_shows_its_formulas_and_loads_nothing(course):
         assert loading not in feedback.replace('src="data:', ""), loading
 
 
-def test_feedback_shows_no_private_input(course):
+def test_feedback_shows_the_failing_example(course):
     text = graded_cells(course, "mistaken")[NORM].outputs[0].text
-    public = text.splitlines()
     assert "norm([3, 4])" in text
-    assert sum("norm(" in line for line in public) == 1
+
+
+def test_feedback_has_titles_tells_what_is_not_read_yet_and_where_the_solutions_are(course):
+    feedback = (course[0] / "feedback" / ME / NAME / f"{NAME}.html").read_text(encoding="utf-8")
+    assert "Test cell" not in feedback
+    assert f">{item('01.vectors.norm').title}</a>" in feedback
+    assert f">{item('01.vectors.line_or_plane').title}</a>: not read yet" in feedback
+    assert "unfolds on its card in the exercises at the end of chapter 01" in feedback
 
 
 def test_a_graded_cell_ends_as_feedback_and_one_plain_number(course):

@@ -4,7 +4,9 @@ The course has one notebook with one exercise for the grader and one for a perso
 """
 
 import contextlib
+import dataclasses
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -20,19 +22,19 @@ import pytest
 from click.testing import CliRunner
 from grading import PATH, make_course
 from mathllm_exercises import item
-from mathllm_exercises.__main__ import main
 from mathllm_grading import gradebook, sandbox, workers
-from mathllm_grading.autograde import grade
-from mathllm_grading.run import Run
+from mathllm_grading.__main__ import main
+from mathllm_grading.run import Run, grade
 from mathllm_grading.workers import Result, Task
 from nbgrader.api import Gradebook
+from sqlalchemy import create_engine
 
 pytestmark = pytest.mark.slow
 
 NAME, NORM, TEXT = "01_vectors", "01-vectors-norm", "01-vectors-line_or_plane"
 FULL = item("01.vectors.norm").points
 SQUARED = "def norm(x):\n    return np.sum(x * x, axis=-1)"
-SLOW = "import time\nopen('started', 'w').close()\ntime.sleep(300)"
+SLOW = "import time\nopen('@STARTED@', 'w').close()\ntime.sleep(300)"
 # A kernel without a sandbox starts sooner, and is found in the list of processes.
 HERE = {"MATHLLM_UNSANDBOXED": "yes", "PATH": PATH}
 POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
@@ -40,7 +42,7 @@ POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 
 def program(folder, *arguments, code=0, **environment):
     """Run a command of ours, or of nbgrader's, as one would type it; its output."""
-    start = [] if arguments[0] == "nbgrader" else [sys.executable, "-m", "mathllm_exercises"]
+    start = [] if arguments[0] == "nbgrader" else [sys.executable, "-m", "mathllm_grading"]
     done = subprocess.run(
         [*start, *arguments], cwd=folder, capture_output=True, text=True, env=os.environ | HERE | environment
     )
@@ -175,7 +177,7 @@ def test_only_what_is_new_or_handed_in_again_is_graded(inside):
 
 
 def test_a_process_that_is_killed_costs_nobody_else_a_grade():
-    tasks = [Task(name, NAME, "", "", "") for name in ("a", "killed", "b", "leaves", "c", "d")]
+    tasks = [Task(name, NAME, "", "") for name in ("a", "killed", "b", "leaves", "c", "d")]
     results = {result.learner: result for result in workers.on_this_machine(tasks, kill_some, 2)}
     assert results.keys() == {task.learner for task in tasks}
     assert "was killed by SIGKILL" in results["killed"].error
@@ -184,7 +186,7 @@ def test_a_process_that_is_killed_costs_nobody_else_a_grade():
 
 
 def test_learners_who_take_too_long_are_given_up_and_the_run_goes_on():
-    tasks = [Task(name, NAME, "", "", "") for name in ("sleeps", "sleeps too")]
+    tasks = [Task(name, NAME, "", "") for name in ("sleeps", "sleeps too")]
     results = list(workers.on_this_machine(tasks, kill_some, 1, limit=0))
     assert [result.learner for result in results] == ["sleeps", "sleeps too"]
     assert all("was killed by SIGKILL" in result.error for result in results)
@@ -203,21 +205,27 @@ def test_a_process_killed_while_it_records_leaves_what_was_there_before(inside):
     hand_in(inside, "other")
     ours("grade", NAME, "--student", "unlucky")
     hand_in(inside, "unlucky", None, timestamp="2026-11-21 10:00:00 UTC")
-    with Run(NAME) as run:
-        results = {result.learner: result for result in workers.on_this_machine(run.tasks, kill_recording, 2)}
-    assert "SIGKILL" in results["unlucky"].error
+    command = [sys.executable, "-c", RECORDED_HALF, "grade", NAME, "--jobs", "1"]
+    assert subprocess.run(command, cwd=inside, env=os.environ | HERE).returncode == -signal.SIGKILL
     assert scores(inside) == {"unlucky": [0, 0], "other": [FULL, 0]}
     assert (inside / "autograded" / "unlucky" / NAME / "timestamp.txt").read_text().startswith("2026-11-20")
     assert "1 graded, 1 graded before, 0 failed" in ours("grade", NAME)
     assert scores(inside)["unlucky"] == [FULL, 0]
 
 
-def kill_recording(task):
-    from mathllm_grading.grader import FlagForReview
-
-    if task.learner == "unlucky":
-        FlagForReview.preprocess = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-    return grade(task)
+RECORDED_HALF = """
+import os, signal, sys
+from mathllm_grading import gradebook
+from mathllm_grading.__main__ import main
+write = gradebook._write
+def killed(row, grade, unchanged):
+    write(row, grade, unchanged)
+    if row.notebook.assignment.student_id == "unlucky":
+        row.notebook.comments[0].auto_comment = "half"
+        os.kill(os.getpid(), signal.SIGKILL)
+gradebook._write = killed
+main(sys.argv[1:])
+"""
 
 
 def hear_interrupts():
@@ -227,13 +235,13 @@ def hear_interrupts():
 
 def test_an_interrupt_leaves_whole_grades_and_no_process(course):
     hand_in(course, "a")
-    hand_in(course, "b", SLOW)
-    command = [sys.executable, "-m", "mathllm_exercises", "grade", NAME, "--jobs", "1"]
+    hand_in(course, "b", SLOW.replace("@STARTED@", str(course / "started")))
+    command = [sys.executable, "-m", "mathllm_grading", "grade", NAME, "--jobs", "1"]
     running = subprocess.Popen(
         command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | HERE,
         start_new_session=True, preexec_fn=hear_interrupts,
     )  # fmt: skip
-    while not list((course / "autograded").glob(".grading-*/*/b/*/started")):
+    while not ((course / "started").exists() and (course / "autograded" / "a").exists()):
         assert running.poll() is None, running.stdout.read()
         time.sleep(0.1)
     os.killpg(running.pid, signal.SIGINT)  # as Ctrl-C does
@@ -292,6 +300,117 @@ def test_two_runs_in_one_course_do_not_meet(inside):
         assert "another run is grading" in ours("grade", NAME, code=1)
         assert "another run is grading" in ours("restore", gradebook.backups(inside)[0].name, code=1)
     assert "is not there" in grade(task).error  # the run is over: what still waits somewhere records nothing
+
+
+OTHER_COURSE = "c = get_config()\nc.CourseDirectory.root = {!r}\n"
+ELSEWHERE = """
+import os, pickle, sys
+from mathllm_grading.run import grade
+os.chdir("/")
+pickle.dump(grade(pickle.load(open(sys.argv[1], "rb"))), open(sys.argv[2], "wb"))
+"""
+
+
+def test_a_worker_whose_account_has_another_course_grades_in_the_folder_of_its_task(inside, tmp_path):
+    hand_in(inside, "ada")
+    other = tmp_path / "other"
+    (other / "source" / NAME).mkdir(parents=True)
+    (tmp_path / "nbgrader_config.py").write_text(OTHER_COURSE.format(str(other)))
+    with Run(NAME) as run:
+        (task,) = run.tasks
+        (tmp_path / "task").write_bytes(pickle.dumps(task))
+        account = os.environ | HERE | {"JUPYTER_CONFIG_DIR": str(tmp_path)}
+        command = [sys.executable, "-c", ELSEWHERE, str(tmp_path / "task"), str(tmp_path / "result")]
+        subprocess.run(command, env=account, check=True)
+        run._recorded(pickle.loads((tmp_path / "result").read_bytes()))
+    assert scores(inside) == {"ada": [FULL, 0]}
+
+
+def test_a_run_that_finds_nobodys_notebook_takes_no_grade_away(inside):
+    for learner in ("ada", "bob"):
+        hand_in(inside, learner)
+    ours("grade", NAME)
+    for learner in ("ada", "bob"):
+        (inside / "submitted" / learner / NAME / f"{NAME}.ipynb").rename(inside / f"{learner}.ipynb")
+    shown = ours("grade", NAME, "--force", code=1)
+    assert f"none of the 2 submissions holds {NAME}.ipynb" in shown
+    assert scores(inside) == {"ada": [FULL, 0], "bob": [FULL, 0]}
+    assert "1 graded" in ours("grade", NAME, "--force", "--student", "ada")
+    assert scores(inside) == {"ada": [0, 1], "bob": [FULL, 0]}
+
+
+def test_a_worker_that_does_not_see_what_was_handed_in_takes_no_grade_away(inside, tmp_path):
+    hand_in(inside, "ada")
+    ours("grade", NAME)
+    with Run(NAME, force=True) as run:
+        blind = grade(dataclasses.replace(run.tasks[0], folder=str(tmp_path / "nothing")))
+        assert "does not see what was handed in" in run._recorded(blind).error
+    assert scores(inside) == {"ada": [FULL, 0]}
+
+
+def test_without_a_course_key_nobody_gets_a_zero(inside, monkeypatch):
+    monkeypatch.delenv("MATHLLM_COURSE_KEY", raising=False)
+    hand_in(inside, "ada")
+    (inside / ".course_key").write_text("short")
+    assert "too short" in ours("grade", NAME, code=1)
+    assert scores(inside) == {}
+
+
+def test_a_text_that_was_graded_by_hand_is_flagged_again_only_if_it_has_changed(inside):
+    for learner in ("same", "other"):
+        hand_in(inside, learner)
+    ours("grade", NAME)
+    with Gradebook(f"sqlite:///{inside}/gradebook.db") as book:
+        for learner in ("same", "other"):
+            grade = book.find_grade(TEXT, NAME, NAME, learner)
+            assert grade.needs_manual_grade
+            grade.manual_score, grade.needs_manual_grade = 1.0, False
+        book.db.commit()
+    path = inside / "submitted" / "other" / NAME / f"{NAME}.ipynb"
+    source = nbformat.read(path, 4)
+    for cell in source.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade_id") == TEXT:
+            cell.source = "Another reason."
+    nbformat.write(source, path)
+    ours("grade", NAME, "--force")
+    with Gradebook(f"sqlite:///{inside}/gradebook.db") as book:
+        grades = {learner: book.find_grade(TEXT, NAME, NAME, learner) for learner in ("same", "other")}
+        assert [grades[name].manual_score for name in grades] == [1.0, 1.0]
+        assert [grades[name].needs_manual_grade for name in grades] == [False, True]
+
+
+def test_points_that_have_changed_since_the_assignment_was_generated_are_not_graded(inside):
+    hand_in(inside, "ada")
+    with contextlib.closing(sqlite3.connect(inside / "gradebook.db")) as database, database:
+        query = "UPDATE grade_cells SET max_score = 2 WHERE id = (SELECT id FROM base_cell WHERE name = ?)"
+        database.execute(query, (NORM,))
+    shown = refused("grade", NAME)
+    for words in (f"{NORM} ({FULL:g}, in the assignment 2)", "make notebooks", f"generate_assignment {NAME} --force"):
+        assert words in shown
+    assert scores(inside) == {}
+
+
+def test_a_doctor_says_what_is_wrong_and_how_to_mend_it(inside, monkeypatch, tmp_path):
+    exchange = tmp_path / "exchange"
+    exchange.mkdir()
+    monkeypatch.setenv("MATHLLM_EXCHANGE", str(exchange))
+    monkeypatch.setenv("PATH", PATH)
+    inside.chmod(0o700)
+    (inside / ".course_key").chmod(0o600)
+    exchange.chmod(0o1777)
+    monkeypatch.setattr(sandbox, "problem", lambda: None)
+    healthy = ours("doctor")
+    assert re.findall(r"^(\w+)", healthy, re.MULTILINE) == ["ok"] * 6
+    inside.chmod(0o755)
+    (inside / ".course_key").chmod(0o644)
+    exchange.chmod(0o777)
+    (inside / "gradebook.db").write_bytes(b"damaged")
+    monkeypatch.setattr(sandbox, "problem", lambda: "apt install bubblewrap")
+    monkeypatch.setenv("PATH", "/nowhere")
+    shown = ours("doctor", code=1)
+    assert re.findall(r"^(\w+)", shown, re.MULTILINE) == ["MEND"] * 6
+    for remedy in ("apt install", "chmod 1777", "chmod 700", "chmod 600", "restore", "activate"):
+        assert remedy in shown
 
 
 # Backups
@@ -354,7 +473,8 @@ def postgres():
     ]
     quiet = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
     try:
-        subprocess.run([POSTGRES[-1], "-D", folder / "data", "-U", "teacher", "-A", "trust", "-N"], **quiet, **user)
+        database = ["-D", folder / "data", "-U", "teacher", "-A", "trust", "-N", "-E", "UTF8"]
+        subprocess.run([POSTGRES[-1], *database], **quiet, **user)
         subprocess.run([POSTGRES[-1].with_name("pg_ctl"), *start, "start"], **quiet, **user)
         yield f"postgresql+psycopg://teacher@/postgres?host={folder}"
     finally:
@@ -388,6 +508,28 @@ def test_a_cluster_grades_into_postgresql_what_one_machine_grades_into_sqlite(in
         assert gradebook.backups(inside)[-1].suffix == ".dump"
     monkeypatch.setattr(workers, "ANSWER", 1)
     assert "no Dask scheduler answers" in ours("grade", NAME, "--force", "--scheduler", "tcp://127.0.0.1:1", code=1)
+
+
+def test_a_scheduler_without_a_worker_is_reported(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(workers, "ANSWER", 1)
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster:
+        task = Task("ada", NAME, "", "")
+        with pytest.raises(OSError, match=f"{cluster.scheduler_address} has no worker: start one by dask worker"):
+            next(workers.on_cluster([task], kill_some, cluster.scheduler_address))
+
+
+def test_a_database_that_cannot_hold_every_character_is_refused_in_a_sentence(inside, postgres, monkeypatch):
+    hand_in(inside, "ada")
+    engine = create_engine(postgres, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        settings = "ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        connection.exec_driver_sql(f"CREATE DATABASE bytes {settings}")
+    engine.dispose()
+    monkeypatch.setenv("MATHLLM_GRADEBOOK", postgres.replace("/postgres?", "/bytes?"))
+    shown = refused("grade", NAME)
+    assert "the database bytes is encoded as SQL_ASCII" in shown
+    assert "createdb -E UTF8" in shown
 
 
 def points(table):

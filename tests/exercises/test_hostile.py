@@ -228,39 +228,35 @@ get_ipython().display_formatter.ipython_display_formatter.for_type(object, lambd
 """,
     "embedding": 'get_ipython().events.unregister("pre_run_cell", forge)\n' + RIGHT["embedding"],
 }
+# What a learner's process says to the grader is text that anybody there could have written.
 MESSAGES = RIGHT | {
     "length_by_hand": RIGHT["length_by_hand"]
     + """
-kernel = get_ipython().kernel
-def send(kind, **content):
-    kernel.session.send(kernel.iopub_socket, kind, content, parent=kernel.get_parent("shell"))
-eight = {"data": {"text/plain": "8.0"}, "metadata": {}, "execution_count": 1}
-send("display_data", **eight, transient={"display_id": "score"})
-send("execute_result", **eight)
-send("stream", name="stdout", text=5)
-send("stream", name=["stdout"], text={"a": 1})
-send("stream")
-send("error", ename=5, evalue=None, traceback=7)
-send("error", ename="\\ud800", evalue="\\x00", traceback=["\\x1b[31m\\ud800", 5])
-send("execute_input", execution_count="many")
-send("display_data", data="text/plain", metadata=5)
-send("display_data", data={"text/plain": 5, "image/png": "<script>", "application/json": [[[]]]}, metadata={})
-send("clear_output", wait=5)
-send("nonsense", anything=[])
-send("status")
-send("status", execution_state="idle")
-send("comm_open", comm_id="c", target_name="jupyter.widget", data={"state": {"_model_name": "OutputModel"}})
+shell = get_ipython()
+eight = {"output_type": "display_data", "data": {"text/plain": "8.0"}, "metadata": {}}
+def send(**output):
+    shell.outputs.append(output)
+send(**eight)
+send(**eight | {"output_type": "execute_result", "execution_count": 1})
+send(output_type="stream", name="stdout", text="5")
+send(output_type="stream", name=["stdout"], text=["a"])
+send(output_type="stream")
+send(output_type="error", ename=5, evalue=None, traceback=7)
+send(output_type="error", ename="\\ud800", evalue="\\x00", traceback=["\\x1b[31m\\ud800", 5])
+send(output_type="display_data", data="text/plain", metadata=5)
+send(output_type="display_data", data={"text/plain": 5, "image/png": "<script>", "application/json": [[[]]]})
+send(output_type=["nonsense"], anything=[])
+send()
+shell.outputs.append(5)
+shell.outputs.insert(0, ["no output"])
 """,
     "norm": RIGHT["norm"]
     + """
 plainly = norm
 def norm(x):
-    request = kernel.get_parent("shell")["header"]["msg_id"]
-    state = {"_model_module": "@jupyter-widgets/output", "_model_name": "OutputModel", "outputs": []}
-    send("comm_open", comm_id="w", target_name="jupyter.widget", data={"state": state})
-    send("comm_msg", comm_id="w", data={"state": {"msg_id": request}})
-    send("update_display_data", **eight, transient={"display_id": "score"})
-    send("clear_output", wait=True)
+    send(**eight)
+    send(output_type="display_data", data={"application/vnd.mathllm.observations+json": 8.0, "text/plain": "8.0"})
+    shell.outputs.pop()
     return plainly(x)
 """,
     "distance": RIGHT["distance"] + "\nfor _ in range(100): print('x' * 100_000)",
@@ -315,13 +311,7 @@ squares_and_length = [49, 7]
     "norm": "from mathllm import norm",
     "nearest": "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass",
 }
-SETTINGS = f"""
-import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from grading import Patience
-c.TrustedExecute.timeout_func = Patience("while True: pass")
-c.TrustedExecute.iopub_timeout = 20
-"""
+SETTINGS = "c.Limits.cell_seconds = 20\n"
 BOMBS = RIGHT | {
     "norm": """
 hoard = []
@@ -451,6 +441,20 @@ def crowded(folder, right):
         (folder / "many" / f"{number}.csv").touch(mode=0)
 
 
+def overlong(folder, right):
+    """A right notebook that prints a file beside it, which is a link; and folders in folders: too long a path."""
+    notebook = nbformat.read(right, 4)
+    notebook.cells.insert(1, new_code_cell("print(open('leak.txt').read())"))
+    nbformat.write(notebook, folder / right.name)
+    (folder / "leak.txt").symlink_to("/etc/hostname")
+    here = os.getcwd()
+    os.chdir(folder)
+    for _ in range(30):
+        os.mkdir("d" * 200)
+        os.chdir("d" * 200)
+    os.chdir(here)
+
+
 def without(*names):
     """All points but those of these items."""
     return {name: points for name, points in FULL.items() if name not in names}
@@ -471,6 +475,7 @@ CASES = {
     "moved": Case(changed(moved), without("frobenius_norm")),
     "stripped": Case(changed(stripped), FULL),
     "crowded": Case(crowded, FULL),
+    "overlong": Case(overlong, FULL),
     "truncated": Case(lambda folder, right: raw(right.read_text()[:9_000])(folder, right), {}, ALL),
     "empty": Case(raw(""), {}, ALL),
     "bytes": Case(raw(bytes(range(256))), {}, ALL),
@@ -565,6 +570,10 @@ def test_no_link_and_no_page_gets_beside_a_graded_notebook(course):
     assert (course / "autograded" / "crowded" / NAME / "evil.html.txt").read_text() == SCRIPT
     assert len([path for path in graded if "crowded" in path.parts]) < 1_010
     assert not list((course / "autograded" / "linked-file").rglob("*.csv"))
+    assert Path("/etc/hostname").read_text().strip() not in (
+        course / "autograded" / "overlong" / NAME / f"{NAME}.ipynb"
+    ).read_text()
+    assert not list((course / "autograded" / "overlong").rglob("leak*"))
 
 
 def active_parts(html):

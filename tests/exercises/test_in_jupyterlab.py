@@ -19,6 +19,7 @@ import nbformat
 import pytest
 from grading import PATH, make_course
 from mathllm_exercises import item, items
+from nbformat.v4 import new_code_cell, new_notebook
 
 pytestmark = pytest.mark.slow
 
@@ -224,3 +225,22 @@ def test_what_was_handed_in_is_graded_and_its_formulas_are_shown(page, address):
     assert float(score.input_value() or score.get_attribute("placeholder")) == points
     assert page.locator("math").count() > 10
     assert page.locator("script[src*='mathjax' i]").count() == 0
+
+
+def test_the_lines_of_an_order_are_taken_at_the_keyboard_and_the_letters_are_checked(page, address, folder):
+    order = next(entry for entry in items() if entry.kind == "order")
+    sources = ["from mathllm_exercises import arrange, check", f'arrange("{order.id}")\n{order.answer} = ...',
+               f'check("{order.id}", {order.answer})']  # fmt: skip
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    notebook = new_notebook(cells=[new_code_cell(source) for source in sources], metadata=kernel)
+    nbformat.write(notebook, folder / "order.ipynb")
+    open_notebook(page, address, "order.ipynb")
+    run(page, 0)
+    lines = run(page, 1).get_by_role("group", name=order.title)
+    for label in order.expected().split():
+        lines.get_by_role("button", name=f"Take line {label}", exact=True).press("Enter")
+    written = lines.get_by_role("textbox", name="Write this into the answer cell").input_value()
+    assert written == f'{order.answer} = "{order.expected()}"'
+    assert lines.locator("math").first.is_visible()
+    run(page, 1, written)
+    run(page, 2).locator(".mathllm-pass").wait_for()

@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
-from mathllm_exercises import check, item, items, kernel_side, marking
+from mathllm_exercises import bank, check, item, items, kernel_side, marking
 from mathllm_exercises.kernel_side import NOT_DEFINED
 from mathllm_exercises.own_numbers import own_numbers
 
@@ -137,6 +137,44 @@ def test_released_notebooks_hold_no_solution_and_no_rubric(path):
                 assert all(line not in [row.strip() for row in answer.splitlines()] for answer in answers), line
     for entry in items():
         assert all(criterion not in text for _, criterion in entry.rubric)
+
+
+@pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).numbers])
+def test_nobodys_own_numbers_make_a_known_mistake_right(id):
+    entry = item(id)
+    for n in range(40):
+        own = own_numbers(entry, f"learner {n}")
+        for mistake in entry.mistakes:
+            cases = marking.draw(entry, np.random.default_rng(0))
+            observations = marking.read(marking.observe_all(mistake.make(**own), cases), cases)
+            assert marking.mark(entry, cases, observations, own).points == 0, (own, mistake.sentence)
+
+
+def test_a_card_names_what_may_not_be_used():
+    import mathllm
+
+    for path in ASSIGNMENTS:
+        for _, entry in exercise_cells.answers(path):
+            card = exercise_cells.card(entry)
+            for name in entry.masked:
+                assert not hasattr(mathllm, name) or f"`{name}`" in card.split("*Not in this exercise:*")[1], entry.id
+
+
+def test_a_repair_begins_with_the_printed_function():
+    cells = {entry.id: cell for path in ASSIGNMENTS for cell, entry in exercise_cells.answers(path)}
+    repairs = [entry for entry in items() if entry.kind == "repair"]
+    assert len(repairs) > 20
+    for entry in repairs:
+        printed = exercise_cells.released(cells[entry.id].source)
+        assert printed.endswith("# your code here")
+        assert printed.split("\n\n\n# your")[0] in entry.task
+        assert "BEGIN" not in exercise_cells.shown_solution(cells[entry.id])
+
+
+def test_points_follow_from_minutes_and_stars():
+    for entry in items():
+        parts = len(entry.rubric or entry.checks)
+        assert entry.points == max(bank.effort(entry.difficulty, entry.minutes), parts)
 
 
 def test_every_graded_item_is_asked_in_an_assignment():

@@ -7,25 +7,19 @@ kernel of its own with small limits. None of it runs anywhere but in the sandbox
 import ast
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
+import psutil
 import pytest
-from grading import NAMES, NORM, PATIENCE, Patience, alive, gone, graded, points
+from grading import NORM, alive, gone, graded, run
 from mathllm_exercises import codec, item, items, kernel_side
 from mathllm_exercises.own_numbers import own_numbers
 from mathllm_grading import in_sandbox, sandbox
-from mathllm_grading.grader import TrustedExecute
-from mathllm_grading.kernels import AsyncKernelManager
-from mathllm_grading.sanitise import Reader
-from nbformat.v4 import new_code_cell, new_notebook
-from nbgrader.converters.base import NbGraderException
-from traitlets.config import Config
+from mathllm_grading.shell import Shell
 
 ROOT = Path(__file__).resolve().parents[2]
 POINTS = item("01.vectors.norm").points
@@ -35,19 +29,6 @@ DISTANCE = "01.vectors.distance"
 def slow(test):
     """A test of more than a few seconds, which needs a sandbox that works."""
     return pytest.mark.slow(pytest.mark.usefixtures("sandboxed")(test))
-
-
-def run(folder, *cells, endless="ends by itself", **limits):
-    """Run cells in the sandbox; the text each of them printed, the points of the graded ones, the cells to review."""
-    notebook = new_notebook(cells=[new_code_cell(cell) if isinstance(cell, str) else cell for cell in cells])
-    config = Config({"SandboxedKernelManager": limits})
-    patience = Patience(endless)
-    execute = patience.execute = TrustedExecute(**PATIENCE, timeout_func=patience, config=config)
-    assert execute.kernel_manager_class is sandbox.SandboxedKernelManager  # nothing here is for any other place
-    notebook, resources = execute.preprocess(notebook, {"nbgrader": NAMES, "metadata": {"path": str(folder)}})
-    texts = ["".join(o.get("text") or o.get("ename") or "" for o in cell.outputs) for cell in notebook.cells]
-    earned = [points(cell) for cell in notebook.cells if "nbgrader" in cell.metadata]
-    return SimpleNamespace(texts=texts, points=earned, review=resources["mathllm_review"])
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +62,7 @@ def attempt(action, *arguments):
     except Exception as error:
         return f"no: {type(error).__name__}"
 read = lambda path: os.listdir(path) if os.path.isdir(path) else [open(path, "rb").read()]
+read_text = lambda path: open(path).read()
 write = lambda path: open(os.path.join(path, "mine"), "w")
 connect = lambda address: socket.create_connection(address, timeout=3)
 found = {
@@ -88,7 +70,7 @@ found = {
     "write": {path: attempt(write, path) for path in FIXED},
     "imported": {name: attempt(importlib.import_module, name) for name in MODULES},
     "connected": [attempt(connect, tuple(address)) for address in ADDRESSES],
-    "environment": "".join(open(path).read() for path in glob.glob("/proc/[0-9]*/environ")).split(chr(0)),
+    "environment": [*os.environ, *"".join(map(read_text, glob.glob("/proc/[0-9]*/environ"))).split(chr(0))],
     "processes": [int(path.name) for path in pathlib.Path("/proc").glob("[0-9]*")],
     "status": open("/proc/self/status").read(),
     "new namespace": subprocess.run(["unshare", "--user", "true"], capture_output=True).returncode,
@@ -133,7 +115,7 @@ def found(course):
         addresses = [["127.0.0.1", listening.getsockname()[1]], ["192.0.2.1", 80]]
         lists = {"SECRETS": secrets, "FIXED": fixed, "MODULES": modules, "ADDRESSES": addresses, "COURSE": course}
         given = "\n".join(f"{name} = {json.loads(json.dumps(value, default=str))!r}" for name, value in lists.items())
-        result = run(course / "autograded/ada/a1", given, LOOK_AROUND, "print(found)")
+        result = run(given, LOOK_AROUND, "print(found)", folder=course / "autograded/ada/a1", hidden=[course])
     return ast.literal_eval(result.texts[-1])
 
 
@@ -177,7 +159,7 @@ def test_the_environment_holds_the_learner_and_no_secret(found):
 
 @slow
 def test_no_other_process_is_seen_and_no_right_is_left(found):
-    assert len(found["processes"]) <= 3  # bubblewrap, the kernel, and what it ran to look
+    assert len(found["processes"]) <= 3  # bubblewrap, the program that waits, and the submission
     status = dict(line.split(":\t") for line in found["status"].splitlines() if ":\t" in line)
     assert "0" not in status["Uid"].split()
     assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
@@ -191,15 +173,15 @@ import helper, mathllm as ml
 from mathllm_exercises import check, learner, numbers
 mine = numbers("01.vectors.own_length")
 length, points = float(ml.norm([3.0, 4.0])), check("01.vectors.norm", ml.norm).score()
-print([helper.answer, learner(), mine.v, sorted(os.listdir())[-1], length, points])
+print([helper.answer, learner(), mine.v.tolist(), sorted(os.listdir())[-1], length, points])
 """
 
 
 @slow
 def test_an_honest_notebook_finds_its_files_its_numbers_and_mathllm(course):
     borrowed = "import importlib, mathllm.vectors\ndistance = importlib.reload(mathllm.vectors).distance"
-    result = run(course / "autograded/ada/a1", HONEST, NORM, graded(), borrowed, graded(DISTANCE))
-    mine = own_numbers(item("01.vectors.own_length"), "ada")["v"]
+    result = run(HONEST, NORM, graded(), borrowed, graded(DISTANCE), folder=course / "autograded/ada/a1")
+    mine = own_numbers(item("01.vectors.own_length"), "ada")["v"].tolist()
     assert ast.literal_eval(result.texts[0]) == [42, "ada", mine, "helper.py", 5.0, 0.0]
     assert result.points == [POINTS, 0.0]
     assert not result.review
@@ -214,7 +196,7 @@ def test_memory_disk_and_output_that_run_out_cost_no_points_that_were_earned(tmp
     fill = "for n in range(9):\n    with open(f'file{n}', 'wb') as file: file.write(bytes(10**7))"
     flood = "print('x' * 50_000_000)"
     drip = "for _ in range(500): print('x' * 100_000)"
-    result = run(tmp_path, NORM, hoard, "del hoard", fill, flood, drip, graded(), memory=1024, disk=32)
+    result = run(NORM, hoard, "del hoard", fill, flood, drip, graded(), memory=1024, disk=32)
     assert [result.texts[1], result.texts[3]] == ["MemoryError", "OSError"]
     assert sum(map(len, result.texts)) < 6_000_000
     assert result.points == [POINTS]
@@ -225,57 +207,177 @@ def test_memory_disk_and_output_that_run_out_cost_no_points_that_were_earned(tmp
 def test_many_processes_that_take_memory_together_end_their_kernel(tmp_path, course):
     hoard = "if os.fork() == 0: hoard = bytearray(3 * 10**8); time.sleep(314159)\n"
     hoards = "import os, time\n" + 8 * hoard + "time.sleep(314159)"
-    result = run(tmp_path, NORM, graded(), hoards, graded(DISTANCE), memory=1024)
+    result = run(NORM, graded(), hoards, graded(DISTANCE), memory=1024)
     assert result.points == [POINTS, 0.0]
     assert list(result.review) == [item(DISTANCE).grade_id]
 
 
-@slow
-def test_a_full_folder_of_sockets_ends_its_kernel(tmp_path, course):
-    fill = "import sys, time\nfor n in 'ab': open(sys.argv[2] + n, 'wb').write(bytes(3 * 10**7))\ntime.sleep(314159)"
-    result = run(tmp_path, fill, graded(), disk=32)
-    assert result.points == [0.0]
-    assert list(result.review) == [item("01.vectors.norm").grade_id]
+FILL = """
+import os
+filled = {}
+for folder in WRITABLE:
+    try:
+        for number in range(9):
+            with open(f"{folder}/file{number}", "wb") as file:
+                file.write(bytes(10**7))
+    except OSError as error:
+        filled[folder] = error.errno
+    for number in range(9):
+        if os.path.exists(f"{folder}/file{number}"):
+            os.remove(f"{folder}/file{number}")
+writable = [line.split()[1] for line in open("/proc/mounts") if "rw" in line.split()[3].split(",")]
+print([filled, writable])
+"""
 
 
 @slow
-def test_a_fork_bomb_ends_with_its_kernel(tmp_path, course):
-    bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
-    result = run(tmp_path, NORM, graded(), "import sys\nprint(sys.argv[2])", bomb, endless="os.fork", processes=40)
+def test_every_place_that_can_be_written_to_is_small_and_belongs_to_the_sandbox(course):
+    places = ["/tmp", "/dev/shm", str(sandbox.HOME)]
+    result = run(f"WRITABLE = {places}", FILL, NORM, graded(), disk=32)
+    filled, writable = ast.literal_eval(result.texts[1])
+    assert filled == dict.fromkeys(places, 28)  # no space left
+    assert {place for place in writable if not place.startswith(("/proc", "/dev/"))} <= {*places, "/dev"}
     assert result.points == [POINTS]
-    kernel = result.texts[2].strip()
-    assert kernel.endswith("/connection.json")
-    assert gone(kernel)
 
 
 @slow
-def test_a_daemon_ends_with_its_kernel(tmp_path, course):
+def test_a_fork_bomb_ends_with_its_shell(course):
+    bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
+    before = children_of_the_warm_process()
+    result = run(NORM, graded(), bomb, cell_seconds=20, processes=40)
+    assert result.points == [POINTS]
+    psutil.wait_procs(children_of_the_warm_process() - before, timeout=300)
+    assert children_of_the_warm_process() <= before
+
+
+def children_of_the_warm_process():
+    """The processes of the shells that this process has started."""
+    warm = [child for child in psutil.Process().children() if "template.py" in " ".join(child.cmdline())]
+    return {child for process in warm for child in process.children(recursive=True)}
+
+
+@slow
+def test_a_daemon_ends_with_its_shell(tmp_path, course):
     daemon = ["python", "-c", "import time; time.sleep(314159)", mark := str(tmp_path)]
     start = f"import subprocess\ndaemon = subprocess.Popen({daemon}, start_new_session=True)"
-    result = run(tmp_path, start, "print(daemon.poll(), open(f'/proc/{daemon.pid}/cmdline').read())")
+    result = run(start, "print(daemon.poll(), open(f'/proc/{daemon.pid}/cmdline').read())")
     assert result.texts[1].startswith("None python")
     assert mark in result.texts[1]
     assert gone(mark)
 
 
 @slow
-def test_a_grader_that_is_killed_takes_its_kernels_with_it(tmp_path):
+def test_a_grader_that_is_killed_takes_its_shells_with_it(tmp_path):
     code = (
-        "import asyncio, sys, time\n"
-        "from mathllm_grading.sandbox import SandboxedKernelManager, environment\n"
-        "km = SandboxedKernelManager()\n"
-        "asyncio.run(km.start_kernel(cwd=sys.argv[1], env=environment() | {'MATHLLM_LEARNER': 'ada'}))\n"
-        "print(km.connection_file, flush=True)\n"
-        "time.sleep(314159)"
+        "import sys, time\n"
+        "from mathllm_grading import sandbox, shell\n"
+        "one = shell.Shell('ada', sandbox.Limits())\n"
+        "wait = ['python', '-c', 'import time; time.sleep(314159)', sys.argv[1]]\n"
+        "start = f'import subprocess; subprocess.Popen({wait})'\n"
+        "one.run(start)\n"
+        "print('ready', flush=True)\n"
+        "one.run('while True: pass')"
     )
-    grader = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
-    mark = grader.stdout.readline().strip()
-    kernels = alive(mark)
+    mark = f"{tmp_path}/mark"
+    grader = subprocess.Popen([sys.executable, "-c", code, mark], stdout=subprocess.PIPE, text=True)
+    assert grader.stdout.readline() == "ready\n"
+    assert len(alive(mark)) == 2
     grader.kill()
     grader.communicate()
-    assert kernels
     assert gone(mark)
-    shutil.rmtree(Path(mark).parent)  # of all that it had, only the folder of sockets is left
+
+
+# From one learner to the next
+
+LEAVE = """
+import builtins, os, random, sys, numpy as np, mathllm, mathllm_exercises, IPython
+before = [random.random(), np.random.rand(), random.getstate()[1][:5], np.random.get_state()[1][:5].tolist()]
+builtins.left = mathllm.left = np.left = sys.left = mathllm_exercises.kernel_side.left = IPython.left = "left"
+get_ipython().left = "left"
+np.array_equal = lambda *args: True
+mathllm.norm = mathllm.vectors.norm = None
+sys.modules["left"] = sys
+sys.path.append("/left")
+os.environ["LEFT"] = "left"
+os.umask(0)
+for folder in (".", "/tmp", "/dev/shm", os.path.expanduser("~"), os.path.expanduser("~/.ipython")):
+    os.makedirs(folder, exist_ok=True)
+    open(folder + "/left.py", "w").write("left = 'left'")
+secret = ["".join(["a-secret-", "of-this-notebook"]) for _ in range(1000)]
+print(before)
+"""
+LOOK = """
+import ctypes, gc, builtins, os, random, sys, socket, numpy as np, mathllm, mathllm_exercises, IPython, glob
+before = [random.random(), np.random.rand(), random.getstate()[1][:5], np.random.get_state()[1][:5].tolist()]
+places = [builtins, mathllm, np, sys, mathllm_exercises.kernel_side, IPython, get_ipython()]
+found = [str(place) for place in places if hasattr(place, "left")]
+found += [name for name in ("left", "secret") if name in globals() or name in sys.modules]
+found += [os.environ["LEFT"]] if "LEFT" in os.environ else []
+found += ["/left"] if "/left" in sys.path else []
+for folder in (".", "/tmp", "/dev/shm", "/home"):
+    found += glob.glob(folder + "/**/*left*", recursive=True)
+found += ["patched"] if np.array_equal([1], [2]) or mathllm.norm is None else []
+memory, remembered = b"".join([b"a-secret-", b"of-this-notebook"]), 0
+for line in open("/proc/self/maps"):
+    start, end = (int(part, 16) for part in line.split()[0].split("-"))
+    if "r" in line.split()[1] and "[v" not in line and end - start < 2**28:
+        with open("/proc/self/mem", "rb") as file:
+            file.seek(start)
+            try:
+                remembered += file.read(end - start).count(memory)
+            except OSError:
+                pass
+found += [name for name in os.listdir("/proc/self/fd") if int(name) > 4]
+umask = os.umask(0o22)
+print([before, found, umask, remembered])
+"""
+
+
+@slow
+def test_nothing_passes_from_one_learner_to_the_next(course):
+    """Files, memory, modules, environment, random state: each shell begins as the one before it began."""
+    clean = ast.literal_eval(run(LOOK).texts[0])[-1]
+    left = ast.literal_eval(run(LEAVE).texts[0])
+    before, found, umask, remembered = ast.literal_eval(run(LOOK).texts[0])
+    assert remembered < clean + 100  # the pattern itself is in memory
+    assert found == []
+    assert umask == 0o22
+    assert not [one for one, other in zip(left, before, strict=True) if one == other]
+
+
+@slow
+def test_two_shells_at_once_do_not_see_each_other(course):
+    with Shell("ada", sandbox.Limits()) as ada, Shell("bob", sandbox.Limits()) as bob:
+        ada.run("import socket; door = socket.socket(socket.AF_UNIX); door.bind('\\0door'); door.listen()")
+        ada.run("import os; open('/tmp/hers', 'w').close(); open('/dev/shm/hers', 'w').close()")
+        look = """
+import os, socket
+found = [name for folder in ('/tmp', '/dev/shm') for name in os.listdir(folder)]
+try:
+    socket.socket(socket.AF_UNIX).connect('\\0door')
+    found.append('door')
+except OSError:
+    pass
+for process in range(2, 200):
+    try:
+        os.kill(process, 9) if process != os.getpid() and process != 2 else None
+        found.append(process) if process not in (2, os.getpid()) else None
+    except OSError:
+        pass
+print(found)
+"""
+        assert "".join(output.get("text", "") for output in bob.run(look)) == "[]\n"
+        assert ada.run("'well'")[0]["data"]["text/plain"] == "'well'"
+
+
+@slow
+def test_what_is_written_to_the_graders_socket_harms_only_its_own_notebook(course):
+    junk = "import os\nfor fd in range(3, 64):\n    try: os.write(fd, {!r})\n    except OSError: pass"
+    forged = b'{"number": 4, "outputs": [{"output_type": "display_data", "data": {"text/plain": "8.0"}}]}'
+    for content in (b"\xff" * 100, b"\0\0\0\2{}", b"\0\0\0\2[]" * 50, len(forged).to_bytes(4, "big") + forged):
+        result = run(NORM, graded(), junk.format(content), graded(DISTANCE))
+        assert result.points == [POINTS, 0.0]
+        assert list(result.review) == [item(DISTANCE).grade_id]
 
 
 # Who may grade, and where
@@ -287,11 +389,11 @@ def test_an_ordinary_user_grades_in_the_same_sandbox(course, tmp_path):
     code = (
         "import os, sys\n"
         f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "from test_sandbox import NORM, graded, run\n"
+        "from grading import NORM, graded, run\n"
         "course = os.path.join(os.environ['HOME'], 'a1')\n"
         "os.mkdir(course)\n"
         "os.chdir(course)\n"
-        "result = run('.', NORM, 'import os; print(os.getuid())', graded())\n"
+        "result = run(NORM, 'import os; print(os.getuid())', graded(), hidden=[course])\n"
         "print(os.getuid(), result.texts[1], result.points)"
     )
     enter = ["bwrap", "--dev-bind", "/", "/", "--tmpfs", "/root", "--perms", "1777", "--tmpfs", "/tmp"]
@@ -317,14 +419,12 @@ def fresh(monkeypatch):
     sandbox.problem.cache_clear()
 
 
-def test_without_bubblewrap_grading_is_refused_in_a_sentence_that_names_the_remedy_and_the_way_out(fresh):
+def test_without_bubblewrap_the_problem_is_a_sentence_that_names_the_remedy_and_the_way_out(fresh):
     fresh.setenv("PATH", "/nowhere")
     problem = sandbox.problem()
     for words in ("no program is called bwrap", "apt install bubblewrap", "MATHLLM_UNSANDBOXED=yes"):
         assert words in problem
     assert "\n" not in problem
-    with pytest.raises(NbGraderException, match="no program is called bwrap"):
-        Reader()  # nbgrader makes it before it looks at the first submission
 
 
 def test_a_bubblewrap_that_cannot_make_namespaces_is_quoted(fresh, tmp_path):
@@ -335,16 +435,12 @@ def test_a_bubblewrap_that_cannot_make_namespaces_is_quoted(fresh, tmp_path):
     assert "here it cannot: bwrap: setting up uid map: Permission denied." in sandbox.problem()
 
 
-def test_the_way_out_is_one_exact_word_and_it_is_loud(fresh, caplog):
+def test_the_way_out_is_one_exact_word_and_passes_no_secret_on(fresh):
     for value in ("1", "true", "YES", ""):
         fresh.setenv("MATHLLM_UNSANDBOXED", value)
         assert sandbox.required()
     fresh.setenv("MATHLLM_UNSANDBOXED", "yes")
     fresh.setenv("MATHLLM_COURSE_KEY", "k" * 32)
-    fresh.setenv("PATH", "/nowhere")
-    Reader()
-    assert "NO SANDBOX" in caplog.text
-    assert TrustedExecute().kernel_manager_class is AsyncKernelManager
     assert "MATHLLM_COURSE_KEY" not in sandbox.environment()
 
 

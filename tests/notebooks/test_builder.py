@@ -80,30 +80,23 @@ Write `double`.
 
 - hint: Add.
 - hint: Add x.
-:::
 ```{code-cell} python
 def double(x):
     \"\"\"Twice x.\"\"\"
-    ### BEGIN SOLUTION
     return 2 * x
-    ### END SOLUTION
 ```
-:::{mistakes}
 - (0) `2 * x` -> `3 * x`: That is thrice x.
 :::
 
 :::{exercise} 01.vectors.seven
 ### Seven
-★★☆ · 3 min · 1 point · ours
+★★☆ · 3 min · ours
 
 What is 3 + 4?
-:::
 ```{code-cell} python
-seven = ...
-### BEGIN SOLUTION
 seven = 3 + 4
-### END SOLUTION
 ```
+:::
 
 :::{exercise} 01.vectors.why
 ### Why?
@@ -653,20 +646,21 @@ def without(text, part):
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        (without(ASSIGNMENT, "    ### BEGIN SOLUTION\n"), 24, "one region"),
-        (without(ASSIGNMENT, "    ### END SOLUTION\n"), 24, "one region"),
-        (without(ASSIGNMENT, '    """Twice x."""\n'), 24, "what the learner gets is not Python"),
-        (without(ASSIGNMENT, "seven = ...\n"), 41, "defines no name outside its solution"),
-        (ASSIGNMENT.replace("3 + 4\n###", "3 +\n###"), 41, "the answer is not Python"),
-        (ASSIGNMENT.replace("vectors.seven", "vectors.double"), 35, "stands here twice, first in line 15"),
-        (ASSIGNMENT.replace("vectors.seven", "matrices.seven"), 35, "is called 01.vectors.name"),
-        (ASSIGNMENT.replace("- rubric 3: names the sum\n", ""), 48, "has an :::{answer}"),
-        (ASSIGNMENT.replace("- hint: Add.", "- hind: Add."), 22, "unknown field 'hind'"),
+        (ASSIGNMENT.replace("    return 2", "    ### BEGIN SOLUTION\n    return 2"), 23, "one region"),
+        (without(ASSIGNMENT, '    """Twice x."""\n'), 23, "a function keeps its docstring"),
+        (ASSIGNMENT.replace("seven = 3 + 4", "print(3 + 4)"), 36, "not Python"),
+        (ASSIGNMENT.replace("3 + 4\n```", "3 +\n```"), 36, "the answer is not Python"),
+        (ASSIGNMENT.replace("vectors.seven", "vectors.double"), 31, "stands here twice, first in line 15"),
+        (ASSIGNMENT.replace("vectors.seven", "matrices.seven"), 31, "is called 01.vectors.name"),
+        (ASSIGNMENT.replace("- rubric 3: names the sum\n", ""), 41, "has an :::{answer}"),
+        (ASSIGNMENT.replace("- hint: Add.", "- hind: Add."), 21, "unknown field 'hind'"),
         (ASSIGNMENT.replace("★☆☆", "★"), 17, "three stars"),
-        (ASSIGNMENT.replace("`2 * x` ->", "`4 * x` ->"), 32, "the solution does not contain `4 * x`"),
-        (ASSIGNMENT.replace("`3 * x`:", "`3 *`:"), 32, "not Python"),
-        (ASSIGNMENT.replace(": That is thrice x.", ""), 32, "the sentence that names it"),
-        (ASSIGNMENT + "{{exercise_cards}}\n", 61, "for chapters"),
+        (ASSIGNMENT.replace("3 min", "3 min · 2 points"), 33, "none are written"),
+        (ASSIGNMENT.replace("`2 * x` ->", "`4 * x` ->"), 28, "the solution does not contain `4 * x`"),
+        (ASSIGNMENT.replace("`3 * x`:", "`3 *`:"), 28, "not Python"),
+        (ASSIGNMENT.replace(": That is thrice x.", ""), 28, "the sentence that names it"),
+        (ASSIGNMENT.replace(":::{answer}", ":::{solution}"), 49, "a block is {exercise} or {quick}"),
+        (ASSIGNMENT + "{{exercise_cards}}\n", 54, "for chapters"),
     ],
 )
 def test_a_malformed_assignment_is_refused_with_file_and_line(tmp_path, text, line, message):
@@ -706,7 +700,7 @@ def test_an_exercise_becomes_card_answer_and_check(assignment):
     assert rows["01-2"] == rows["01-vectors-double-card"] == (False, False, True, None)
     assert rows["01-vectors-double-answer"] == (True, False, False, None)
     assert rows["01-vectors-double"] == (False, True, True, 2)
-    assert rows["01-vectors-why"] == (True, True, False, 3)
+    assert rows["01-vectors-why"] == (True, True, False, 7)
 
 
 def test_the_metadata_is_what_nbgrader_accepts(assignment):

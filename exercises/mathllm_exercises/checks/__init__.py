@@ -17,7 +17,7 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ..item import Check, gradient, keeps_dtype, leaves_inputs, refuses, shape, values
+from ..item import Check, gradient, keeps_dtype, leaves_inputs, raised, refuses, shape, values
 
 __all__ = ["Checks", "Rules", "checks", "draws", "rules"]
 
@@ -63,7 +63,11 @@ class Checks(list):
 
     def judge(self, name, points, cases, judge, **options):
         """A check of its own: `judge(expected, case, observation)` returns None, or the reason in words."""
-        self.append(Check(name, points, cases, judge, **options))
+
+        def answered(expected, case, observation):
+            return raised(observation) or judge(expected, case, observation)
+
+        self.append(Check(name, points, cases, answered, **options))
 
 
 _RULES: dict[str, Rules] = {}

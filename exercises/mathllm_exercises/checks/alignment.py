@@ -52,17 +52,7 @@ def _sure_texts(rng):
     return [(1000 * rng.normal(size=(5, 7, 9)), _labels(rng, 5, 7, 9))]
 
 
-def _log_p_of(logits, labels, shifted=True, counted=None, log_p=ml.log_softmax):
-    """Sum of the chosen log-probabilities; the arguments are the places where it is done wrongly."""
-    scores = log_p(logits)
-    if shifted:
-        scores, labels = scores[:, :-1], labels[:, 1:]
-    counts = labels != -100 if counted is None else counted(labels)
-    chosen = np.take_along_axis(scores, np.where(labels == -100, 0, labels)[..., None], axis=-1)[..., 0]
-    return np.sum(chosen * counts, axis=-1)
-
-
-@checks("15.alignment.completion_log_p", expected=_log_p_of)
+@checks("15.alignment.completion_log_p")
 def _(c):
     c.values(
         3,
@@ -75,7 +65,6 @@ def _(c):
         public=[(np.array([[[0.0, 900.0], [900.0, 0.0], [0.0, 0.0]]]), np.array([[-100, 0, 0]]))],
         name="a model that is very sure",
     )
-    c.leaves_inputs(1, _texts)
 
 
 def _rewarded(rng):
@@ -101,7 +90,6 @@ def _(c):
         ],
         name="huge rewards",
     )
-    c.leaves_inputs(1, _rewarded)
 
 
 _CORNERS = (np.log([0.75, 0.25, 0.75, 0.25]), np.log(np.full(4, 0.5)), np.array([1.0, 1.0, -1.0, -1.0]), 0.2)
@@ -128,7 +116,6 @@ def _inside(rng):
 def _(c):
     c.values(3, _all_corners, public=[_CORNERS], name="beyond the range")
     c.values(1, _inside, name="inside the range")
-    c.leaves_inputs(1, _all_corners)
 
 
 @each
@@ -141,23 +128,7 @@ def _walks(rng, T, ends=True):
     return rng.normal(size=T), rng.normal(size=T + 1), done, float(discount), float(decay)
 
 
-def _gae(
-    rewards, values_, done, discount, decay,
-    in_surprise=True, in_sum=True, cut_after=False, forwards=False, sum_factor=None,
-):  # fmt: skip
-    """Generalised advantage estimation; the arguments are the places where it is done wrongly."""
-    goes_on = 1.0 - done
-    surprise = rewards + discount * values_[1:] * (goes_on if in_surprise else 1) - values_[:-1]
-    carried_on = np.append(goes_on[1:], 1) if cut_after else goes_on if in_sum else np.ones(len(rewards))
-    factor = (discount * decay if sum_factor is None else sum_factor) * carried_on
-    result, carried = np.zeros(len(rewards)), 0.0
-    for t in range(len(rewards)) if forwards else reversed(range(len(rewards))):
-        carried = surprise[t] + factor[t] * carried
-        result[t] = carried
-    return result
-
-
-@checks("15.alignment.gae", expected=_gae)
+@checks("15.alignment.gae")
 def _(c):
     c.values(
         2,
@@ -166,7 +137,6 @@ def _(c):
         name="no end inside",
     )
     c.values(2, _walks(4, 9), name="ends inside")
-    c.leaves_inputs(1, _walks(4, 9))
 
 
 def _groups(rng):
@@ -183,7 +153,6 @@ def _(c):
         rtol=1e-6,
         atol=1e-6,
     )
-    c.leaves_inputs(1, _groups, rtol=1e-6)
 
 
 @each
@@ -204,16 +173,6 @@ def _hopeless(rng):
     return [(policy, reference, np.ones((2, 3, 5), bool), 0.9)]
 
 
-def _summed(x, mask):
-    return np.sum(x * mask, axis=-1)
-
-
-def _dpo(policy, reference, mask, beta, log_ratio=lambda p, r, mask: _summed(p - r, mask), loss=None):
-    ratio = log_ratio(policy, reference, mask)
-    margin = ratio[0] - ratio[1]
-    return np.mean(np.logaddexp(0, -beta * margin)) if loss is None else loss(margin, beta)
-
-
 _SAMPLE = (
     np.array([[[-1.0]], [[-4.0]]]),
     np.array([[[-3.0]], [[-3.0]]]),
@@ -222,7 +181,7 @@ _SAMPLE = (
 )  # log-ratios +2 and −1, as in the documents' row
 
 
-@checks("15.alignment.repair_dpo", expected=_dpo)
+@checks("15.alignment.repair_dpo")
 def _(c):
     c.values(
         2,
@@ -232,7 +191,6 @@ def _(c):
     )
     c.values(2, _answers((2, 4), (3, 7)), name="different lengths")
     c.values(1, _hopeless, name="far on the wrong side")
-    c.leaves_inputs(1, _answers((2, 4), (3, 7)))
 
 
 def _pairs_and_slope(rng):
@@ -244,21 +202,13 @@ def _loss_of_pairs(policy_w, policy_l, reference_w, reference_l, beta):
     return ml.alignment.dpo_loss(policy_w, policy_l, reference_w, reference_l, beta=beta)
 
 
-def _slopes(policy_w, policy_l, reference_w, reference_l, beta, dy, weight=None):
-    margin = (policy_w - reference_w) - (policy_l - reference_l)
-    miss = ml.sigmoid(-beta * margin) if weight is None else weight(margin, beta)
-    slope = -dy * beta * miss / len(margin)
-    return slope, -slope
-
-
 _START = (np.array([-3.0, -5.0]), np.array([-4.0, -2.0]), np.array([-3.0, -5.0]), np.array([-4.0, -2.0]), 0.1, 1.0)
 
 
-@checks("15.alignment.dpo_pullback", expected=_slopes)
+@checks("15.alignment.dpo_pullback")
 def _(c):
     c.gradient(3, _loss_of_pairs, _pairs_and_slope, wrt=(0, 1))
     c.values(1, public=[_START], name="at the start, policy = reference")
-    c.leaves_inputs(1, _pairs_and_slope)
 
 
 _ANSWERS, _COMPARISONS = 8, 4000
@@ -345,8 +295,6 @@ def _most_preferred(wins):
 
 def _policy_of(case, observation):
     """What is wrong with a policy as such or with its divergence; else None and the policy."""
-    if observation.error:
-        return f"raised {observation.error[0]}: {observation.message}", None
     reference, _, budget = case
     p = numeric(observation.value)
     if p is None or p.shape != reference.shape:

@@ -7,7 +7,7 @@ import numpy as np
 import mathllm as ml
 from mathllm.exhibits import backpropagation as exhibits
 
-from ..cases import each, tells_apart
+from ..cases import each
 from . import checks, draws
 
 STEP = exhibits.trace_network()  # the network of document 004
@@ -39,17 +39,10 @@ def _updated(rate):
 
 @draws("11.backpropagation.own_gradients")
 def _own_network(rng):
-    """One input, two hidden units of which exactly one is on, a truth of 0 or 1; no slip goes unnoticed."""
-    while True:
-        on, off = rng.integers(3, 7, size=2) / 2  # no weight is one of v's
-        own = {
-            "x": float(rng.choice([0.5, 1.5, 2.0])),
-            "w": [float(on), float(-off)],
-            "v": (rng.choice([-1, 1], size=2) * rng.integers(1, 5, size=2) / 4).tolist(),
-            "y": int(rng.integers(2)),
-        }
-        if tells_apart("11.backpropagation.own_gradients", own, 0.002):
-            return own
+    """One input, two hidden units of which exactly one is on, a truth of 0 or 1."""
+    on, off = rng.integers(3, 7, size=2) / 2  # no weight is one of v's
+    v = rng.choice([-1, 1], size=2) * rng.integers(1, 5, size=2) / 4
+    return {"x": float(rng.choice([0.5, 1.5, 2.0])), "w": np.array([on, -off]), "v": v, "y": int(rng.integers(2))}
 
 
 def _own_gradients(x, w, v, y, prime=True, flip=1, slope=None):
@@ -96,11 +89,7 @@ def _listing(rng, count=2, batch=5):
 @checks("11.backpropagation.repair_forward")
 def _(c):
     c.values(2, _listing, name="two layers")
-    c.values(
-        1,
-        lambda rng: [(x, layers[:1]) for x, layers in _listing(rng, 1)],
-        name="a single layer",
-    )
+    c.values(1, lambda rng: [(x, layers[:1]) for x, layers in _listing(rng, 1)], name="a single layer")
     c.values(
         1,
         public=[(np.ones((1, 1)), [(np.array([[-2.0]]), np.zeros((1, 1))), (np.ones((1, 1)), -np.ones((1, 1)))])],
@@ -138,7 +127,6 @@ def _backward(loss_grad, activations, pre_activations, layers, keepdims=True, be
 def _(c):
     c.values(1, lambda rng: _passes(rng, [(3, 4)]), name="a single layer")
     c.values(3, _passes, name="two and three layers")
-    c.leaves_inputs(1, lambda rng: _passes(rng, [(2, 3, 2)]))
 
 
 def _two_layers(rng, sizes=((1, 2, 3, 1), (5, 4, 6, 3))):
@@ -148,14 +136,7 @@ def _two_layers(rng, sizes=((1, 2, 3, 1), (5, 4, 6, 3))):
     return drawn
 
 
-def _two_layer_gradients(x, W1, b1, W2, b2, dlogits):
-    z1 = x @ W1 + b1
-    a1 = np.maximum(z1, 0)
-    dz1 = (dlogits @ W2.T) * (z1 > 0)
-    return x.T @ dz1, dz1.sum(axis=0), a1.T @ dlogits, dlogits.sum(axis=0)
-
-
-@checks("11.backpropagation.two_layer_gradients", expected=_two_layer_gradients)
+@checks("11.backpropagation.two_layer_gradients")
 def _(c):
     c.values(
         2,
@@ -172,7 +153,6 @@ def _(c):
         name="the network of document 004",
     )
     c.values(3, lambda rng: _two_layers(rng, [(5, 4, 6, 3), (8, 3, 7, 2), (6, 4, 8, 3)]), name="batches")
-    c.leaves_inputs(1, lambda rng: _two_layers(rng, [(4, 2, 3, 2)]))
 
 
 @each
@@ -180,18 +160,9 @@ def _bowls(rng, n):
     return rng.normal(size=n), float(rng.uniform(0.05, 0.2)), 6
 
 
-def _descent(w, rate, steps):
-    path = [w.copy()]
-    for _ in range(steps):
-        w = w - rate * 2 * w
-        path.append(w.copy())
-    return np.array(path)
-
-
-@checks("11.backpropagation.repair_zeroing", expected=_descent)
+@checks("11.backpropagation.repair_zeroing")
 def _(c):
     c.values(2, _bowls(1, 3), public=[(np.array([1.0]), 0.1, 4)], name="the path")
-    c.leaves_inputs(1, _bowls(2))
 
 
 @each
@@ -205,17 +176,7 @@ def _layer_norm(x, gain):
     return gain * (x - x.mean(axis=-1, keepdims=True)) * s
 
 
-def _mean(v):
-    return v.mean(axis=-1, keepdims=True)
-
-
-def _layer_norm_pullback(x, gain, dy, average=_mean, ddof=0, hat=True, sign=1):
-    s = 1 / np.sqrt(x.var(axis=-1, keepdims=True, ddof=ddof) + 1e-5)
-    x_hat, g = (x - _mean(x)) * (s if hat else 1.0), gain * dy
-    return s * (g - average(g) - sign * x_hat * average(g * x_hat))
-
-
-@checks("11.backpropagation.layer_norm_pullback", expected=_layer_norm_pullback)
+@checks("11.backpropagation.layer_norm_pullback")
 def _(c):
     c.gradient(2, _layer_norm, _norm_rows((5,), (3,)), name="one vector")
     c.gradient(2, _layer_norm, _norm_rows((3, 4), (2, 2, 3)), name="a stack of vectors")
@@ -235,30 +196,6 @@ OPERATIONS = {
     "log": (math.log, lambda a: (1 / a,)),
     "tanh": (math.tanh, lambda a: (1 - math.tanh(a) ** 2,)),
 }
-
-
-def _run(inputs, tape):
-    numbers = [float(x) for x in inputs]
-    for name, *places in tape:
-        numbers.append(OPERATIONS[name][0](*(numbers[p] for p in places)))
-    return numbers
-
-
-def _tape_gradient(inputs, tape, backwards=True, add=True, slopes_of=None):
-    numbers = _run(inputs, tape)
-    grads = [0.0] * len(numbers)
-    grads[-1] = 1.0
-    for i in reversed(range(len(tape))) if backwards else range(len(tape)):
-        name, *places = tape[i]
-        rule = (slopes_of or {}).get(name, OPERATIONS[name][1])
-        for place, slope in zip(places, rule(*(numbers[p] for p in places)), strict=True):
-            grads[place] = add * grads[place] + grads[len(inputs) + i] * slope
-    return np.array([numbers[-1], *grads[: len(inputs)]])
-
-
-def _with_slope(**rules):
-    """A tape on which one operation has a wrong slope."""
-    return lambda inputs, tape: _tape_gradient(inputs, tape, slopes_of=rules)
 
 
 def _random_tapes(rng):
@@ -290,8 +227,6 @@ EVERY_OPERATION = [
 
 
 DOUBLINGS = [("add", n, n) for n in range(60)]
-
-
 SCORE = [  # the network of document 004: inputs x1, x2, then wA1, wA2, bA, wB1, wB2, bB, vA, vB, c, and −1
     ("mul", 0, 2), ("mul", 1, 3), ("add", 12, 13), ("add", 14, 4), ("relu", 15),
     ("mul", 0, 5), ("mul", 1, 6), ("add", 17, 18), ("add", 19, 7), ("relu", 20),
@@ -303,7 +238,7 @@ SCORE = [  # the network of document 004: inputs x1, x2, then wA1, wA2, bA, wB1,
 NUMBERS = np.array([1.0, 0.5, 0.15, 0.20, 0.35, 0.25, 0.30, 0.35, 0.40, 0.45, 0.60, -1.0])
 
 
-@checks("11.backpropagation.tape", expected=_tape_gradient)
+@checks("11.backpropagation.tape")
 def _(c):
     c.values(
         2,
@@ -322,4 +257,3 @@ def _(c):
     )
     c.values(1, public=[(NUMBERS, SCORE)], name="the network of document 004")
     c.values(1, public=[(np.array([1.0]), DOUBLINGS)], name="sixty doublings")
-    c.leaves_inputs(1, public=[(np.array([2.0, -1.0]), [("relu", 1), ("add", 0, 2), ("mul", 3, 0)])])

@@ -1,13 +1,10 @@
 """Chapter 07, cross-entropy: losses and units, entropies and divergences, the training loss, the shortest code."""
 
-import math
-from fractions import Fraction
-
 import numpy as np
 
 import mathllm as ml
 
-from ..cases import each, refusing, tells_apart
+from ..cases import each
 from . import checks, draws
 
 
@@ -37,7 +34,6 @@ def _(c):
     c.values(1, public=[(np.array([1.0]), 2.0), (np.array([0.5, 0.0, 0.5]), 10.0)], name="with zeros")
     c.values(1, _distributions((3, 4), (2, 2, 5)), name="a stack of distributions")
     c.refuses(1, public=[(np.array([0.5, 0.6]), 2.0), (np.array([1.5, -0.5]), 2.0)])
-    c.leaves_inputs(1, _distributions(4))
 
 
 @each
@@ -69,15 +65,11 @@ def _(c):
     )
     c.values(
         1,
-        public=[
-            (np.array([1.0, 0.0]), np.array([0.5, 0.5])),
-            (np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.75, 0.0])),
-        ],
+        public=[(np.array([1.0, 0.0]), np.array([0.5, 0.5])), (np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.75, 0.0]))],
         name="what cannot happen",
     )
     c.values(1, public=[(np.array([0.5, 0.5]), np.array([1.0, 0.0]))], name="what was ruled out")
     c.refuses(1, public=[(np.array([0.5, 0.5]), np.array([1.0])), (np.full(2, 0.5), np.full(3, 1 / 3))])
-    c.leaves_inputs(1, _two(4))
 
 
 @each
@@ -96,10 +88,6 @@ def _each(logits, labels):
     log_p = logits - top - np.log(np.exp(logits - top).sum(axis=-1, keepdims=True))
     picked = np.take_along_axis(log_p, np.where(labels < 0, 0, labels)[..., None], axis=-1)[..., 0]
     return np.where(labels < 0, 0, -picked)
-
-
-def _loss(logits, labels):
-    return _each(logits, labels).sum() / int(np.sum(labels != -100))
 
 
 @checks("07.cross_entropy.cross_entropy")
@@ -121,7 +109,6 @@ def _(c):
     )
     c.keeps_dtype(1, lambda rng: [(rng.normal(size=(3, 4)).astype(np.float32), rng.integers(4, size=3))])
     c.refuses(1, public=[(np.zeros((2, 3)), np.array([-100, -100]))], name="refuses a batch without a label")
-    c.leaves_inputs(1, _batches((3, 4), ignored=1))
 
 
 @each
@@ -129,29 +116,19 @@ def _chances(rng, size):
     return (rng.uniform(0.01, 1, size=size),)
 
 
-def _positive(rule):
-    def function(p):
-        with np.errstate(divide="ignore", over="ignore"):
-            return float(rule(p))
-
-    return refusing(lambda p: p.size == 0 or not np.all((p >= 0) & (p <= 1)))(function)
-
-
-@checks("07.cross_entropy.repair_perplexity", expected=_positive(lambda p: np.exp(-np.mean(np.log(p)))))
+@checks("07.cross_entropy.repair_perplexity")
 def _(c):
     c.values(3, _chances(1, 4, 50), public=[(np.array([0.3]),), (np.array([0.5, 0.1]),), (np.full(1000, 0.1),)])
     c.values(1, public=[(np.array([0.5, 0.0]),)], name="an impossible token")
     c.refuses(1, public=[(np.array([]),), (np.array([0.5, 1.5]),), (np.array([np.nan]),)])
-    c.leaves_inputs(1, _chances(5))
 
 
 @draws("07.cross_entropy.own_mutual_information")
 def _tables(rng):
-    """A table of counts that tells something, and for which every known mistake shows."""
+    """A table of counts that tells something."""
     while True:
-        table = rng.integers(1, 12, size=(2, 2))
-        own = {"counts": table.tolist()}
-        if _told(**own) > 0.03 and tells_apart("07.cross_entropy.own_mutual_information", own, 0.004):
+        own = {"counts": rng.integers(1, 12, size=(2, 2))}
+        if _told(**own) > 0.03:
             return own
 
 
@@ -164,30 +141,6 @@ def _logs(counts):
     return joint, np.log2(joint / (joint.sum(1, keepdims=True) * joint.sum(0)))
 
 
-def _shortest(low, width):
-    """The shortest binary fraction in [low, low + width), as its digits."""
-    places = 0
-    while True:
-        number = math.ceil(low * 2**places)
-        if number < (low + width) * 2**places:
-            return f"{number:0{places}b}" if places else ""
-        places += 1
-
-
-def _interval(symbols, counts, update=True):
-    total = int(sum(counts))
-    low, width = Fraction(0), Fraction(1)
-    for symbol in symbols:
-        if not (0 <= symbol < len(counts)) or counts[symbol] == 0:
-            raise ValueError("an impossible symbol")
-        low += width * Fraction(int(sum(counts[:symbol])), total)
-        width *= Fraction(int(counts[symbol]), total)
-    return low, width
-
-
-def _encode(symbols, counts):
-    """The right answer."""
-    return _shortest(*_interval(symbols, counts))
 
 
 def _messages(rng):
@@ -199,7 +152,7 @@ def _messages(rng):
     return drawn
 
 
-@checks("07.cross_entropy.encode", expected=_encode)
+@checks("07.cross_entropy.encode")
 def _(c):
     c.values(4, _messages, public=[([1, 0, 2], [6, 3, 1]), ([0, 0, 1], [6, 3, 1]), ([1], [1, 1])], name="right codes")
     c.values(1, public=[([], [6, 3, 1]), ([0] * 40, [99, 1]), ([0, 1], [1, 9])], name="very short codes")

@@ -34,10 +34,7 @@ def _(c):
         name="does not overflow",
     )
     c.values(
-        2,
-        normals(6, scale=10.0, centre=-3000.0),
-        public=[(np.array([-1000.0, -1001.0]),)],
-        name="does not underflow",
+        2, normals(6, scale=10.0, centre=-3000.0), public=[(np.array([-1000.0, -1001.0]),)], name="does not underflow"
     )
     c.values(
         1,
@@ -48,7 +45,6 @@ def _(c):
     c.values(1, public=[(np.array([-np.inf, 0.0, np.log(2)]),)], name="empty summands")
     c.values(1, public=[(np.full(3, -np.inf),)], name="nothing but empty summands")
     c.keeps_dtype(1, normals(6, dtype=np.float32))
-    c.leaves_inputs(1, normals(4))
 
 
 @checks("04.exponentials.repair_softplus", expected=ml.exponentials.softplus)
@@ -56,27 +52,18 @@ def _(c):
     c.values(1, normals(6, (2, 3), scale=3.0), public=[(np.array([-1.0, 0.0, 1.0]),)], name="in the middle")
     c.values(2, normals(5, scale=50.0, centre=2000.0), public=[(np.array([710.0, 1e5]),)], name="far above zero")
     c.values(
-        2,
-        normals(5, scale=30.0, centre=-300.0),
-        public=[(np.array([-40.0, -100.0]),)],
-        name="far below zero",
-        atol=0.0,
+        2, normals(5, scale=30.0, centre=-300.0), public=[(np.array([-40.0, -100.0]),)], name="far below zero", atol=0.0
     )
     c.keeps_dtype(1, normals(6, dtype=np.float32))
 
 
 @each
 def _with_pull(rng, shape, scale=1.0, centre=0.0):
-    return (
-        centre + scale * rng.normal(size=shape),
-        np.float64(rng.normal(size=shape[:-1])),
-    )
+    return (centre + scale * rng.normal(size=shape), np.float64(rng.normal(size=shape[:-1])))
 
 
 def _rows_add_up(expected, case, observation):
     """All terms pushed up by one push the result up by one: the slopes of a row add up to dy."""
-    if observation.error:
-        return f"raised {observation.error[0]}: {observation.message}"
     got = numeric(observation.value)
     if got is None or got.shape != case[0].shape or not np.all(np.isfinite(got)):
         return "expected finite slopes in the shape of x"
@@ -122,4 +109,3 @@ def _(c):
         ],
         name="zeros",
     )
-    c.leaves_inputs(1, _mixtures((2, 4)))

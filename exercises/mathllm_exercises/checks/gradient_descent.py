@@ -1,12 +1,10 @@
 """Chapter 09, gradient descent: one step by hand, momentum, Adam, decay, schedules, minibatches, a training loop."""
 
-import math
-
 import numpy as np
 
 import mathllm as ml
 
-from ..cases import each, tells_apart
+from ..cases import each
 from . import checks, draws
 
 
@@ -34,19 +32,11 @@ def _(c):
             (np.array([3.0]), np.array([4.0]), np.array([1.0]), 0.1, 0.0),
         ],
     )
-    c.leaves_inputs(1, _places(4))
     c.refuses(
         1,
         public=[(np.ones(1), np.ones(1), np.ones(1), 0.1, 1.0), (np.ones(1), np.ones(1), np.ones(1), 0.1, -0.1)],
         name="refuses β outside [0, 1)",
     )
-
-
-def _adam(w, g, m, v, t, rate, b1=0.9, b2=0.999, eps=1e-8, squared=np.square, weights=lambda b: (b, 1 - b)):
-    (old_m, new_m), (old_v, new_v) = weights(b1), weights(b2)
-    m = old_m * m + new_m * g
-    v = old_v * v + new_v * squared(g)
-    return w - rate * (m / (1 - b1**t)) / (np.sqrt(v / (1 - b2**t)) + eps), m, v
 
 
 def _adam_cases(*shapes, steps=(1, 2, 10, 1000)):
@@ -64,7 +54,7 @@ def _adam_cases(*shapes, steps=(1, 2, 10, 1000)):
     return cases
 
 
-@checks("09.gradient_descent.adam", expected=_adam)
+@checks("09.gradient_descent.adam")
 def _(c):
     c.values(
         2,
@@ -75,7 +65,6 @@ def _(c):
     )
     c.values(3, _adam_cases(3, (2, 3), steps=(2, 10, 1000)), name="later steps", rtol=1e-6)
     c.values(1, public=[(np.ones(2), np.zeros(2), np.zeros(2), np.zeros(2), 1, 0.1)], name="a gradient of zero")
-    c.leaves_inputs(1, _adam_cases(4, steps=(3,)), rtol=1e-6)
 
 
 @each
@@ -87,18 +76,11 @@ def _decay_cases(rng, shape):
 @checks("09.gradient_descent.repair_decay")
 def _(c):
     c.values(
-        3,
-        _decay_cases(4, (2, 3)),
-        public=[(np.array([1.0]), np.array([0.1]), np.array([0.01]), 0.01, 0.1)],
-        rtol=1e-7,
+        3, _decay_cases(4, (2, 3)), public=[(np.array([1.0]), np.array([0.1]), np.array([0.01]), 0.01, 0.1)], rtol=1e-7
     )
     c.values(
-        1,
-        public=[(np.array([2.0, 2.0]), np.zeros(2), np.array([1e-4, 1e4]), 0.1, 0.5)],
-        name="decay alone",
-        rtol=1e-7,
+        1, public=[(np.array([2.0, 2.0]), np.zeros(2), np.array([1e-4, 1e4]), 0.1, 0.5)], name="decay alone", rtol=1e-7
     )
-    c.leaves_inputs(1, _decay_cases(5), rtol=1e-7)
 
 
 def _training_runs(rng):
@@ -112,10 +94,7 @@ def _training_runs(rng):
 @checks("09.gradient_descent.repair_schedule")
 def _(c):
     c.values(
-        3,
-        _training_runs,
-        public=[(np.array([50, 100, 550, 1000]), 3e-4, 3e-5, 100, 1000)],
-        name="during the training",
+        3, _training_runs, public=[(np.array([50, 100, 550, 1000]), 3e-4, 3e-5, 100, 1000)], name="during the training"
     )
     c.values(1, public=[(np.array([1001, 1500, 2000]), 3e-4, 3e-5, 100, 1000)], name="after the training")
     c.values(1, public=[(np.array([100, 101]), 1.0, 0.0, 100, 10_000)], name="no jump", rtol=1e-7)
@@ -141,37 +120,6 @@ def _(c):
     )
 
 
-def _to_length_one(g):
-    return g / max(1.0, np.sqrt(np.sum(g * g)))
-
-
-def _cosine_rate(t, steps, peak, warmup):
-    if t <= warmup:
-        return peak * t / warmup
-    return 0.5 * peak * (1 + math.cos(math.pi * (t - warmup) / (steps - warmup)))
-
-
-def _shrink_then_step(w, step, shrink):
-    return (1 - shrink) * w - step
-
-
-def _trained(
-    X, y, steps, peak, decay, *,
-    factor=2.0, clip=_to_length_one, rates=_cosine_rate, count=lambda t: t, move=_shrink_then_step, coupled=False,
-):  # fmt: skip
-    """Linear regression by AdamW with warmup, cosine and clipping; the options make the known mistakes."""
-    w = np.zeros(X.shape[1])
-    m, v = np.zeros_like(w), np.zeros_like(w)
-    for t in range(1, steps + 1):
-        g = clip(factor * X.T @ (X @ w - y) / len(y) + coupled * decay * w)
-        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
-        rate = rates(t, steps, peak, max(1, steps // 10))
-        n = count(t)
-        direction = (m / (1 - 0.9**n)) / (np.sqrt(v / (1 - 0.999**n)) + 1e-8)
-        w = move(w, rate * direction, rate * decay * (not coupled))
-    return w
-
-
 @each
 def _regressions(rng, size):
     n, d = size
@@ -180,14 +128,9 @@ def _regressions(rng, size):
     return X, X @ right + 0.3 * rng.normal(size=n), 40, 0.1, 0.05
 
 
-@checks("09.gradient_descent.training", expected=_trained)
+@checks("09.gradient_descent.training")
 def _(c):
-    c.values(
-        1,
-        public=[(np.array([[1.0], [2.0]]), np.array([0.1, 0.2]), 1, 0.1, 0.0)],
-        name="a single step",
-        rtol=1e-6,
-    )
+    c.values(1, public=[(np.array([[1.0], [2.0]]), np.array([0.1, 0.2]), 1, 0.1, 0.0)], name="a single step", rtol=1e-6)
     c.values(2, _regressions((20, 3), (8, 2)), name="forty steps", rtol=1e-6)
     c.values(
         1,
@@ -195,18 +138,13 @@ def _(c):
         name="short gradients, no decay",
         rtol=1e-6,
     )
-    c.leaves_inputs(1, _regressions((10, 2)), rtol=1e-6)
 
 
 @draws("09.gradient_descent.own_info_nce")
 def _contrast(rng):
-    """Three queries and three keys with small whole components, such that each known mistake gives another loss."""
-    while True:
-        queries, keys = rng.integers(1, 6, size=(2, 3, 2)) * rng.choice([-1, 1], size=(2, 3, 2))
-        temperature = float(rng.choice([0.25, 0.5, 2.0]))
-        own = {"queries": queries.tolist(), "keys": keys.tolist(), "temperature": temperature}
-        if tells_apart("09.gradient_descent.own_info_nce", own, 0.002):
-            return own
+    """Three queries and three keys with small whole components."""
+    queries, keys = rng.integers(1, 6, size=(2, 3, 2)) * rng.choice([-1, 1], size=(2, 3, 2))
+    return {"queries": queries, "keys": keys, "temperature": float(rng.choice([0.25, 0.5, 2.0]))}
 
 
 def _info_nce(scores, log=np.log, total=np.mean, over=1, own=True):
@@ -245,4 +183,3 @@ def _(c):
         _weights_and_data((5, 2), (8, 3), (3, 4)),
         public=[(np.array([0.5]), np.array([[1.0], [2.0]]), np.array([1.0, 2.0]), 0.5, 2.0, 1.0)],
     )
-    c.leaves_inputs(1, _weights_and_data((4, 2)), rtol=1e-6)

@@ -22,7 +22,7 @@ def _quadratic(rng):
 @draws("08.gradients.own_chain")
 def _chain_numbers(rng):
     a, b = (int(n) for n in rng.choice([-4, -3, -2, 2, 3, 4], size=2, replace=False))
-    return {"a": a, "b": b, "w": float(rng.choice([0.25, 0.75, 1.25, 1.75]))}
+    return {"a": a, "b": b, "w": float(rng.choice([0.3, 0.7, 1.3, 1.7]))}
 
 
 @each
@@ -40,16 +40,13 @@ def _(c):
         atol=1e-9,
     )
     c.values(1, public=[(np.array([0, 0, 0, 1]), np.array([2, 1, -1]), 0.25)], name="whole numbers", rtol=1e-8)
-    c.leaves_inputs(1, _polynomials(5))
     c.refuses(1, public=[(np.ones(3), np.ones(2), 0.0), (np.ones(3), np.ones(2), -0.1)], name="refuses h ≤ 0")
 
 
 @checks("08.gradients.layer_jacobian")
 def _(c):
     c.values(
-        3,
-        normals([(3, 4), 3], [(2, 5), 2], [(1, 1), 1]),
-        public=[(np.array([[1.0, -1], [2, 0]]), np.array([1.0, 1]))],
+        3, normals([(3, 4), 3], [(2, 5), 2], [(1, 1), 1]), public=[(np.array([[1.0, -1], [2, 0]]), np.array([1.0, 1]))]
     )
     c.values(1, normals([(3, 3), 3], [(4, 4), 4]), name="square weights")
     c.values(1, public=[(np.array([[1.0, 4], [1, 2]]), np.array([1.0, -1.0]))], name="a unit at exactly 0")
@@ -64,21 +61,6 @@ def _gelu_slope(x):
 def _(c):
     c.values(3, normals(5, (2, 3)), public=[(np.array([-1.0, 0, 1, 2]),)], rtol=1e-7)
     c.values(1, public=[(np.array([-100.0, 100.0]),)], name="far out")
-
-
-def _by_signs(numbers):
-    """What the signs of these numbers say, where they are the right numbers."""
-    if np.all(numbers > 1e-6):
-        return "minimum"
-    if np.all(numbers < -1e-6):
-        return "maximum"
-    return "saddle point" if np.any(numbers > 1e-6) and np.any(numbers < -1e-6) else "undecided"
-
-
-def _kind(gradient, hessian):
-    """The right answer."""
-    level = np.abs(gradient).max() <= 1e-6
-    return _by_signs(np.linalg.eigvalsh(hessian)) if level else "not a critical point"
 
 
 def _hessian(rng, eigenvalues):
@@ -96,7 +78,7 @@ def _slopes_too(rng):
     return [(rng.normal(size=len(k)), _hessian(rng, k)) for k in [(1.0, 2.0), (-1.0, -2.0, -3.0), (1.0, -1.0)]]
 
 
-@checks("08.gradients.repair_kind", expected=_kind)
+@checks("08.gradients.repair_kind")
 def _(c):
     c.values(
         3,
@@ -124,6 +106,7 @@ def _(c):
             (np.zeros(2), np.diag([2.0, 0.0])),
             (np.zeros(2), np.diag([0.0, -1.0])),
             (np.zeros(2), np.diag([2.0, -1e-9])),
+            (np.zeros(3), np.diag([1.0, 0.0, -1.0])),
             (np.zeros(1), np.zeros((1, 1))),
         ],
         name="a flat direction",
@@ -158,7 +141,6 @@ def _(c):
     )
     c.gradient(2, ml.normalize, normals((4, 3), (3, 3), (2, 2, 4), count=2), name="batch axes")
     c.judge("no part along x", 1, normals(3, (5, 4), count=2), _no_part_along_x)
-    c.leaves_inputs(1, normals((3, 2), count=2))
 
 
 @each
@@ -192,7 +174,6 @@ def _(c):
         wrt=(0, 1),
     )
     c.judge("no part along the vectors themselves", 1, _pairs(3, 5), _no_part_along_either)
-    c.leaves_inputs(1, _pairs(4))
 
 
 @each
@@ -216,14 +197,12 @@ def _(c):
             only=entry,
             name=f"{name} agrees with finite differences",
         )
-    c.leaves_inputs(1, _layers((2, 3, 2)))
 
 
 @checks("08.gradients.softmax_jacobian", expected=ml.softmax_jacobian)
 def _(c):
     c.values(3, normals(1, 2, 6), public=[(np.array([2.0, 1.0, 0.5]),)], name="right values")
     c.values(2, public=[(np.array([1000.0, 1000.0, 0.0]),)], name="large scores")
-    c.leaves_inputs(1, normals(4))
 
 
 def _no_common_part(expected, case, observation):
@@ -271,7 +250,6 @@ def _(c):
         _predictions((3, 4), (1, 6), (5, 2)),
         public=[(np.array([[2.0, 1.0, 0.5]]), np.array([0]), 1.0)],
     )
-    c.leaves_inputs(1, _predictions((3, 4)))
 
 
 @each
@@ -297,11 +275,6 @@ def _true_slopes(W, x, y):
     return x.T @ (2 * (ml.gelu(before) - y) * _gelu_slope(before))
 
 
-def _suspects(W, x, y, claimed):
-    right = _true_slopes(W, x, y)
-    return np.abs(claimed - right) > 1e-3 * np.abs(right).max()
-
-
 @each
 def _claims(rng, shape, whole=False, height=1.0, down=False):
     batch, n, m = shape
@@ -319,7 +292,7 @@ def _claims(rng, shape, whole=False, height=1.0, down=False):
     return W, x, y, claimed
 
 
-@checks("08.gradients.suspects", expected=_suspects)
+@checks("08.gradients.suspects")
 def _(c):
     c.values(2, _claims((4, 3, 2), (1, 2, 5), (6, 4, 4)), name="finds the wrong slopes, and no others")
     c.values(
@@ -328,4 +301,3 @@ def _(c):
         name="steep ground",
     )
     c.values(1, _claims((5, 3, 3), whole=True), name="weights that are whole numbers")
-    c.leaves_inputs(1, _claims((4, 4, 3)))

@@ -52,14 +52,6 @@ def _distributions(rng, n):
     return P, float((sums[i] + sums[i + 1]) / 2)
 
 
-def _sorted_sums(P, rule, order=None):
-    """The tokens for whose sum up to here, and up to before, the rule holds; and their mass."""
-    order = np.argsort(-P, kind="stable") if order is None else order
-    sums, kept = np.cumsum(P[order]), np.zeros(P.shape, bool)
-    kept[order] = rule(sums, sums - P[order])
-    return np.where(kept, P, 0), P[kept].sum()
-
-
 @checks("14.inference.repair_nucleus")
 def _(c):
     c.values(
@@ -69,7 +61,6 @@ def _(c):
         name="right distribution",
     )
     c.values(1, public=[(np.array([0.5, 0.3, 0.2]), 0.5), (EXAMPLE, 1.0)], name="at equality")
-    c.leaves_inputs(1, _distributions(20, 50))
     c.refuses(1, public=[(EXAMPLE, 0.0), (EXAMPLE, 1.5)], name="refuses p outside (0, 1]")
 
 
@@ -100,10 +91,7 @@ def _exhaustive(first, second, beams):
     return [int(n) for n in np.unravel_index(np.argmax(joint), joint.shape)]
 
 
-TRAP = (
-    np.array([0.36, 0.33, 0.31]),
-    np.array([[0.40, 0.30, 0.30], [0.50, 0.30, 0.20], [0.04, 0.93, 0.03]]),
-)
+TRAP = (np.array([0.36, 0.33, 0.31]), np.array([[0.40, 0.30, 0.30], [0.50, 0.30, 0.20], [0.04, 0.93, 0.03]]))
 
 
 # Sum, product and second probability alone each prefer another text; tokens are not sorted.
@@ -114,7 +102,6 @@ WEIGHED = (np.array([0.2, 0.5, 0.3]), np.array([[0.85, 0.1, 0.05], [0.5, 0.3, 0.
 def _(c):
     c.values(2, public=[(*TRAP, 1), (*TRAP, 2), (*TRAP, 3)], name="the world of the chapter", rtol=0)
     c.values(3, _beam_worlds(2, 1, 5, 2), public=[(*WEIGHED, 3)], name="other worlds", rtol=0)
-    c.leaves_inputs(1, _beam_worlds(2, 5), public=[(*WEIGHED, 3)])
 
 
 def _growing(rng):
@@ -132,7 +119,6 @@ def _shifted_keys(rng):
 def _(c):
     c.values(3, _growing, name="right outputs")
     c.values(1, _shifted_keys, name="large scores", rtol=1e-6)
-    c.leaves_inputs(1, _growing)
 
 
 @each
@@ -143,7 +129,6 @@ def _pairs(rng, n):
 @checks("14.inference.residual")
 def _(c):
     c.values(3, _pairs(2, 5, 50), public=[(np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5]))])
-    c.leaves_inputs(1, _pairs(4))
 
 
 def _texts_to_penalise(rng):
@@ -154,7 +139,6 @@ def _texts_to_penalise(rng):
 def _(c):
     c.values(2, _texts_to_penalise, name="negative logits")
     c.values(1, public=[(np.array([2.0, 1.0, 3.0]), np.array([0, 0, 0, 2]), 2.0)], name="punished once")
-    c.leaves_inputs(1, _texts_to_penalise)
 
 
 @each
@@ -165,7 +149,6 @@ def _temperature_cases(rng, n):
 @checks("14.inference.temperature_pullback")
 def _(c):
     c.gradient(3, lambda z, T: ml.softmax(z, temperature=T), _temperature_cases(2, 4, 6))
-    c.leaves_inputs(1, _temperature_cases(3))
 
 
 def _marked_texts(rng):

@@ -4,7 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..cases import each, refusing
+from ..cases import each
 from . import checks, draws
 
 
@@ -30,21 +30,16 @@ def _large_logits(rng):
     return [(np.abs(x), gain, E, U + 3000) for x, gain, E, U in _streams((3, 3, 4, 5))(rng)]
 
 
-def _lens(streams, gain, embedding, unembedding):
-    return ml.softmax(ml.rms_norm(streams, gain) @ unembedding)
-
-
 SMALL_STREAM = (
     np.array([[[3.0, 4.0]], [[0.0, 2.0]]]), np.ones(2), np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]),
     np.array([[1.0, 0.0, 1.0], [0.0, 1.0, -1.0]]),
 )  # fmt: skip
 
 
-@checks("16.interpretability.logit_lens", expected=_lens)
+@checks("16.interpretability.logit_lens")
 def _(c):
     c.values(3, _streams((2, 1, 3, 4), (3, 4, 5, 6)), public=[SMALL_STREAM], name="right probabilities")
     c.values(1, _large_logits, name="large logits")
-    c.leaves_inputs(1, _streams((2, 2, 3, 4)))
 
 
 @each
@@ -65,7 +60,6 @@ THREE_FOUR = (np.array([[1.0, 3.0], [0.0, 4.0]]), np.array([1.0, 2.0]), np.array
 def _(c):
     c.values(3, _writes((2, 3, 4), (5, 4, 3)), public=[THREE_FOUR], name="right shares")
     c.values(1, public=[CANCELLING], name="two writes that cancel")
-    c.leaves_inputs(1, _writes((3, 4, 4)))
 
 
 @each
@@ -97,7 +91,6 @@ LOUD_AND_QUIET = (
 def _(c):
     c.values(3, _heads((1, 3, 2, 4), (3, 4, 2, 5)), public=[TWO_HEADS], name="several heads")
     c.values(1, public=[LOUD_AND_QUIET], name="a loud token and a quiet one")
-    c.leaves_inputs(1, _heads((2, 3, 3, 4)))
 
 
 def _restored_by(measure, bent=True, normed=True, residual=True):
@@ -113,9 +106,6 @@ def _restored_by(measure, bent=True, normed=True, residual=True):
         return np.array(measure(m, clean, corrupted, h_clean, h_corrupted, best, worst))
 
     return function
-
-
-_told_apart = refusing(lambda clean, corrupted, up, down, read: np.array_equal(clean, corrupted))
 
 
 def _one_by_one(m, x, hidden, donor):
@@ -151,10 +141,9 @@ TWO_NEURONS = (
 )  # fmt: skip
 
 
-@checks("16.interpretability.patch", expected=_told_apart(_restored))
+@checks("16.interpretability.patch")
 def _(c):
     c.values(4, _two_runs((3, 2), (4, 5)), public=[TWO_NEURONS], name="right effects")
-    c.leaves_inputs(1, _two_runs((3, 4)))
     c.refuses(1, public=[(np.ones(2), np.ones(2), *TWO_NEURONS[2:])], name="refuses two equal runs")
 
 
@@ -170,8 +159,6 @@ def _dictionaries(rng, size, unit=False):
 
 
 LONG_ROW = (np.array([[2.0]]), np.array([[0.5]]), np.zeros(1), np.array([[2.0]]), np.zeros(1), 0.5)
-
-
 EMPTY_ROW = (
     np.array([[2.0, 1.0]]), np.eye(2), np.zeros(2), np.array([[1.0, 0.0], [0.0, 0.0]]), np.zeros(2), 0.5
 )  # fmt: skip
@@ -182,25 +169,12 @@ def _(c):
     c.values(1, _dictionaries((3, 2, 3), (2, 4, 5), unit=True), name="rows of length 1")
     c.values(3, _dictionaries((3, 2, 3), (4, 3, 5)), public=[LONG_ROW], name="rows of other lengths")
     c.values(1, public=[EMPTY_ROW], name="a row of zeros")
-    c.leaves_inputs(1, _dictionaries((4, 3, 5)))
 
 
 def _dictionary_loss(encoder, bias, decoder, x, penalty):
     codes = np.maximum(0, x @ encoder + bias)
     error = codes @ decoder - x
     return ((error * error).sum() + penalty * codes.sum()) / len(x)
-
-
-def _dictionary_pullback(
-    encoder, bias, decoder, x, penalty, dloss, factor=2.0, active=np.greater, price="before", mean=True
-):
-    before = x @ encoder + bias
-    codes = np.maximum(0, before)
-    derror = factor * dloss * (codes @ decoder - x) / (len(x) if mean else 1)
-    share = penalty * dloss / (len(x) if mean else 1)
-    dcodes = derror @ decoder.T + (share if price == "before" else 0)
-    dbefore = dcodes * (active(before, 0) if active else 1) + (share if price == "after" else 0)
-    return x.T @ dbefore, dbefore.sum(axis=0), codes.T @ derror
 
 
 @each
@@ -217,11 +191,10 @@ def _small_dictionaries(rng, size):
 AT_ZERO = (np.array([[1.0, 0.0], [0.0, 0.0]]), np.zeros(2), np.eye(2), np.array([[1.0, 2.0]]), 0.5, 1.0)
 
 
-@checks("16.interpretability.sae_pullback", expected=_dictionary_pullback)
+@checks("16.interpretability.sae_pullback")
 def _(c):
     c.gradient(4, _dictionary_loss, _small_dictionaries((2, 3, 2), (4, 2, 4)), wrt=(0, 1, 2))
     c.values(1, public=[AT_ZERO], name="a code at exactly 0")
-    c.leaves_inputs(1, _small_dictionaries((3, 2, 3)))
 
 
 def _look(tokens, back):
@@ -283,4 +256,3 @@ def _circuit(weights, tokens, after=1, back=1, within=0):
 def _(c):
     c.values(2, _planted((4, 2)), name="nothing that distracts", rtol=0)
     c.values(4, _planted((3, 4), (4, 4), decoys=True), name="among heads that look alike", rtol=0)
-    c.leaves_inputs(1, _planted((3, 2)))

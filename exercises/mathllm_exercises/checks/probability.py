@@ -6,10 +6,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..cases import (
-    each,
-    tells_apart,
-)
+from ..cases import each
 from . import checks, draws
 
 SENTENCE = np.array([0.05, 0.12, 0.08, 0.70])  # 003, chapter V, example 5: "The cat sat."
@@ -33,12 +30,7 @@ def _own_text(rng):
         text = "".join(rng.choice(list("abc"), size=15, p=[0.45, 0.35, 0.2]))
         own = {"text": text, "first": "a", "second": "b"}
         both, given, after, _ = _pair_counts(**own)
-        if (
-            text[-1] == "a"
-            and 0 < both < given
-            and after > 0
-            and tells_apart("05.probability.own_conditional", own, 0.01)
-        ):
+        if text[-1] == "a" and 0 < both < given and after > 0:
             return own
 
 
@@ -54,7 +46,6 @@ def _(c):
     c.values(2, lambda rng: [(rng.uniform(0.001, 0.1, size=1000),)], name="a long text")
     c.values(1, public=[(np.array([0.5, 0.0, 0.9]),)], name="an impossible token")
     c.refuses(1, public=[(np.array([0.5, 1.2]),), (np.array([-0.1, 0.5]),), (np.array([0.5, np.nan]),)])
-    c.leaves_inputs(1, _shares(5))
 
 
 @each
@@ -73,7 +64,6 @@ def _(c):
     c.values(2, _texts((30, 3), (60, 5), k=0), public=[(TINY, 3, 0)], name="shares of the counts")
     c.values(2, _texts((10, 4), k=1.0), public=[(TINY, 4, 1), (TINY, 3, 0.5)], name="with k added")
     c.refuses(1, public=[(TINY, 4, 0), (np.array([0, 1]), 2, 0)], name="refuses an empty row")
-    c.leaves_inputs(1, _texts((60, 6), k=0.1))
 
 
 def _lotteries(rng):
@@ -88,22 +78,15 @@ def _lotteries(rng):
 
 
 HALVES = np.array([0.25, 0.25, 0.5])
-
-
 FOUR = np.array([0.4, 0.35, 0.2, 0.05])  # 003, chapter V, exercise 11
 
 
 @checks("05.probability.draw")
 def _(c):
     c.values(3, _lotteries, public=[(FOUR, 0.1), (FOUR, 0.5), (FOUR, 0.8), (FOUR, 0.99)], name="inside the pieces")
-    c.values(
-        2,
-        public=[(HALVES, 0.25), (HALVES, 0.5), (np.array([0.0, 1.0]), 0.0)],
-        name="at the ends of the pieces",
-    )
+    c.values(2, public=[(HALVES, 0.25), (HALVES, 0.5), (np.array([0.0, 1.0]), 0.0)], name="at the ends of the pieces")
     c.values(1, public=[(np.full(10, 0.1), 1 - 2**-53), (np.full(3, 1 / 3 - 3e-11), 1 - 2e-11)], name="just below one")
     c.refuses(1, public=[(np.array([0.4, 0.35, 0.2, 0.1]), 0.5), (np.array([1.5, -0.5]), 0.5)])
-    c.leaves_inputs(1, _lotteries)
 
 
 @each
@@ -113,17 +96,7 @@ def _experiments(rng, size):
     return rng.dirichlet(np.ones(hypotheses)), rng.uniform(0.2, 1, size=(observations, hypotheses))
 
 
-def _belief(prior, likelihoods):
-    """The right answer."""
-    with np.errstate(divide="ignore"):
-        logs = np.log(prior) + np.log(likelihoods).sum(axis=0)
-    if not logs.max() > -np.inf:
-        raise ValueError("impossible data")
-    weights = np.exp(logs - logs.max())
-    return weights / weights.sum()
-
-
-@checks("05.probability.repair_posterior", expected=_belief)
+@checks("05.probability.repair_posterior")
 def _(c):
     c.values(
         2,
@@ -140,16 +113,12 @@ def _(c):
     )
     c.values(1, public=[(np.array([0.5, 0.5, 0.0]), np.array([[0.5, 0.0, 0.9], [0.2, 0.9, 0.9]]))], name="ruled out")
     c.refuses(1, public=[(np.array([0.5, 0.5]), np.array([[0.0, 0.5], [0.5, 0.0]]))], name="refuses impossible data")
-    c.leaves_inputs(1, _experiments((4, 6)))
 
 
 @draws("05.probability.own_belief")
 def _own_coin(rng):
-    while True:
-        prior, throws = rng.integers(2, 9, size=2), rng.integers(3, 15, size=2)
-        own = {"a": int(prior[0]), "b": int(prior[1]), "heads": int(throws[0]), "tails": int(throws[1])}
-        if tells_apart("05.probability.own_belief", own, 0.004):
-            return own
+    prior, throws = rng.integers(2, 9, size=2), rng.integers(3, 15, size=2)
+    return {"a": int(prior[0]), "b": int(prior[1]), "heads": int(throws[0]), "tails": int(throws[1])}
 
 
 def _three(a, b, heads, tails, prior=0.0):
@@ -175,29 +144,8 @@ def _(c):
     c.values(4, _regressions((6, 2), (20, 4)), public=[LINE], name="more data than weights", rtol=1e-6)
     c.values(1, _regressions((3, 6)), name="fewer data than weights", rtol=1e-6)
     c.refuses(1, public=[(*LINE[:2], 0.0, 1.0), (*LINE[:2], 1.0, -1.0)])
-    c.leaves_inputs(1, _regressions((5, 2)), rtol=1e-6)
 
 
-def _windows(ids, n):
-    return [tuple(int(i) for i in ids[t - n + 1 : t + 1]) for t in range(n - 1, len(ids))]
-
-
-def _score(train, text, n, size, k, *, last_counts=False, kv=True, log=np.log, total=np.mean, twice=False, whole=False):
-    """The right answer, or with a known mistake."""
-    if len(text) < n:
-        raise ValueError("nothing to score")
-    grams, histories = {}, {}
-    for window in _windows(train, n):
-        grams[window] = grams.get(window, 0) + 1
-        histories[window[:-1]] = histories.get(window[:-1], 0) + 1
-    if last_counts:
-        end = tuple(int(i) for i in train[len(train) - n + 1 :])
-        histories[end] = histories.get(end, 0) + 1
-    extra = k * size if kv else k
-    asked = _windows(train if twice else text, n)
-    followed = [sum(grams.values()) if whole else histories.get(w[:-1], 0) for w in asked]
-    p = [(grams.get(w, 0) + k) / (count + extra) for w, count in zip(asked, followed, strict=True)]
-    return float(total(log(p)))
 
 
 def _corpora(rng):
@@ -215,9 +163,8 @@ def _unseen(rng):
     return [(np.array([0, 1, 0, 1, 0]), np.array([2, 2, 2, 1]), 3, 4, 0.5)]
 
 
-@checks("05.probability.ngram_score", expected=_score)
+@checks("05.probability.ngram_score")
 def _(c):
     c.values(4, _corpora, public=[(np.array([0, 1, 0, 1, 0, 2]), np.array([0, 1, 0, 2]), 2, 3, 1.0)])
     c.values(1, _unseen, name="a history that was never seen")
     c.refuses(1, public=[(np.array([0, 1, 0]), np.array([0, 1]), 3, 2, 1.0)], name="refuses a text too short")
-    c.leaves_inputs(1, _unseen)

@@ -3,16 +3,12 @@
 import numpy as np
 
 import mathllm as ml
-from mathllm.exhibits.similarity import (
-    interpret_cosine,
-)
+from mathllm.exhibits.similarity import interpret_cosine
 
 from ..cases import each, normals
 from . import checks, draws
 
 CAT, DOG = np.array([2.0, 5.0, 1.0]), np.array([3.0, 4.0, 2.0])  # 003, chapter II, example 2
-
-
 KING, QUEEN = np.array([3.0, 7.0]), np.array([4.0, 6.5])  # 003, chapter II, opening
 
 
@@ -45,7 +41,6 @@ def _(c):
     c.values(1, _stretched, public=[(KING, 3 * KING), (KING, -QUEEN)], name="lengths do not count")
     c.values(2, normals([(4, 3), (4, 3)], [3, (5, 3)], [(2, 1, 3), (4, 3)], [(3, 3), 3]), name="batch axes")
     c.keeps_dtype(1, normals(6, count=2, dtype=np.float32))
-    c.leaves_inputs(1, normals([4, 4], [(2, 3), (2, 3)]))
     c.refuses(
         1,
         public=[(np.zeros(3), np.ones(3)), (np.ones(2), np.zeros(2)), (np.eye(3)[:2] * [[1], [0]], np.ones(3))],
@@ -95,7 +90,6 @@ def _(c):
     )
     c.values(1, lambda rng: [(rng.normal(size=(2, 4, 3)), np.ones((2, 4), int))], name="without padding")
     c.keeps_dtype(1, _sentences((2, 4, 3), dtype=np.float32))
-    c.leaves_inputs(1, _sentences((2, 3, 2)))
     c.refuses(1, public=[(PADDED, np.array([[1, 0, 0], [0, 0, 0]]))], name="refuses a sentence without tokens")
 
 
@@ -165,7 +159,7 @@ def _plain(rng):
 def _unequal(rng):
     """Words of unequal length: dot product, distance and a sum of directions are all misled."""
     return _worlds(
-        rng, lambda *case: _fair(*case) and _analogy(*case) not in [rule(*case) for rule in MISLED], (0.1, 1, 10)
+        rng, lambda *case: _fair(*case) and len({rule(*case) for rule in (_analogy, *MISLED)}) == 4, (0.1, 1, 10)
     )
 
 
@@ -183,4 +177,3 @@ def _(c):
     c.values(3, _plain, public=[(TOY, 0, 2, 1), (TOY, 2, 0, 3), (TOY, 0, 1, 2)], name="finds the word")
     c.values(2, _unequal, name="lengths do not count")
     c.values(1, _traps, public=[(TOY, 5, 3, 1)], name="leaves the question's words out")
-    c.leaves_inputs(1, _unequal)

@@ -80,7 +80,8 @@ def _some_words(rng):
             words = [list(word) for word in dict.fromkeys(words)]
             case = words, [int(n) for n in rng.integers(1, 8, size=len(words))]
             best = _best_pair(*case)
-            if best == _best_pair(*case, ties="last") == _across_words(*case) != _best_pair(*case, weigh=False):
+            same = best == _best_pair(*case, ties="last") == _across_words(*case) == _across_neighbours(*case)
+            if same and best != _best_pair(*case, weigh=False):
                 cases.append(case)
                 break
     return cases
@@ -105,6 +106,11 @@ def _across_words(words, repeats):
     return _best_pair([line], [1])
 
 
+def _across_neighbours(words, repeats):
+    joints = [[word[-1], following[0]] for word, following in pairwise(words)]
+    return _best_pair([*words, *joints], [*repeats, *repeats[:-1]])
+
+
 LOW = ([list("low"), list("lowest"), list("newer"), list("wider")], [5, 2, 3, 2])
 
 
@@ -114,6 +120,7 @@ TIED = ([["b", "c"], ["a", "b"], ["x", "y"]], [2, 2, 2])
 
 # A pair that is commonest only if words are run together.
 APART = ([["q", "a"], ["z", "q"], ["z", "q", "r"]], [3, 1, 1])
+NEIGHBOURS = ([["a", "b"], ["c", "d"], ["a", "b"], ["c", "e"], ["b", "c"]], [5, 1, 1, 1, 4])
 
 
 # A pair that occurs twice in a word.
@@ -128,7 +135,7 @@ RARE = ([["a", "b"], ["a", "b", "c"], ["x", "y"]], [1, 1, 9])
 def _(c):
     c.values(2, _some_words, public=[LOW, TWICE], name="the right pair")
     c.values(1, public=[TIED], name="ties go to the first")
-    c.values(1, public=[APART], name="not across words")
+    c.values(1, public=[APART, NEIGHBOURS], name="not across words")
     c.values(1, public=[RARE, ([["lo", "w"], ["ne", "w"]], [1, 4])], name="words count as often as they occur")
 
 
@@ -143,7 +150,6 @@ def _(c):
     c.values(1, _to_merge, public=[(list("banana"), "a", "n")], name="ordinary words")
     c.values(2, public=[(["a"] * n, "a", "a") for n in (2, 3, 4, 5)], name="pairs of equal symbols")
     c.values(1, public=[(["xa", "b", "a", "b"], "a", "b"), (["a"], "a", "a")], name="long symbols and short words")
-    c.leaves_inputs(1, public=[(list("banana"), "a", "n")])
 
 
 @each
@@ -183,7 +189,7 @@ def _smallest_together(a, b, multipliers, shifts):
 
 @checks("13.training.minhash", expected=_estimate)
 def _(c):
-    c.values(3, _hash_cases(4, 12), name="right values")
+    c.values(3, _hash_cases(4, 12), name="right values", rtol=1e-6)
     c.values(
         1,
         public=[
@@ -192,7 +198,6 @@ def _(c):
         ],
         name="sets, not lists",
     )
-    c.leaves_inputs(1, _hash_cases(6))
 
 
 def _short_numbers(rng):
@@ -218,7 +223,6 @@ def _(c):
         rtol=1e-7,
     )
     c.keeps_dtype(1, _short_numbers)
-    c.leaves_inputs(1, _short_numbers)
 
 
 def _shares_of_batch(rng):
@@ -232,7 +236,6 @@ def _shares_of_batch(rng):
 def _(c):
     c.values(3, _shares_of_batch, public=[([np.array([1.0]), np.array([4.0])], [3, 1])], name="unequal shares")
     c.values(1, public=[([np.array([1.0, 2.0]), np.array([3.0, 6.0])], [5, 5])], name="equal shares")
-    c.leaves_inputs(1, _shares_of_batch)
 
 
 def _logits_and_targets(rng):
@@ -244,13 +247,7 @@ def _logits_and_targets(rng):
     return cases
 
 
-def _loss_slopes(logits, targets, dy, ignore=True, number=None):
-    counted = targets != -100 if ignore else np.ones(targets.shape, bool)
-    slopes = ml.softmax(logits) - ml.one_hot(np.where(targets == -100, 0, targets), logits.shape[-1])
-    return slopes * counted[..., None] * dy / (counted.sum() if number is None else number)
-
-
-@checks("13.training.loss_pullback", expected=_loss_slopes)
+@checks("13.training.loss_pullback")
 def _(c):
     c.gradient(3, ml.cross_entropy, _logits_and_targets, rtol=1e-5)
     c.values(
@@ -258,28 +255,19 @@ def _(c):
         public=[(np.array([[[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]]), np.array([[1, -100, 0]]), 1.0)],
         name="a target that does not count",
     )
-    c.leaves_inputs(1, _logits_and_targets)
 
 
 def _draws(rng):
     return [(rng.normal(size=n) + 3, rng.integers(n, size=(B, n))) for n, B in [(5, 40), (30, 100)]]
 
 
-def _interval(values_, draws, low=0.025, high=0.975):
-    means = values_[draws].mean(axis=1)
-    return [*np.quantile(means, [low]), values_.mean(), *np.quantile(means, [high])]
-
-
-@checks("13.training.bootstrap", expected=_interval)
+@checks("13.training.bootstrap")
 def _(c):
     c.values(3, _draws, name="right values")
     c.values(1, public=[(np.array([1.0, 2.0, 6.0]), np.array([[0, 0, 1], [2, 2, 2], [1, 1, 1]]))], name="by hand")
-    c.leaves_inputs(1, _draws)
 
 
 _V = 6
-
-
 _SOURCE = ml.training.markov_source(_V, 2, np.random.default_rng(2), concentration=0.25)
 
 
@@ -318,8 +306,6 @@ def _surprise(predictions, contexts):
 
 def _problem(case, observation):
     """What is wrong with predictions, apart from their quality; else None and the array."""
-    if observation.error:
-        return f"raised {observation.error[0]}: {observation.message}", None
     p = numeric(observation.value)
     wanted = (len(case[1]), case[2])
     if p is None or p.shape != wanted:

@@ -3,7 +3,6 @@
 import numpy as np
 
 import mathllm as ml
-from mathllm.exhibits.transformer import layer_norm_gradient_as_printed
 
 from ..cases import each, normals
 from . import checks, draws
@@ -45,24 +44,11 @@ def _(c):
     c.values(2, _norm_cases((3, 5), (2, 3, 4)), name="a batch of texts")
     c.values(1, public=[(np.full(3, 7.0), np.ones(3), np.array([1.0, 2.0, 3.0]))], name="equal components")
     c.keeps_dtype(1, _norm_cases((2, 6), dtype=np.float32))
-    c.leaves_inputs(1, _norm_cases((2, 4)))
     c.refuses(
         1,
-        public=[
-            (FOUR, np.ones(1), np.zeros(4)),
-            (FOUR, np.ones(4), np.zeros(1)),
-            (FOUR, np.ones(1), np.zeros(1)),
-        ],
+        public=[(FOUR, np.ones(1), np.zeros(4)), (FOUR, np.ones(4), np.zeros(1)), (FOUR, np.ones(1), np.zeros(1))],
         name="refuses other widths",
     )
-
-
-def _norm_slopes(x, gain, dy):
-    return ml.vjp(lambda x: ml.layer_norm(x, gain, np.zeros_like(gain)), x)[1](dy)[0]
-
-
-def _as_printed(x, gain, dy):
-    return layer_norm_gradient_as_printed(x, gain, dy, 1e-5)
 
 
 @each
@@ -71,17 +57,7 @@ def _gain_and_slope(rng, D, one=False):
     return x, np.full(D, rng.uniform(0.5, 2)) if one else rng.normal(size=D), rng.normal(size=D)
 
 
-def _one_root_too_few(x, gain, dy):
-    centred, deviation, g = x - x.mean(), np.sqrt(x.var() + 1e-5), gain * dy
-    return (g - g.mean() - centred / deviation * np.mean(g * centred)) / deviation
-
-
-def _gain_in_the_first_term(x, gain, dy):
-    unit = (x - x.mean()) / np.sqrt(x.var() + 1e-5)
-    return (gain * dy - dy.mean() - unit * np.mean(dy * unit)) / np.sqrt(x.var() + 1e-5)
-
-
-@checks("12.transformer.repair_gradient", expected=_norm_slopes)
+@checks("12.transformer.repair_gradient")
 def _(c):
     c.gradient(
         3,
@@ -133,7 +109,6 @@ def _(c):
         name="nothing chosen",
         rtol=0,
     )
-    c.leaves_inputs(1, _texts, public=[SMALL_TEXT])
 
 
 def _logits_and_tokens(rng):
@@ -145,65 +120,14 @@ def _logits_and_tokens(rng):
 @checks("12.transformer.repair_shift")
 def _(c):
     c.values(2, _logits_and_tokens, name="right values")
-    c.values(
-        1,
-        public=[(np.array([[[0.0, 9.0], [1.0, 0.0]]]), np.array([[0, 1]]))],
-        name="a text of two tokens",
-    )
+    c.values(1, public=[(np.array([[[0.0, 9.0], [1.0, 0.0]]]), np.array([[0, 1]]))], name="a text of two tokens")
 
 
-def _rms_slopes(x, gain, dy):
-    return ml.vjp(ml.rms_norm, x, gain)[1](dy)
-
-
-@checks("12.transformer.rms_pullback", expected=_rms_slopes)
+@checks("12.transformer.rms_pullback")
 def _(c):
     c.gradient(
-        4,
-        ml.rms_norm,
-        normals(2, 5, count=3),
-        public=[(FOUR, np.ones(4), np.array([1.0, 0.0, 0.0, 0.0]))],
-        wrt=(0, 1),
+        4, ml.rms_norm, normals(2, 5, count=3), public=[(FOUR, np.ones(4), np.array([1.0, 0.0, 0.0, 0.0]))], wrt=(0, 1)
     )
-    c.leaves_inputs(1, normals(4, count=3))
-
-
-def _relu(h):
-    return np.maximum(0, h)
-
-
-def _sublayers(
-    x, gains, projections, network, heads, *,
-    mask=ml.causal_mask, order="pre", residual=(True, True), scale=None, side_by_side=False, norm=ml.rms_norm,
-    bend=_relu, merge=ml.merge_heads,
-):  # fmt: skip
-    """A block, or one with a mistake."""
-    first, second = gains
-    query, key, value, output = projections
-    up, down = network
-
-    def attend(h):
-        T, D = h.shape
-        q, k, v = (ml.split_heads(h @ W, heads) for W in (query, key, value))
-        if scale is not None:
-            q = q * scale(D, heads)
-        allowed = mask(T) if mask else None
-        return merge(ml.attention(q, k, v, mask=allowed)) @ output
-
-    def think(h):
-        return bend(h @ up) @ down
-
-    start = x
-    for f, gain, kept in ((attend, first, residual[0]), (think, second, residual[1])):
-        read = norm(start if side_by_side else x, gain) if order in ("pre", "inside") else x
-        x = f(read) + (read if order == "inside" else x) * kept
-        if order == "post":
-            x = norm(x, gain)
-    return x
-
-
-def _block(x, gains, projections, network, heads):
-    return _sublayers(x, gains, projections, network, heads)
 
 
 @each
@@ -218,8 +142,7 @@ def _block_cases(rng, size):
     )
 
 
-@checks("12.transformer.block", expected=_block)
+@checks("12.transformer.block")
 def _(c):
     c.values(3, _block_cases((4, 8, 1), (1, 4, 1)), name="one head")
     c.values(3, _block_cases((5, 8, 2), (3, 12, 4)), name="several heads")
-    c.leaves_inputs(1, _block_cases((3, 4, 2)))

@@ -4,7 +4,7 @@ import numpy as np
 
 import mathllm as ml
 
-from ..cases import each, normals, refusing
+from ..cases import each, normals
 from . import checks, draws
 
 TABLE = np.array(
@@ -38,7 +38,6 @@ def _(c):
     c.values(1, public=[(np.array([-2.5]),), (np.array([-1.0, 1.0]),), (np.zeros(3),)], name="small cases")
     c.values(2, normals((4, 3), (3, 3), (2, 4, 5)), name="batch axes")
     c.keeps_dtype(1, normals(6, dtype=np.float32), public=[(np.array([3, 4], np.float32),)])
-    c.leaves_inputs(1, normals(4, (2, 3)))
     c.values(
         1,
         lambda rng: [(rng.normal(size=5) * 1e-200,)],
@@ -51,10 +50,7 @@ def _(c):
 @checks("01.vectors.distance", expected=ml.distance)
 def _(c):
     c.values(
-        2,
-        normals([2, 2], [5, 5], [50, 50]),
-        public=[(np.array([3.0, 7.0]), np.array([4.0, 6.5]))],
-        name="two vectors",
+        2, normals([2, 2], [5, 5], [50, 50]), public=[(np.array([3.0, 7.0]), np.array([4.0, 6.5]))], name="two vectors"
     )
     c.values(
         1,
@@ -64,7 +60,6 @@ def _(c):
     )
     c.values(2, normals([(4, 3), (4, 3)], [3, (5, 3)], [(2, 1, 3), (4, 3)], [(3, 3), 3]), name="batch axes")
     c.keeps_dtype(1, normals(6, count=2, dtype=np.float32))
-    c.leaves_inputs(1, normals([4, 4], [(2, 3), (2, 3)]))
     c.refuses(
         1,
         public=[(np.ones(3), np.ones(5)), (np.ones(3), np.ones(1)), (np.ones((2, 1)), np.ones((2, 4)))],
@@ -75,10 +70,7 @@ def _(c):
 @checks("01.vectors.frobenius_norm", expected=ml.frobenius_norm)
 def _(c):
     c.values(
-        2,
-        normals((3, 3), (4, 2), (2, 6)),
-        public=[(np.array([[1.0, 2.0], [2.0, 4.0]]),), (TABLE,)],
-        name="a matrix",
+        2, normals((3, 3), (4, 2), (2, 6)), public=[(np.array([[1.0, 2.0], [2.0, 4.0]]),), (TABLE,)], name="a matrix"
     )
     c.values(
         1,
@@ -87,7 +79,6 @@ def _(c):
         name="one row, one column, zeros",
     )
     c.keeps_dtype(1, normals((6, 5), dtype=np.float32))
-    c.leaves_inputs(1, normals((3, 2)))
 
 
 @each
@@ -101,7 +92,6 @@ def _(c):
     c.values(2, _ids(1, 4, 9), public=[(TABLE, np.array([0, 1, 2])), (TABLE, np.array([3]))], name="a sentence")
     c.values(2, _ids((2, 4), (3, 3), (2, 1, 3)), name="a batch of sentences")
     c.keeps_dtype(1, lambda rng: [(rng.normal(size=(4, 2)).astype(np.float32), np.array([3, 0, 3]))])
-    c.leaves_inputs(1, _ids(3, (2, 2)))
     c.refuses(
         1, public=[(TABLE, np.array([5])), (TABLE, np.array([[0, 9], [1, 2]]))], name="refuses ids beyond the table"
     )
@@ -118,18 +108,9 @@ def _(c):
     )
     c.values(1, normals((1, 3), (4, 1)), name="one row, one component")
     c.keeps_dtype(1, normals((3, 2), dtype=np.float32))
-    c.leaves_inputs(1, normals((3, 2)))
     c.refuses(1, public=[(np.array([[1.0, 2.0], [0.0, 0.0]]),)], name="refuses a row of zeros")
 
 
-_in_range = refusing(lambda table, query, k: not 1 <= k <= len(table))
-
-
-def _any_k(table, query, k):
-    return np.argsort(ml.distance(table, query), kind="stable")[:k]
-
-
-_nearest = _in_range(_any_k)
 
 
 @each
@@ -146,14 +127,12 @@ def _with_twins(rng):
 
 # Seen from [1, 1], two of these words are at distance 2 and three at distance 5, each in another direction.
 ON_CIRCLES = np.array([[4.0, 5.0], [1.0, 3.0], [6.0, 1.0], [-3.0, 4.0], [1.0, -1.0]])
-
-
 SMALL_MAP = np.array(
     [[1.0, 1.0], [1.0, 2.0], [2.0, 1.5], [8.0, 7.0], [9.0, 8.0], [5.0, 4.0]]
 )  # two clusters and a bridge
 
 
-@checks("01.vectors.nearest", expected=_nearest)
+@checks("01.vectors.nearest")
 def _(c):
     c.values(
         3,
@@ -168,7 +147,6 @@ def _(c):
         name="one word, all words",
     )
     c.values(1, _with_twins, public=[(ON_CIRCLES, np.ones(2), 5)], name="ties in the order of the table")
-    c.leaves_inputs(1, _search((40, 3), (200, 10)))
     c.refuses(
         1,
         public=[(SMALL_MAP, np.zeros(2), 0), (SMALL_MAP, np.zeros(2), 7), (SMALL_MAP, np.zeros(2), -1)],

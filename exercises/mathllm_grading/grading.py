@@ -1,0 +1,233 @@
+"""The trusted grader: a function from a submission to its grades. Only values leave the learner's process.
+
+A submission's cells run in a shell of its own (`shell`). In place of each graded cell this module asks that shell for
+the values of the answer on private inputs (`kernel_side.evaluate`), and judges them here with `marking`. Nothing is
+recorded here, and nobody else's work is seen.
+"""
+
+import contextlib
+import hashlib
+import hmac
+import os
+import secrets
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from mathllm_exercises import codec, marking
+from mathllm_exercises.kernel_side import MIME
+from mathllm_exercises.own_numbers import own_numbers
+from mathllm_exercises.registry import items
+
+from . import submission
+from .inert import inert_outputs, plain
+from .shell import Gone, Shell
+
+__all__ = ["Grade", "Graded", "course_key", "grade_submission", "private_rng", "run_cells", "verdict"]
+
+RUBRIC_TAG = "mathllm-rubric"
+PROBE = "import mathllm_exercises.kernel_side as _side; _side.{}; del _side"
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What one cell earns. points: None if a person has to read it; review: why a person should look at it, or None."""
+
+    points: float | None
+    text: str = ""
+    review: str | None = None
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A submission's grades {notebook: {grade id: Grade}}, and what is kept of it.
+
+    notebooks: {name: the notebook as it ran, fit to be looked at}; files: {path: bytes}; blank: grade ids of answers
+    that nobody has touched; missing: whether not one of the notebooks was handed in
+    """
+
+    grades: dict = field(default_factory=dict)
+    notebooks: dict = field(default_factory=dict)
+    files: dict = field(default_factory=dict)
+    blank: frozenset = frozenset()
+    missing: bool = False
+
+    @property
+    def review(self):
+        """{grade id: reason} of what a person should look at."""
+        return {
+            name: grade.review for grades in self.grades.values() for name, grade in grades.items() if grade.review
+        }
+
+
+def course_key(path=".course_key"):
+    """The secret from which private cases are drawn: MATHLLM_COURSE_KEY, else a file, made on first use (mode 0600)."""
+    if os.environ.get("MATHLLM_COURSE_KEY"):
+        return os.environ["MATHLLM_COURSE_KEY"].encode()
+    with (
+        contextlib.suppress(FileExistsError),
+        open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as f,
+    ):
+        f.write(secrets.token_hex(32))
+    key = Path(path).read_bytes().strip()
+    if len(key) < 32:
+        raise ValueError(f"the course key in {path} is too short; delete the file and a new one will be made")
+    return key
+
+
+def private_rng(key, assignment, student, item_id):
+    """The generator of one learner's private cases for one item: from HMAC(course key, assignment, learner, item)."""
+    digest = hmac.new(key, "\n".join((assignment, student, item_id)).encode(), hashlib.sha256).digest()
+    return np.random.default_rng(int.from_bytes(digest, "big"))
+
+
+def verdict(item, cases, reply, student, nonce):
+    """Judge a shell's reply to a request: Marks, or None if no reply came that can be read."""
+    try:
+        data = codec.loads(reply)
+        genuine = isinstance(data, dict) and data.get("nonce") == nonce and isinstance(data.get("observations"), list)
+    except codec.CodecError:
+        genuine = False
+    if not genuine:
+        return None
+    return marking.mark(item, cases, marking.read(data["observations"], cases), own_numbers(item, student))
+
+
+def grade_submission(folder, learner, assignment, key, limits, hidden=()):
+    """The grades of what lies in a folder: Graded. A bad submission raises nothing; it earns nothing and says why.
+
+    assignment: submission.Assignment   key: course_key()   limits: sandbox.Limits
+    hidden: folders that the learner's program must not see
+    """
+    found = submission.read_submission(folder, assignment.ignored)
+    files = found.files | assignment.files
+    grades, notebooks, blank = {}, {}, set()
+    for name, asked in assignment.notebooks.items():
+        content = found.notebooks.get(name) or _missing(found)
+        cells, problem = ([], content) if isinstance(content, str) else submission.read_notebook(content)
+        if problem:
+            text = f"*This submission was not graded automatically: {problem}.*"
+            cells = [{"cell_type": "markdown", "id": "problem", "metadata": {}, "source": text}]
+        cells, foreign = submission.restored(cells, asked["cells"])
+        blank |= {id for cell in cells if (id := submission.grade_id(cell)) and _blank(cell, asked["cells"][id])}
+        if problem:
+            marks, missing = {}, problem
+        else:
+            marks, missing = run_cells(cells, learner, assignment.name, key, limits, files, hidden)
+            if foreign and not any(mark.points for mark in marks.values() if mark):
+                marks, missing = {}, "the notebook holds nothing of this assignment"
+        grades[name] = {submission.grade_id(cell): _grade(cell, marks, missing, blank) for cell in _graded(cells)}
+        notebooks[name] = _shown(cells, grades[name], asked["kernelspec"], problem, foreign)
+    return Graded(grades, notebooks, files, frozenset(blank), not set(assignment.notebooks) & set(found.notebooks))
+
+
+def _missing(found):
+    others = sorted(" ".join(plain(f"{name}.ipynb", 60).split()) for name in found.notebooks)
+    return "the notebook is missing" + bool(others) * f"; there is {', '.join(others[:3])}"
+
+
+def _graded(cells):
+    flags = [cell["metadata"].get("nbgrader", {}) for cell in cells]
+    return [cell for cell, flag in zip(cells, flags, strict=True) if flag.get("grade") or flag.get("task")]
+
+
+def _blank(cell, asked):
+    return asked["metadata"]["nbgrader"]["solution"] and cell["source"] == asked["source"]
+
+
+def _grade(cell, marks, missing, blank):
+    """The grade of one cell. Points lie within [0, max]."""
+    name, ours = submission.grade_id(cell), cell["metadata"]["nbgrader"]
+    if ours["task"] or ours["solution"]:
+        return Grade(0.0 if name in blank else None)
+    mark = marks.get(name)
+    if isinstance(mark, marking.Marks):
+        return Grade(min(max(mark.points, 0.0), float(ours["points"])), marking.text(mark))
+    return Grade(0.0, review=mark or missing)
+
+
+def run_cells(cells, learner, assignment, key, limits, files=None, hidden=()):
+    """Run a notebook's cells and judge its answers: {grade id: Marks, or why there are none}, and why others miss.
+
+    The outputs of the other code cells are put into them.
+    """
+    judged = {item.grade_id: item for item in items() if item.kind != "text"}
+    marks, missing = {}, "no values came back from the notebook"
+    end = time.monotonic() + limits.notebook_seconds
+    try:
+        with Shell(learner, limits, hidden) as shell:
+            for path, content in (files or {}).items():
+                shell.keep(path, content)
+            shell.run(PROBE.format(f"begin({_beginning(judged, learner)!r})"), counts=False)
+            for cell in cells:
+                if cell["cell_type"] != "code":
+                    continue
+                name = submission.grade_id(cell)
+                if time.monotonic() > end:
+                    missing = f"the notebook took more than {limits.notebook_seconds} seconds"
+                    break
+                if cell["metadata"].get("nbgrader", {}).get("grade"):
+                    marks[name] = _judge(shell, judged.get(name), learner, assignment, key) or missing
+                else:
+                    cell["outputs"] = shell.run(cell["source"])
+    except Gone as error:
+        missing = f"the notebook did not run to its end ({error})"
+    return marks, missing
+
+
+def _beginning(judged, learner):
+    """What a shell is told before the first cell: names to mask, and the learner's own numbers."""
+    drawn = {item.id: own_numbers(item, learner) for item in judged.values() if item.numbers}
+    masked = [name for item in judged.values() for name in item.masked]
+    return codec.dumps({"masked": masked, "numbers": {id: codec.encode(drawn[id]) for id in drawn}})
+
+
+def _judge(shell, item, learner, assignment, key):
+    """Send an item's inputs to the shell and judge what comes back: Marks, None, or what went wrong. Raises: Gone."""
+    if item is None:
+        return "there is no exercise of this name"
+    try:
+        nonce, cases = secrets.token_hex(8), marking.draw(item, private_rng(key, assignment, learner, item.id))
+        sent = [codec.encode(case) for group in cases for case in group] if item.calls else None
+        request = {"nonce": nonce, "answer": item.answer, "masked": list(item.masked), "cases": sent}
+        outputs = shell.run(PROBE.format(f"evaluate({codec.dumps(request)!r})"), counts=False)
+        replies = [output["data"][MIME] for output in outputs if MIME in (output.get("data") or {})]
+        return verdict(item, cases, replies[0] if replies else None, learner, nonce)
+    except Gone:
+        raise
+    except Exception as error:  # whatever an answer did to the judge, the other answers count
+        return f"the answer could not be judged ({type(error).__name__})"
+
+
+def _shown(cells, grades, kernelspec, problem, foreign):
+    """The notebook as it ran, with its verdicts, fit to be looked at: see `inert`."""
+    rubrics = {item.grade_id: item.rubric for item in items() if item.kind == "text"}
+    shown = []
+    for cell in cells:
+        name = submission.grade_id(cell)
+        if cell["cell_type"] == "code":
+            cell["outputs"] = inert_outputs(cell["outputs"])
+        if name in grades and cell["cell_type"] == "code":
+            _write(cell, grades[name])
+        shown.append(cell)
+        if name in rubrics:
+            rows = "\n".join(f"- **{points:g}** {criterion}" for points, criterion in rubrics[name])
+            tags, text = {"tags": [RUBRIC_TAG]}, f"**Rubric**\n\n{rows}"
+            rubric = {"cell_type": "markdown", "id": f"{name[:57]}-rubric", "metadata": tags, "source": text}
+            shown.append(rubric)
+    found = {"review": problem} if problem else {"foreign": foreign}
+    metadata = {"kernelspec": kernelspec, "mathllm": found}
+    return {"cells": shown, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _write(cell, grade):
+    """Put a verdict into a graded cell: the feedback as text, the score as a plain float."""
+    lines = [grade.text] if grade.text else []
+    lines += [f"Marked for review: {grade.review}."] if grade.review else []
+    text, score = plain("\n".join(lines) + "\n"), {"text/plain": repr(grade.points)}
+    cell["outputs"] = [
+        {"output_type": "stream", "name": "stdout", "text": text},
+        {"output_type": "execute_result", "data": score, "metadata": {}, "execution_count": 1},
+    ]
+    cell["execution_count"] = 1

@@ -1,0 +1,199 @@
+"""A shell in which one submission runs: in a sandbox of its own, forked from a warm process.
+
+    with Shell("ada", limits) as shell:
+        outputs = shell.run("1 + 1")
+
+bubblewrap shuts in a program that does nothing (`cat`). The warm process (in_sandbox/template.py) forks a child, which
+enters that sandbox and runs cells for us. Both end with the shell, and with this process.
+"""
+
+import atexit
+import base64
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+
+import psutil
+
+from . import sandbox
+
+__all__ = ["Gone", "Shell", "warm_up"]
+
+TEMPLATE = Path(__file__).with_name("in_sandbox") / "template.py"
+LENGTH = struct.Struct("!I")
+START = 60  # seconds
+GRACE = 5  # seconds from an interrupt to the end
+TICK = 0.2  # seconds between two looks at a cell that runs
+LARGEST = 64 * sandbox.MEGABYTE  # answer to one request
+
+
+class Gone(RuntimeError):
+    """The process of a notebook has ended, or had to be ended."""
+
+
+@cache
+def warm_up():
+    """Start the warm process, which this process and those forked from it share; the way to it."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    fonts = os.environ.get("MPLCONFIGDIR") or os.path.expanduser("~/.cache/matplotlib")
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-P", str(TEMPLATE), str(theirs.fileno())], pass_fds=[theirs.fileno()], cwd="/",
+            env=sandbox.environment() | {"MATHLLM_FONTS": fonts}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=None, start_new_session=True,
+        )  # fmt: skip
+    atexit.register(_stop, process)
+    return ours
+
+
+def _stop(process):
+    process.terminate()
+    process.wait()
+
+
+class Shell:
+    """A notebook's process. `hidden` are folders that it must not see."""
+
+    def __init__(self, learner, limits, hidden=()):
+        self.limits, self._number, self._sandbox, self._child = limits, 0, None, None
+        self._connection, theirs = socket.socketpair()
+        self._cleanup = contextlib.ExitStack()
+        self._cleanup.callback(self._connection.close)
+        own = {"MATHLLM_LEARNER": learner, "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+        try:
+            with theirs:
+                place = self._shut_in(hidden) if sandbox.required() else self._folder()
+                request = {"environment": own, "room": limits.output, **place}
+                socket.send_fds(warm_up(), [json.dumps(request).encode()], [theirs.fileno()])
+            self._look_at, self._deadline, self._interrupted = 0.0, time.monotonic() + START, True
+            (self._child,) = LENGTH.unpack(self._received(LENGTH.size))
+            self._cleanup.callback(self._kill)
+        except BaseException:
+            self.close()
+            raise
+
+    def _shut_in(self, hidden):
+        """Start a sandbox with a program that waits; what the child must know to enter it."""
+        command = sandbox.command(["cat"], hidden, self.limits.disk * sandbox.MEGABYTE)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(command, **pipes, env=sandbox.environment(), start_new_session=True, bufsize=0)
+        self._cleanup.callback(_end, process)
+        process.stdin.write(b"\n")
+        ready, _, _ = select.select([process.stdout], [], [], START)
+        if not ready or not process.stdout.read(1):
+            said = process.stderr.read() if ready else b""
+            raise Gone(f"the sandbox did not start: {said.decode(errors='replace').strip()[-300:]}")
+        self._sandbox = process.pid
+        return {
+            "sandbox": _innermost(process.pid), "account": sandbox.NOBODY if os.geteuid() == 0 else None,
+            "folder": str(sandbox.HOME / "work"), "limits": self.limits.of_a_process(),
+        }  # fmt: skip
+
+    def _folder(self):
+        """Without a sandbox: a folder to work in."""
+        folder = self._cleanup.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+        return {"sandbox": None, "folder": folder, "limits": {}}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """End every process of this shell."""
+        self._cleanup.close()
+
+    def keep(self, path, content):
+        """Put a file into the working directory."""
+        self._ask({"file": path, "content": base64.b64encode(content).decode()}, self.limits.cell_seconds)
+
+    def run(self, source, counts=True):
+        """Run a cell: its outputs, as notebooks have them, from a process that is not to be trusted. Raises: Gone."""
+        return self._ask({"run": source, "counts": counts}, self.limits.cell_seconds)
+
+    def _ask(self, request, seconds):
+        self._number += 1
+        content = json.dumps(request | {"number": self._number}).encode()
+        self._look_at, self._deadline, self._interrupted = 0.0, time.monotonic() + seconds, False
+        try:
+            self._connection.settimeout(START)
+            self._connection.sendall(LENGTH.pack(len(content)) + content)
+            (length,) = LENGTH.unpack(self._received(LENGTH.size))
+            if length > LARGEST:
+                raise Gone("the notebook's process answered with too much")
+            reply = json.loads(self._received(length))
+            if reply["number"] != self._number:
+                raise Gone("the notebook's process answered what was not asked")
+            return [output for output in reply["outputs"] if isinstance(output, dict)]
+        except (OSError, ValueError, LookupError, TypeError, RecursionError, MemoryError) as error:
+            raise Gone(f"the notebook's process ended or answered nonsense ({type(error).__name__})") from error
+
+    def _received(self, count):
+        parts = []
+        while count:
+            self._connection.settimeout(TICK)
+            try:
+                part = self._connection.recv(min(count, sandbox.MEGABYTE))
+            except TimeoutError:
+                part = None
+            if part == b"":
+                raise Gone("the notebook's process ended")
+            if part:
+                parts.append(part)
+                count -= len(part)
+            if part is None or time.monotonic() > self._look_at:
+                self._look()
+        return b"".join(parts)
+
+    def _look(self):
+        """While something runs: has it had its time, and how much memory does it take?"""
+        now = time.monotonic()
+        self._look_at = now + TICK
+        if now > self._deadline:
+            if self._interrupted:
+                raise Gone("a cell did not end")
+            self._interrupted, self._deadline = True, now + GRACE
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._child, signal.SIGINT)
+        if self._sandbox and self._memory() > self.limits.memory * sandbox.MEGABYTE:
+            raise Gone(f"the notebook took more than {self.limits.memory} MB of memory")
+
+    def _memory(self):
+        """Bytes of memory of all processes; what they share is counted for each."""
+        total = 0
+        for root in filter(None, (self._sandbox, self._child)):
+            with contextlib.suppress(psutil.Error):  # it has just ended, or one of them
+                for process in [*psutil.Process(root).children(recursive=True), psutil.Process(root)]:
+                    with contextlib.suppress(psutil.Error):
+                        total += process.memory_info().rss
+        return total
+
+    def _kill(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._child, signal.SIGKILL)
+
+
+def _innermost(process):
+    """The last of a chain of processes each of which has started the next one."""
+    while children := Path(f"/proc/{process}/task/{process}/children").read_text().split():
+        process = int(children[0])
+    return process
+
+
+def _end(process):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        pipe.close()

@@ -1,0 +1,318 @@
+"""The kinds `order`, `lines` and `choice`: what earns how much, and what is never accepted."""
+
+import itertools
+from collections import deque
+
+import numpy as np
+import pytest
+from grading import graded, run
+from hypothesis import given
+from hypothesis import strategies as st
+from mathllm_exercises import check, choosing, codec, derivation, item, items, kernel_side, marking, ordering
+from mathllm_exercises.expressions import ExpressionError, compute, parse, same
+
+ORDERS = [entry.id for entry in items() if entry.kind == "order"]
+LINES = [entry.id for entry in items() if entry.kind == "lines"]
+CHOICES = [entry.id for entry in items() if entry.kind == "choice"]
+
+
+def record_of(id):
+    """Lines of an order, options of a choice, or a derivation: what the check was made with."""
+    return item(id).checks[0].assess.args[0]
+
+
+# order
+
+
+@st.composite
+def graphs(draw, most=6):
+    """Lines A, B, … of which each needs some of those before it, among lines that do not belong: rows of bank.json."""
+    count = draw(st.integers(1, most))
+    rows = []
+    for n in range(count):
+        needs = draw(st.sets(st.integers(0, n - 1))) if n else set()
+        rows.append({"label": "ABCDEFG"[n], "place": n + 1, "needs": ["ABCDEFG"[m] for m in needs], "sentence": ""})
+    extra = draw(st.integers(0, 2))
+    return rows + [{"label": "XY"[n], "place": 0, "needs": [], "sentence": "no"} for n in range(extra)]
+
+
+def right_orders(rows):
+    """All orders in which every line stands below those that it needs."""
+    needed = ordering.above(rows)
+    for order in itertools.permutations(needed):
+        if all(needed[label] <= set(order[:n]) for n, label in enumerate(order)):
+            yield order
+
+
+def moves_by_search(answer, rows):
+    """The fewest moves, by trying all of them: first those that one move reaches, then those that two reach, …"""
+    labels, right = [row["label"] for row in rows if row["place"]], set(right_orders(rows))
+    queue, seen = deque([(tuple(answer), 0)]), {tuple(answer)}
+    while queue:
+        now, moves = queue.popleft()
+        if now in right:
+            return moves
+        shorter = [(now[i], now[:i] + now[i + 1 :]) for i in range(len(now))]
+        reached = [rest for _, rest in shorter]
+        reached += [(*rest[:j], label, *rest[j:]) for label, rest in shorter for j in range(len(now))]
+        if len(now) < len(labels) + 1:
+            reached += [(*now[:j], label, *now[j:]) for label in labels for j in range(len(now) + 1)]
+        for new in reached:
+            if new not in seen:
+                seen.add(new)
+                queue.append((new, moves + 1))
+    raise AssertionError
+
+
+@given(graphs())
+def test_every_order_that_the_graph_allows_earns_all(rows):
+    for order in itertools.islice(right_orders(rows), 50):
+        assert ordering.assess(rows, " ".join(order)).share == 1.0
+
+
+@given(graphs(most=3), st.text("ABCX", max_size=4))
+def test_the_moves_are_the_fewest(rows, answer):
+    known = {row["label"] for row in rows}
+    answer = [label for label in answer if label in known]
+    assert ordering.fewest_moves(answer, ordering.above(rows)) == moves_by_search(answer, rows)
+
+
+@given(graphs(), st.data())
+def test_one_move_changes_the_share_by_one_line_at_most_and_a_move_towards_the_goal_adds_one(rows, data):
+    needed = ordering.above(rows)
+    answer = data.draw(st.lists(st.sampled_from([row["label"] for row in rows]), max_size=7))
+    moves = ordering.fewest_moves(answer, needed)
+    nearer = [answer[:i] + answer[i + 1 :] for i in range(len(answer))]
+    nearer += [
+        [*rest[:j], label, *rest[j:]]
+        for rest, left in [(answer, needed), *((rest, [answer[i]]) for i, rest in enumerate(list(nearer)))]
+        for label in left
+        for j in range(len(rest) + 1)
+    ]
+    after = [ordering.fewest_moves(other, needed) for other in nearer]
+    assert min(after) >= moves - 1
+    assert max(after) <= moves + 1
+    assert moves == 0 or min(after) == moves - 1
+
+
+@pytest.mark.parametrize("answer", [3, ["A", 5], "1 2 3", "", [], {"A": 1}, "A" * 100_000, None, "α"])
+def test_an_answer_that_is_no_list_of_letters_earns_nothing_and_says_so(answer):
+    for id in [*ORDERS[:1], *CHOICES[:1]]:
+        verdict = item(id).checks[0].assess(answer)
+        assert verdict.share == 0.0
+        assert verdict.reason
+
+
+@pytest.mark.parametrize("id", ORDERS)
+def test_the_letters_as_they_stand_on_the_card_are_no_answer(id):
+    lines = record_of(id)
+    assert len(lines) <= 12
+    needed = ordering.above(lines)
+    assert ordering.fewest_moves([line["label"] for line in lines if line["place"]], needed) > 0
+    for text in (line["text"] for line in lines):
+        assert text.count("$") % 2 == 0
+
+
+@pytest.mark.parametrize("id", ORDERS)
+def test_the_sentence_of_a_line_that_does_not_belong_is_said_wherever_the_line_stands(id):
+    lines = record_of(id)
+    right = ordering.right_order(lines)
+    for line in lines:
+        if not line["place"]:
+            for n in range(len(right) + 1):
+                report = check(id, " ".join([*right[:n], line["label"], *right[n:]]))
+                assert line["sentence"] in report.mistakes
+                assert report.marks.points == round(item(id).points * (1 - 1 / len(right)), 2)
+
+
+# lines
+
+
+def right_lines(id):
+    return derivation.steps(item(id).expected())
+
+
+@pytest.mark.parametrize("id", LINES)
+def test_a_derivation_is_a_path_of_true_lines_from_the_first_to_the_last(id):
+    lines, entry = right_lines(id), item(id)
+    reports = {
+        "nothing between": check(id, [lines[0], lines[-1]]),
+        "nothing at all": check(id, [lines[0]]),
+        "repeats": check(id, [lines[0], *lines]),
+        "another first line": check(id, lines[1:]),
+        "another last line": check(id, lines[:-1]),
+        "a constant": check(id, [lines[0], "1.0", *lines[1:]]),
+    }
+    for name, report in reports.items():
+        assert report.marks.points == 0, name
+    assert check(id, "\n\n# so:\n= " + "\n= ".join(lines)).marks.points == entry.points
+    assert "line 2 is not equal to line 1" in str(reports["a constant"])
+
+
+@pytest.mark.parametrize("id", LINES)
+def test_a_quantity_that_a_derivation_must_pass_through_is_asked_for(id):
+    lines, record = right_lines(id), record_of(id)
+    for expression in record["through"]:
+        inputs = derivation.draw(record["arrays"], np.random.default_rng(0))
+        assert compute(parse(expression), inputs).parts
+    if record["through"]:
+        around = [lines[0], *(f"{'+' * n}({lines[-1]})" for n in range(record["between"], 0, -1)), lines[-1]]
+        assert "only repeats line" in str(check(id, around))
+        around = [lines[0], *(f"{lines[0]} + {n} - {n}" for n in range(1, 4)), lines[-1]]
+        assert "contains" in str(check(id, around))
+
+
+@given(st.integers(0, 2**32))
+def test_different_letters_are_different_sizes_and_none_is_one(seed):
+    arrays = {"X": [["m", "n"], "real"], "p": [["n"], "distribution"], "Q": [["n", "n"], "orthogonal"],
+              "i": [[], "index"], "y": [["n"], "one-hot"], "h": [[], "X @ p"]}  # fmt: skip
+    drawn = derivation.draw(arrays, np.random.default_rng(seed))
+    assert 1 not in drawn["X"].shape
+    assert drawn["m"] != drawn["n"]
+    np.testing.assert_allclose(drawn["p"].sum(), 1)
+    np.testing.assert_allclose(drawn["Q"] @ drawn["Q"].T, np.eye(drawn["n"]), atol=1e-12)
+    np.testing.assert_array_equal(drawn["h"], drawn["X"] @ drawn["p"])
+    assert np.sort(drawn["y"])[-2:].tolist() == [0.0, 1.0]
+
+
+DERIVATION = {"arrays": {"x": [["n"], "real"], "y": [["n"], "real"], "A": [["m", "n"], "real"]}, "through": [],
+              "first": "np.sum((x + y) ** 2)", "last": "np.sum(x**2) + 2 * np.sum(x * y) + np.sum(y**2)",
+              "between": 1}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("between", "said"),
+    [
+        ("np.sum(x**2) + np.sum(y**2)", "line 2 is not equal to line 1"),
+        ("(x + y) ** 2", "it has shape"),
+        ("np.sum(x**2 + 2 * x * y + y**2) * np.ones(1)", "it has shape"),
+        ("np.sum(z)", "line 2 uses `z`; the names are x, y, A, m, n"),
+        ("np.sum(x +", "line 2 is no expression"),
+        ("x @ A", "line 2 cannot be computed"),
+        ("np.exp(x, y)", "line 2 cannot be computed"),  # would write into y
+        ("np.log(-abs(x))", "line 2 calls `abs`"),
+        ("np.log(-1.0)", "line 2 is not equal"),
+    ],
+)
+def test_the_first_false_line_is_named_with_its_reason(between, said):
+    verdict = derivation.assess(DERIVATION, (), [DERIVATION["first"], between, DERIVATION["last"]])
+    assert verdict.share == 0
+    assert said in verdict.reason
+
+
+def test_a_slip_is_named_wherever_its_false_line_appears():
+    slip = ([DERIVATION["first"], "np.sum(x**2) + np.sum(y**2)", DERIVATION["last"]], "The square of a sum …")
+    true = "np.sum((y + x) ** 2)"
+    said = derivation.assess(DERIVATION, [slip], [DERIVATION["first"], true, "np.sum(x * x + y * y)"])
+    assert said.replies == ("The square of a sum …",)
+    assert "line 3 is not equal to line 2" in said.reason
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "__import__('os').system('true')", "x.__class__", "(lambda: 1)()", "[i for i in x]", "np.load('f')", "ml.norm",
+        "np.linalg", "x.tofile('f')", "np.ones((100000, 100000))", "np.eye(10**6)", "9" * 390, "x" * 500,
+        "np.outer(np.outer(np.outer(np.outer(x, x), x), x), x)", "-" * 300 + "x", "x\0", "'a'",
+        "np.sum(x, out=y)", "f'{x}'", "x if x else x", "*x", "x := 1", "1j", "np.float64", "np.sum.__self__", "len", "",
+    ],
+)  # fmt: skip
+def test_nothing_but_arithmetic_of_named_arrays_is_computed(hostile):
+    names = {"x": np.arange(1.0, 7.0), "y": np.ones(6)}
+    with pytest.raises(ExpressionError):
+        compute(parse(hostile), names)
+
+
+@given(st.recursive(st.sampled_from(["x", "y", "2", "0.5"]), lambda parts: st.tuples(
+    st.sampled_from(["({} + {})", "({} * {})", "({} - {})", "np.sum({} / {})", "np.exp(-{} ** 2 + 0 * {})"]),
+    parts, parts).map(lambda t: t[0].format(*t[1:])), max_leaves=12))  # fmt: skip
+def test_an_expression_has_the_value_that_python_gives_it(text):
+    names = {"x": np.array([0.3, -1.2, 2.0]), "y": np.array([1.5, 0.1, -0.7])}
+    if len(text) > 400:
+        return
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(compute(parse(text), names).value, eval(text, {"np": np, **names}), rtol=1e-12)
+
+
+def test_spaces_and_brackets_make_no_other_expression():
+    assert same(parse("=a+ b"), parse("((a) + b)"))
+    assert not same(parse("a + b"), parse("b + a"))
+
+
+# choice
+
+
+@pytest.mark.parametrize("id", CHOICES)
+def test_every_option_has_its_reply(id):
+    options = record_of(id)
+    for option in options:
+        answer = (option["low"] + option["high"]) / 2 if "low" in option else option["label"]
+        marks = check(id, answer).marks
+        assert option["reply"] in (*marks.mistakes, *marks.remarks)
+        assert (marks.points > 0) == option["right"]
+    assert check(id, item(id).expected()).passed
+
+
+SEVERAL = [{"label": label, "text": "", "right": label in "AC", "reply": label.lower()} for label in "ABCD"]
+SCALE = [
+    {"low": 0.0, "high": 2.0, "right": False, "reply": "low"},
+    {"low": 2.0, "high": 5.0, "right": True, "reply": "yes"},
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "share"),
+    [("AC", 1), ("c a", 1), (["C", "A", "A"], 1), ("A", 0.5), ("ACB", 0.5), ("AB", 0), ("ABCD", 0), ("B", 0), ("E", 0)],
+)
+def test_several_right_options_lose_a_part_for_each_error(answer, share):
+    assert choosing.assess(SEVERAL, answer).share == share
+
+
+@pytest.mark.parametrize(
+    ("answer", "share", "said"), [(3, 1, "yes"), (2.0, 1, "yes"), (1, 0, "low"), (np.float64(1.5), 0, "low")]
+)
+def test_a_number_on_a_scale_gets_the_reply_of_its_interval(answer, share, said):
+    assert choosing.assess(SCALE, answer) == (verdict := choosing.assess(SCALE, float(answer)))
+    assert (verdict.share, verdict.replies) == (share, (said,))
+
+
+@pytest.mark.parametrize("answer", [float("nan"), float("inf"), -1, 6, "many", [2, 3], None])
+def test_what_is_not_on_the_scale_earns_nothing(answer):
+    assert choosing.assess(SCALE, answer).share == 0
+
+
+# all three: the answer is plain data, which leaves the kernel as it is
+
+
+@pytest.mark.parametrize("id", [*ORDERS[:2], *LINES[:2], *CHOICES[:2]])
+def test_answers_are_plain_data_and_their_verdict_is_the_graders(id):
+    entry = item(id)
+    for answer in (entry.expected(), *(mistake.make() for mistake in entry.mistakes)):
+        sent = codec.loads(codec.dumps(kernel_side.observe(answer)))
+        marks = marking.mark(entry, [[None]], marking.read(sent, [[None]]))
+        assert marks == check(id, answer).marks
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_a_submission_with_each_kind_is_graded_and_says_what_its_check_says():
+    """In the sandbox: right answers, half-right ones, stubs and attacks."""
+    some = [item(ids[0]) for ids in (ORDERS, LINES, CHOICES)]
+    answers = {
+        "right": {entry.id: repr(entry.expected()) for entry in some},
+        "known mistakes": {entry.id: repr(entry.mistakes[0].make()) for entry in some},
+        "stubs": {entry.id: "..." for entry in some},
+        "objects": {entry.id: "type('S', (str,), {'__eq__': lambda a, b: True})('Z')" for entry in some},
+    }
+    expected = {"right": [entry.points for entry in some], "known mistakes": [e.mistakes[0].score for e in some],
+                "stubs": [0, 0, 0], "objects": [0, 0, 0]}  # fmt: skip
+    for name, typed in answers.items():
+        cells = ["from mathllm_exercises import arrange, check"]
+        for entry in some:
+            before = f'arrange("{entry.id}")\n' if entry.kind == "order" else ""
+            cells += [f"{before}{entry.answer} = {typed[entry.id]}", graded(entry.id)]
+        result = run(*cells)
+        assert result.points == expected[name], name
+        assert not result.review
+        if name == "known mistakes":
+            for entry in some:
+                assert entry.mistakes[0].sentence in marking.text(result.marks[entry.grade_id])
