@@ -1,4 +1,4 @@
-"""A run of about two hours: a language model of Shakespeare's plays, character by character, that beats counting.
+"""A run of about half an hour: a language model of Shakespeare's plays, character by character, that beats counting.
 
 It writes into the folder it is given: log.jsonl (loss, held-out loss and learning rate), samples.txt (what the model
 writes at some steps), model.safetensors with config.json and tokenizer.json, and scores.json: the loss on the held-out
@@ -19,10 +19,10 @@ from mathllm import data, fast
 from mathllm.pretrained.huggingface import save_pretrained
 from mathllm.training import TrainingState, bootstrap_interval, load_checkpoint, save_checkpoint, validation_batches
 
-STEPS, LEG, BATCH, CONTEXT = 10_000, 250, 16, 256
+STEPS, LEG, BATCH, CONTEXT = 2_500, 250, 16, 256
 PEAK, FLOOR, WARMUP = 3e-3, 1e-4, 200
 PASSAGES, PASSAGE = 48, 2048
-SAMPLED = (250, 1_000, 2_500, STEPS)
+SAMPLED = (250, 500, 1_000, STEPS)
 END = "<|endoftext|>"
 
 

@@ -6,7 +6,7 @@
     python benchmarks/training_step.py --sides fast,eager       (the first call shows all sides)
 
     fast       mathllm.fast: its model, and its train() with two worker processes
-    readable   mathllm: the model of chapter 12, and train() of chapter 13 with two threads
+    readable   mathllm: the model of chapter 12, and train() of chapter 13 with two processes
     eager      the same model as PyTorch's users write it: fused AdamW, scaled_dot_product_attention, two threads
     compiled   the same under torch.compile, where a C++ compiler exists
     products   the matrix products of the step by themselves, in two threads that do nothing else: no operand is in the

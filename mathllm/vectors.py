@@ -114,7 +114,7 @@ def frobenius_norm(W: Array) -> Array:
 def one_hot(ids: ArrayLike, size: int) -> np.ndarray:
     """For each token id a vector of zeros with a single 1, at the place of the id.
 
-        e_id = [0, …, 0, 1, 0, …, 0]                                                (7.4)
+        e_id = [0, …, 0, 1, 0, …, 0]                                                (1.6)
 
     size: V, the number of tokens in the vocabulary
 

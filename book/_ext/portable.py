@@ -23,10 +23,13 @@ def for_sphinx(text: str) -> str:
 
 
 def read_notebook(app, docname, source):
-    """Sphinx calls this for each page; of a notebook, the Markdown cells are changed."""
+    """Sphinx calls this for each page; of a notebook, the Markdown cells and the answers to questions are changed."""
     if docname.startswith("notebooks/"):
         notebook = json.loads(source[0])
         for cell in notebook["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = for_sphinx("".join(cell["source"]))
+            for output in cell.get("outputs", []):
+                if "text/markdown" in output.get("data", {}):
+                    output["data"]["text/markdown"] = for_sphinx("".join(output["data"]["text/markdown"]))
         source[0] = json.dumps(notebook, ensure_ascii=False)

@@ -56,7 +56,7 @@ def distribution(p: ArrayLike, *, dtype: DTypeLike = None) -> np.ndarray:
 def conditional_probability(both: ArrayLike, condition: ArrayLike) -> np.ndarray:
     """The conditional probability of A given B, from probabilities or counts.
 
-        P(A | B) = P(A and B) / P(B)                                                (7.15)
+        P(A | B) = P(A and B) / P(B)                                                (5.2)
 
     both: P(A and B)   condition: P(B)
 

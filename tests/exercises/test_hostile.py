@@ -446,7 +446,7 @@ def overlong(folder, right):
     notebook = nbformat.read(right, 4)
     notebook.cells.insert(1, new_code_cell("print(open('leak.txt').read())"))
     nbformat.write(notebook, folder / right.name)
-    (folder / "leak.txt").symlink_to("/etc/hostname")
+    (folder / "leak.txt").symlink_to("/etc/passwd")
     here = os.getcwd()
     os.chdir(folder)
     for _ in range(30):
@@ -460,14 +460,15 @@ def without(*names):
     return {name: points for name, points in FULL.items() if name not in names}
 
 
+PUZZLES = tuple(name for name in FULL if name.rpartition("_")[2] in ("choice", "order", "lines"))
 UNANSWERED = ("norm", "distance", "frobenius_norm", "embedding", "repair_unit_rows")  # to the grader's request
 CASES = {
     "values": Case(DISHONEST_VALUES, {}),
     "odd-but-right": Case(ODD_BUT_RIGHT, FULL),
-    "call-order": Case(CALL_ORDER, {"frobenius_norm": 4}),
+    "call-order": Case(CALL_ORDER, {"frobenius_norm": 3}),
     "patched": Case(PATCHED, without("length_by_hand", "norm", "distance")),
     "rewired": Case(REWIRED, {}, ALL - {"length_by_hand", "own_length", "own_lookup"}),
-    "transformed": Case(TRANSFORMED, without(*UNANSWERED), frozenset(UNANSWERED)),
+    "transformed": Case(TRANSFORMED, without(*UNANSWERED, *PUZZLES), frozenset({*UNANSWERED, *PUZZLES})),
     "hooked": Case(HOOKED, without(*UNANSWERED[:3]), frozenset(UNANSWERED[:3])),
     "messages": Case(MESSAGES, FULL),
     "escapes": Case(ESCAPES, without("norm", "nearest"), frozenset({"nearest"})),
@@ -570,9 +571,8 @@ def test_no_link_and_no_page_gets_beside_a_graded_notebook(course):
     assert (course / "autograded" / "crowded" / NAME / "evil.html.txt").read_text() == SCRIPT
     assert len([path for path in graded if "crowded" in path.parts]) < 1_010
     assert not list((course / "autograded" / "linked-file").rglob("*.csv"))
-    assert Path("/etc/hostname").read_text().strip() not in (
-        course / "autograded" / "overlong" / NAME / f"{NAME}.ipynb"
-    ).read_text()
+    shown = (course / "autograded" / "overlong" / NAME / f"{NAME}.ipynb").read_text()
+    assert not any(line in shown for line in Path("/etc/passwd").read_text().splitlines())
     assert not list((course / "autograded" / "overlong").rglob("leak*"))
 
 

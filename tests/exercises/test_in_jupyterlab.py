@@ -46,7 +46,7 @@ def folder(tmp_path_factory):
 def address(folder, tmp_path_factory):
     """JupyterLab with the settings of `make lab`, and nothing of this account's own; it looks for a port itself."""
     home, exchange = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("exchange")
-    exchange.chmod(0o777)
+    exchange.chmod(0o1777)
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--port=0", "--KernelManager.transport=ipc"]
     command += [f"--ServerApp.root_dir={folder}", f"--IdentityProvider.token={TOKEN}"]
     log = home / "log"
@@ -164,9 +164,10 @@ def test_a_chapter_opens_unchanged_and_its_figure_moves(page, address, folder):
     page.wait_for_function("([figure, before]) => figure.innerText !== before", arg=[figure.element_handle(), before])
 
 
-def test_a_listing_has_colours(page, folder):
-    where, _ = numbers(folder / "notebooks" / f"{NAME}.ipynb")
-    keyword = cell(page, where["01-source"]).locator(".hljs-keyword", has_text="def").first
+def test_a_listing_has_colours(page, address, folder):
+    notebook = shutil.copy(ROOT / "notebooks" / "02_similarity.ipynb", folder / "notebooks")
+    open_notebook(page, address, "notebooks/02_similarity.ipynb")
+    keyword = cell(page, numbers(notebook)[0]["02-source"]).locator(".hljs-keyword", has_text="def").first
     assert keyword.evaluate("e => getComputedStyle(e).color !== getComputedStyle(e.closest('pre')).color")
 
 
