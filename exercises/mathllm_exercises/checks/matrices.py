@@ -1,4 +1,4 @@
-"""Chapter 03, matrices: products and their price, layers, a walk of attention, directions that can be left out."""
+"""Chapter 03, matrices: products and their cost, layers, directions that can be left out."""
 
 import numpy as np
 
@@ -64,35 +64,6 @@ def _(c):
     flat = np.ones((2, 3)), np.ones((2, 3)), np.ones(3)
     turned = np.ones((2, 3)), np.ones((4, 3)), np.ones(4)  # would fit, if it were transposed
     c.refuses(1, public=[flat, turned], name="refuses a matrix that does not fit")
-
-
-@each
-def _walks(rng, n, power=1.0, even=0.7):
-    """A random attention matrix, mixed with this share of even attention: |λ₂| is at most 1 − even."""
-    A = rng.uniform(0.05, 1, size=(n, n)) ** power
-    return ((1 - even) * A / A.sum(axis=1, keepdims=True) + even / n,)
-
-
-def _causal_walks(rng):
-    cases = []
-    for n in (3, 5):
-        A = np.tril(rng.uniform(0.2, 1, size=(n, n)))
-        cases.append((A / A.sum(axis=1, keepdims=True),))
-    return cases
-
-
-WORKED = np.array([[0.386, 0.323, 0.291], [0.294, 0.351, 0.355], [0.269, 0.356, 0.375]])
-SLOW = 0.98 * np.eye(3) + 0.02 * WORKED
-CAUSAL = np.array([[1.0, 0], [0.1, 0.9]])
-SWAPPING = np.array([[0.2, 0.8], [0.6, 0.4]])  # NumPy gives its eigenvalue 1 last
-
-
-@checks("03.matrices.stationary", expected=ml.stationary_distribution)
-def _(c):
-    c.values(2, _walks(2, 3, 6), public=[(WORKED,), (SWAPPING,)], rtol=1e-7, name="settles")
-    c.values(1, _walks(4, 5, power=6.0, even=0.02), public=[(SLOW,)], rtol=1e-6, name="slow walks")
-    c.values(1, _causal_walks, public=[(CAUSAL,)], rtol=1e-6, atol=1e-9, name="causal attention")
-    c.refuses(1, public=[(np.array([[0.5, 0.6], [0.5, 0.5]]),), (np.array([[1.5, -0.5], [0.5, 0.5]]),)])
 
 
 WIDE = np.array([[1.0, 0, 2], [0, 3, 1]])  # 003, chapter III, example 3
