@@ -19,7 +19,7 @@ export default widget("sampling-filters", ["temperature", "top_k", "top_p"], (fi
   const [tokens, logits] = figure.get("tokens", "logits");
   html("div", "mathllm-name", figure.root, "pale: before the filters; full: after them");
   const bars = figure.bars(tokens, [96, 330, 22], { before: true });
-  figure.slider("temperature T", [0.1, 3, 0.1], "temperature", (T) => T.toFixed(1));
+  figure.slider("temperature τ", [0.1, 3, 0.1], "temperature", (tau) => tau.toFixed(1));
   figure.slider("top-k", [1, tokens.length, 1], "top_k");
   figure.slider("top-p", [0.05, 1, 0.05], "top_p", (p) => p.toFixed(2));
   const readout = figure.readout();

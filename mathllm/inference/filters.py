@@ -45,11 +45,11 @@ def sample_token(logits: ArrayLike, rng: np.random.Generator) -> np.ndarray:
 def apply_temperature(logits: ArrayLike, temperature: float) -> np.ndarray:
     """Logits divided by a temperature: below 1 their differences grow (sharper), above 1 they shrink (flatter).
 
-        z′ = z / T      (so that softmax(z′) is the softmax (6.1) of z at temperature T) (14.3)
+        z′ = z / τ      (so that softmax(z′) is the softmax (6.1) of z at temperature τ) (14.3)
 
-    temperature: T > 0
+    temperature: τ > 0
 
-    T → 0 approaches the greedy choice, but T = 0 itself would divide by zero, and between equal logits the limit does
+    τ → 0 approaches the greedy choice, but τ = 0 itself would divide by zero, and between equal logits the limit does
     not choose.
     Raises: ValueError for a temperature that is not positive and finite; for NaN, +∞, or a row of −∞ alone.
 
@@ -71,7 +71,7 @@ def apply_temperature(logits: ArrayLike, temperature: float) -> np.ndarray:
 def keep_top_k(logits: ArrayLike, k: int) -> np.ndarray:
     """The k largest logits, and those equal to the k-th; −∞ for the others.
 
-        P′(xᵢ) = P(xᵢ) / Σ_{j ∈ top-k} P(xⱼ) for i in the top k, 0 otherwise         (14.4)
+        q′ᵢ = qᵢ / Σ_{j ∈ top-k} qⱼ for i in the top k, 0 otherwise                   (14.4)
 
     Raises: ValueError unless k is a whole number of at least 1; for NaN, +∞, or a row of −∞ alone.
     Source: Fan et al. 2018.
@@ -90,7 +90,7 @@ def keep_top_k(logits: ArrayLike, k: int) -> np.ndarray:
 def keep_top_p(logits: ArrayLike, p: float) -> np.ndarray:
     """The logits of the nucleus: the smallest set of most probable tokens whose mass reaches p; −∞ for the others.
 
-        smallest k with Σᵢ₌₁ᵏ P(x₍ᵢ₎) ≥ p,   P(x₍₁₎) ≥ P(x₍₂₎) ≥ …                    (14.5)
+        smallest k with Σᵢ₌₁ᵏ q₍ᵢ₎ ≥ p,   q₍₁₎ ≥ q₍₂₎ ≥ …                            (14.5)
 
     p: mass, 0 < p ≤ 1. At least one token is kept. A sum counts as p if it is p up to rounding.
 
@@ -116,7 +116,7 @@ def keep_top_p(logits: ArrayLike, p: float) -> np.ndarray:
 def keep_min_p(logits: ArrayLike, p: float) -> np.ndarray:
     """The logits of tokens that are at least p times as probable as the most probable one; −∞ for the others.
 
-        P(xᵢ) ≥ p · max P,      that is  zᵢ ≥ max z + ln p                           (14.6)
+        qᵢ ≥ p · max q,      that is  zᵢ ≥ max z + ln p                           (14.6)
 
     Raises: ValueError for p outside [0, 1]; for NaN, +∞, or a row of −∞ alone.
     Source: Nguyen et al. 2024.

@@ -69,9 +69,9 @@ def watermark_logits(
 def detect_watermark(tokens: ArrayLike, vocabulary: int, *, fraction: float = 0.5, key: int = 0) -> WatermarkTest:
     """A one-sided test: does a text have more green tokens than chance would give it?
 
-        z = (g − γn) / √(n γ(1−γ)),      p = ½ erfc(z/√2)                            (14.16)
+        z = (k − γn) / √(n γ(1−γ)),      p = ½ erfc(z/√2)                            (14.16)
 
-    Of n counted tokens, g are green. Each pair of neighbours counts once: a repeated pair is no new evidence, and a
+    Of n counted tokens, k are green. Each pair of neighbours counts once: a repeated pair is no new evidence, and a
     text that repeats itself would otherwise seem to be marked. γ is the exact fraction of green tokens, a whole number
     divided by V. The p-value, by the normal approximation, is the probability of so large a z in a text that does not
     depend on the key.

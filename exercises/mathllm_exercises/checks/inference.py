@@ -151,6 +151,45 @@ def _(c):
     c.gradient(3, lambda z, T: ml.softmax(z, temperature=T), _temperature_cases(2, 4, 6))
 
 
+@each
+def _tiles(rng, size, scale=1.0):
+    """(d_k, d_v, lengths of the tiles): one query, then lists of key tiles and value tiles."""
+    k, v, lengths = size
+    keys = [scale * rng.normal(size=(n, k)) for n in lengths]
+    return rng.normal(size=k), keys, [rng.normal(size=(n, v)) for n in lengths]
+
+
+def _stream(query, key_tiles, value_tiles, rescale=(True, True), highest=max, largest=-np.inf, inverse=False):
+    total, blend = 0.0, np.zeros(value_tiles[0].shape[-1])
+    with np.errstate(all="ignore"):
+        for key, value in zip(key_tiles, value_tiles, strict=True):
+            scores = key @ query / np.sqrt(query.size)
+            new = highest(largest, scores.max())
+            factor = np.exp(new - largest if inverse and largest > -np.inf else largest - new)
+            sums, blends = (factor if wanted else 1.0 for wanted in rescale)
+            e = np.exp(scores - new)
+            total, blend, largest = sums * total + e.sum(), blends * blend + e @ value, new
+        return blend / total
+
+
+def _stairs(*scores):
+    """One query and one key per tile, with these dot products; the values are 1, 2, …"""
+    keys = [np.array([[score, 0.0]]) for score in scores]
+    return np.array([1.0, 0.0]), keys, [np.array([[n + 1.0]]) for n in range(len(scores))]
+
+
+@checks("14.inference.streaming")
+def _(c):
+    c.values(2, _tiles((3, 2, (4,)), (2, 1, (1,))), name="one tile")
+    c.values(3, _tiles((3, 2, (4, 1, 7)), (8, 4, (3, 3, 3, 3))), public=[_stairs(0.5, 1.0, 2.0)], name="several tiles")
+    c.values(
+        2,
+        _tiles((4, 2, (3, 5, 2)), scale=1000.0),
+        public=[_stairs(1.0, 1900.0, 1901.0), _stairs(-2001.0, -2000.0), _stairs(2000.0, 1.0, 2001.0)],
+        name="large scores",
+    )
+
+
 def _marked_texts(rng):
     """Texts with lists: green[a] says which tokens are green after a. In the first, fewer than half are green."""
     cases = []
