@@ -14,7 +14,7 @@ def flash_attention(
     """Scaled dot-product attention, exact, in memory that grows with T and not with T².
 
         for each block of keys:   m' = max(m, max S),   ℓ' = e^(m−m') ℓ + Σ e^(S−m'),
-                                  O' = e^(m−m') O + e^(S−m') V;      at the end  O/ℓ  (10.9)
+                                  O' = e^(m−m') O + e^(S−m') V;      at the end  O/ℓ  (14.15)
 
     The online softmax: a new maximum rescales the sums so far. The backward pass computes each tile of weights again
     from the stored maxima and sums of the rows, so no table is kept.

@@ -48,7 +48,7 @@ def multi_head_attention(
 ) -> Array:  # fmt: skip
     """Multi-head attention with learned projections.
 
-        head_h = Attention(x W_q^h, c W_k^h, c W_v^h),      y = [head₁ … head_H] W_o (10.7)
+        head_h = Attention(x W_q^h, c W_k^h, c W_v^h),      y = [head₁ … head_H] W_o (10.13)
 
     params: {"query": (D, H·K), "key": (D, G·K), "value": (D, G·K), "output": (H·K, D)}, each with an optional bias
     under "query_bias" …   context: c (..., S, D), x itself if not given

@@ -11,7 +11,7 @@ from .scaled_dot_product import causal_mask
 def positive_features(x: Array) -> WithPullback:
     """The feature map of linear attention, positive everywhere.
 
-        φ(x) = x + 1 for x > 0,   eˣ otherwise;      φ′ = 1 or eˣ                   (10.10)
+        φ(x) = x + 1 for x > 0,   eˣ otherwise;      φ′ = 1 or eˣ                   (14.16)
 
     x: any shape   ->   the same shape
     Source: Katharopoulos et al. 2020, eq. 7.
@@ -27,7 +27,7 @@ def positive_features(x: Array) -> WithPullback:
 def linear_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, causal: bool = False) -> Array:
     """Attention with φ(q)·φ(k) in place of exp(q·k/√K): another weighting, which does not approximate the softmax.
 
-        yᵢ = φ(qᵢ)ᵀ Σⱼ φ(kⱼ)vⱼᵀ / φ(qᵢ)ᵀ Σⱼ φ(kⱼ)      O(T·K·D) instead of O(T²·K) (10.11)
+        yᵢ = φ(qᵢ)ᵀ Σⱼ φ(kⱼ)vⱼᵀ / φ(qᵢ)ᵀ Σⱼ φ(kⱼ)      O(T·K·D) instead of O(T²·K) (14.17)
 
     The causal form sums over j ≤ i only; `linear_attention_recurrent` computes it token by token.
     Raises: ShapeError if the sizes do not fit; ValueError where all features of a query and its keys underflow to 0.
@@ -67,7 +67,7 @@ def linear_attention_recurrent(query: ArrayLike, key: ArrayLike, value: ArrayLik
 
 
 def _features(query, key):
-    """The features of queries and keys without common factors, which the quotient (10.11) cancels.
+    """The features of queries and keys without common factors, which the quotient (14.17) cancels.
 
     Where all numbers are negative, φ(x − m) = e⁻ᵐ φ(x) with m their maximum: the largest feature becomes 1.
     """

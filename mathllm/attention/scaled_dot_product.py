@@ -34,7 +34,7 @@ def causal_mask(queries: int, keys: int | None = None) -> np.ndarray:
 def sliding_window_mask(queries: int, window: int, keys: int | None = None) -> np.ndarray:
     """A causal mask in which each query attends only to the last `window` positions, its own included.
 
-        mask_ij = (0 ≤ i − j < w),   cost O(T·w) instead of O(T²)                   (10.6)
+        mask_ij = (0 ≤ i − j < w),   cost O(T·w) instead of O(T²)                   (14.14)
 
     ->   (T, S) bool   Raises: ValueError for a window below 1.
     Source: Beltagy et al. 2020; Jiang et al. 2023.
@@ -96,8 +96,8 @@ def attention_weights(
 ) -> WithPullback:
     """The attention weights: the softmax of the scaled dot products of queries and keys.
 
-        A = softmax(S),   S = QKᵀ/√K + bias,   Aᵢⱼ = 0 where the mask forbids       (10.2)
-        dS = A ∘ (dA − rowsum(dA ∘ A)),   dQ = dS·K/√K,   dK = dSᵀ·Q/√K,   dbias = dS (10.4)
+        A = softmax(S),   S = QKᵀ/√K + bias,   Aᵢⱼ = 0 where the mask forbids       (10.3)
+        dS = A ∘ (dA − rowsum(dA ∘ A)),   dQ = dS·K/√K,   dK = dSᵀ·Q/√K,   dbias = dS (10.15)
 
     `mask` is True where attention is allowed; `scale` replaces 1/√K. Each row sums to 1; a row in which the mask
     forbids every key is all zeros.
@@ -131,8 +131,8 @@ def attention(
 ) -> Array:  # fmt: skip
     """Scaled dot-product attention: each query receives the average of the values, weighted by its attention weights.
 
-        Attention(Q, K, V) = softmax(QKᵀ/√K) V = A V                                (10.1)
-        dV = Aᵀ dY,   dA = dY Vᵀ,   then as for the weights                         (10.3)
+        Attention(Q, K, V) = softmax(QKᵀ/√K) V = A V                                (10.2)
+        dV = Aᵀ dY,   dA = dY Vᵀ,   then as for the weights                         (10.14)
 
     `mask`, `bias` and `scale` are those of `attention_weights`; a query that may attend to no key receives zeros.
     `tap("weights", A)`, if given, returns the weights that are used.

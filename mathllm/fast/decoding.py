@@ -79,7 +79,7 @@ class DecodingStep:
         return _linear(hidden, params, "down")
 
     def _norm(self, x, params):
-        """`rms_norm` (12.3) or `layer_norm` (12.1) of each vector."""
+        """`rms_norm` (12.4) or `layer_norm` (12.1) of each vector."""
         if self.config.norm == "layer":
             x = x - np.add.reduce(x, axis=-1, keepdims=True) / x.dtype.type(x.shape[-1])
         scale = (np.vecdot(x, x) / x.dtype.type(x.shape[-1]) + self.dtype.type(self.config.norm_epsilon)) ** -0.5
@@ -87,7 +87,7 @@ class DecodingStep:
         return y + params["bias"] if "bias" in params else y
 
     def _rotate_to(self, start, count):
-        """The rotations of the next `count` positions as matrices R (count, K, K): the rotated x is x R, by (10.14)."""
+        """The rotations of the next `count` positions as matrices R (count, K, K): the rotated x is x R, by (10.10)."""
         c = self.config
         if c.positions == "rotary" and not self.first <= start <= self.first + len(self.rotations) - count:
             # Some positions more than needed, but none beyond which all frequencies change.

@@ -166,7 +166,7 @@ def kv_cache_bytes(
 ) -> int:
     """The memory of the keys and values, in bytes.
 
-        2 · L · G · d_k · T · B · bytes      2 for keys and values, G = H unless shared (14.10)
+        2 · L · G · d_k · T · B · bytes      2 for keys and values, G = H unless shared (14.13)
 
     A 70B model (80 layers, 64 heads of 128) needs 2.5 MiB for each token: 320 GiB for 131,072 tokens, and 40 GiB with
     8 shared heads.
@@ -184,7 +184,7 @@ def kv_cache_bytes(
 def keys_computed(steps: int, cached: bool) -> np.ndarray:
     """The number of tokens whose keys and values each step of generation computes, in each layer.
 
-        without a cache 1, 2, …, T, together T(T+1)/2;      with one 1, 1, …, 1, together T (14.11)
+        without a cache 1, 2, …, T, together T(T+1)/2;      with one 1, 1, …, 1, together T (14.10)
 
     steps: T   ->   (T,) int   Raises: ValueError for fewer than 0 steps.
 
@@ -198,7 +198,7 @@ def keys_computed(steps: int, cached: bool) -> np.ndarray:
 def step_flops(config: Config, length: int, cached: bool) -> float:
     """Floating-point operations to generate one more token after `length` − 1 others.
 
-        with a cache 24LD² + 4LTD (if F = 4D);      without one T times as much, all tokens again (14.12)
+        with a cache 24LD² + 4LTD (if F = 4D);      without one T times as much, all tokens again (14.11)
 
     Raises: ValueError for a length below 1.
 

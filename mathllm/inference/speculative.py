@@ -32,7 +32,7 @@ class Speculation(NamedTuple):
 def acceptance_probability(target: ArrayLike, draft: ArrayLike) -> np.ndarray:
     """The probability with which a proposed token is accepted.
 
-        min(1, p(x) / q(x)),      and 1 where q(x) = 0, which is never proposed     (14.13)
+        min(1, p(x) / q(x)),      and 1 where q(x) = 0, which is never proposed     (14.18)
 
     target: p, draft: q. The fraction accepted overall is Σₓ min(p, q).
     Source: Leviathan et al. 2023, §2.3; Chen et al. 2023.
@@ -49,7 +49,7 @@ def acceptance_probability(target: ArrayLike, draft: ArrayLike) -> np.ndarray:
 def residual_distribution(target: ArrayLike, draft: ArrayLike) -> np.ndarray:
     """The distribution to draw from after a rejection: the mass by which the target exceeds the draft.
 
-        r(x) = max(p − q, 0) / Σ max(p − q, 0)                                      (14.14)
+        r(x) = max(p − q, 0) / Σ max(p − q, 0)                                      (14.19)
 
     Then q(x) min(1, p/q) + P(rejected) r(x) = min(p, q) + max(p − q, 0) = p(x): the draft does not change the result.
     target: p, draft: q   ->   p itself where p = q, when nothing is ever rejected

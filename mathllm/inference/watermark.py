@@ -48,7 +48,7 @@ def watermark_logits(
 ) -> np.ndarray:
     """Logits raised for the green tokens.
 
-        zᵢ′ = zᵢ + δ for i in the green list of the last token                       (14.15)
+        zᵢ′ = zᵢ + δ for i in the green list of the last token                       (14.26)
 
     tokens: the text so far   strength: δ
 
@@ -69,7 +69,7 @@ def watermark_logits(
 def detect_watermark(tokens: ArrayLike, vocabulary: int, *, fraction: float = 0.5, key: int = 0) -> WatermarkTest:
     """A one-sided test: does a text have more green tokens than chance would give it?
 
-        z = (k − γn) / √(n γ(1−γ)),      p = ½ erfc(z/√2)                            (14.16)
+        z = (k − γn) / √(n γ(1−γ)),      p = ½ erfc(z/√2)                            (14.27)
 
     Of n counted tokens, k are green. Each pair of neighbours counts once: a repeated pair is no new evidence, and a
     text that repeats itself would otherwise seem to be marked. γ is the exact fraction of green tokens, a whole number

@@ -16,7 +16,7 @@ from .products import _for_lapack, _real
 def is_row_stochastic(A: ArrayLike) -> bool:
     """Is every row a distribution, non-negative and with the sum 1 (up to rounding in the matrix's dtype)?
 
-        Aᵢⱼ ≥ 0,      Σⱼ Aᵢⱼ = 1                                                    (10.16)
+        Aᵢⱼ ≥ 0,      Σⱼ Aᵢⱼ = 1                                                    (10.18)
 
     >>> is_row_stochastic([[0.5, 0.5], [0.2, 0.8]]), is_row_stochastic([[0.5, 0.6], [0.2, 0.8]])
     (True, False)
@@ -31,7 +31,7 @@ def is_row_stochastic(A: ArrayLike) -> bool:
 def stationary_distribution(A: ArrayLike) -> np.ndarray:
     """The distribution over tokens that a step does not change: the left eigenvector with eigenvalue 1.
 
-        πA = π,      πⱼ ≥ 0,      Σⱼ πⱼ = 1                                         (10.17)
+        πA = π,      πⱼ ≥ 0,      Σⱼ πⱼ = 1                                         (10.19)
 
     The right eigenvector with eigenvalue 1 carries no information: it is all ones, because every row sums to one. Under
     a causal mask the first token can attend to nothing but itself, so all of π lies on it.
@@ -58,7 +58,7 @@ def stationary_distribution(A: ArrayLike) -> np.ndarray:
 def spectral_gap(A: ArrayLike) -> float:
     """How fast repeated attention mixes: 1 minus the second largest modulus of an eigenvalue, from 0 to 1.
 
-        gap = 1 − |λ₂|,      ‖xAᵏ − π‖ shrinks like |λ₂|ᵏ                           (10.18)
+        gap = 1 − |λ₂|,      ‖xAᵏ − π‖ shrinks like |λ₂|ᵏ                           (10.20)
 
     The gap measures mixing, not focus: uniform attention has gap 1, and so has attention in which every token attends
     to the same one; if each attends to itself, the gap is 0. Compare `attention_focus`.
@@ -78,7 +78,7 @@ def spectral_gap(A: ArrayLike) -> float:
 def attention_focus(A: ArrayLike) -> float:
     """How concentrated the rows are: the mean of each row's largest weight, from 1/n (even) to 1 (one token each).
 
-        focus = (1/m) Σᵢ maxⱼ Aᵢⱼ                                                   (10.19)
+        focus = (1/m) Σᵢ maxⱼ Aᵢⱼ                                                   (10.21)
 
     Raises: ValueError if a row is no distribution.
 

@@ -18,7 +18,7 @@ ACTIVATIONS = {"gelu": gelu, "gelu_tanh": gelu_tanh, "relu": relu, "silu": silu}
 def feed_forward(x: ArrayLike, params: dict, *, activation: str = "gelu_tanh", tap: Callable | None = None) -> Array:
     """The position-wise network: widen, apply the activation function, narrow; with a gate if the parameters have one.
 
-        y = φ(x W_up + b) W_down + b'          or          (φ(x W_gate) ∘ x W_up) W_down (12.6)
+        y = φ(x W_up + b) W_down + b'          or          (φ(x W_gate) ∘ x W_up) W_down (12.7)
 
     params: {"up": (D, F), "down": (F, D)}, optionally "gate": (D, F), "up_bias", "down_bias"
 
@@ -41,7 +41,7 @@ def mixture_of_experts(
 ) -> Array:
     """A router sends each token to the `used` experts with the highest scores, and mixes their outputs.
 
-        g = softmax over the top-k of x W_r,      y = Σ_(e in top-k) g_e · FFN_e(x) (12.14)
+        g = softmax over the top-k of x W_r,      y = Σ_(e in top-k) g_e · FFN_e(x) (12.19)
 
     params: {"router": (D, E), "experts": [E times the parameters of `feed_forward`]}
 

@@ -30,7 +30,7 @@ Marks = ArrayLike | None  # 1 for a token and 0 for padding; None where nothing 
 class Transformer:
     """A transformer of the given shape. It holds no weights: `init` makes them, and every call takes them.
 
-        x₀ = E[tokens] + positions,      xₗ = blockₗ(xₗ₋₁),      logits = norm(x_L) Eᵀ (12.7)
+        x₀ = E[tokens] + positions,      xₗ = blockₗ(xₗ₋₁),      logits = norm(x_L) Eᵀ (12.9)
 
     config: see `Config`. Parameters are nested dictionaries, `params["blocks"][0]["attention"]["query"]`.
     Source: Vaswani et al. 2017.
@@ -139,7 +139,7 @@ class Transformer:
         return tap("output", x)
 
     def sublayer(self, x: Array, function: Callable, params: dict, norm: dict, tap: Callable) -> Array:
-        """x + f(norm(x)) for pre-norm, norm(x + f(x)) for post-norm (12.5)."""
+        """x + f(norm(x)) for pre-norm, norm(x + f(x)) for post-norm (12.11)."""
         if self.config.norm_order == "pre":
             return x + tap("output", function(self.norm(x, norm), params, tap=tap))
         return self.norm(x + tap("output", function(x, params, tap=tap)), norm)

@@ -12,7 +12,7 @@ def layer_norm(x: Array, gain: Array, bias: Array, *, epsilon: float = 1e-5) -> 
     """Layer norm: shift and scale each vector to mean 0 and variance 1, then multiply by a gain and add a bias.
 
         y = γ ∘ x̂ + β,      x̂ = (x − μ) / √(σ² + ε)                                 (12.1)
-        dx = (g − mean(g) − x̂ mean(g ∘ x̂)) / √(σ² + ε)   with g = γ ∘ dy            (12.2)
+        dx = (g − mean(g) − x̂ mean(g ∘ x̂)) / √(σ² + ε)   with g = γ ∘ dy            (12.3)
         dγ = Σ dy ∘ x̂,   dβ = Σ dy, over all vectors
 
     The variance divides by D, not by D − 1.
@@ -30,7 +30,7 @@ def layer_norm(x: Array, gain: Array, bias: Array, *, epsilon: float = 1e-5) -> 
 def rms_norm(x: Array, gain: Array, *, epsilon: float = 1e-5) -> WithPullback:
     """RMS norm: scale each vector to root mean square 1, then multiply by a gain.
 
-        y = γ ∘ x / rms(x),      rms(x) = √(mean(x²) + ε)                           (12.3)
+        y = γ ∘ x / rms(x),      rms(x) = √(mean(x²) + ε)                           (12.4)
         dx = (g − u mean(g ∘ u)) / rms(x)   with u = x / rms(x), g = γ ∘ dy
 
     Raises: ShapeError if the gain does not have the width of x; ValueError for numbers whose squares overflow.
@@ -47,7 +47,7 @@ def rms_norm(x: Array, gain: Array, *, epsilon: float = 1e-5) -> WithPullback:
 def batch_norm(x: Array, gain: Array, bias: Array, *, epsilon: float = 1e-5) -> WithPullback:
     """Batch norm in training: scale each feature to mean 0 and variance 1 over the examples of a batch.
 
-        y = γ ∘ (x − μ_B) / √(σ²_B + ε) + β,   μ_B, σ²_B per feature                (12.4)
+        y = γ ∘ (x − μ_B) / √(σ²_B + ε) + β,   μ_B, σ²_B per feature                (12.6)
 
     The result for one example depends on the others in its batch. A language model that generates one token at a time
     has no others.
@@ -84,7 +84,7 @@ def running_statistics(
 
 
 def _standardized(name, x, epsilon, axis, centre=True):
-    """(x − μ) / √(σ² + ε) along an axis, or x / √(mean(x²) + ε), and its pullback, which takes g of (12.2)."""
+    """(x − μ) / √(σ² + ε) along an axis, or x / √(mean(x²) + ε), and its pullback, which takes g of (12.3)."""
     wide = x.astype(np.promote_types(x.dtype, np.float32), copy=False)  # in float16, 256² is infinite
     centred, square = _centred(wide, axis) if centre else (wide, _mean_square(wide, axis))
     if np.any(square == np.inf):

@@ -90,7 +90,7 @@ def _linear(c, **sizes):
 def parameter_count(config: Config) -> dict[str, int]:
     """Number of parameters by part, from the configuration alone; "total" adds them up.
 
-        embedding V·D,   attention 4D² (less with shared keys),   feed-forward 8D² (F = 4D),   so about 12 L D² (12.9)
+        embedding V·D,   attention 4D² (less with shared keys),   feed-forward 8D² (F = 4D),   so about 12 L D² (12.14)
 
     A tied unembedding counts once.
 
@@ -126,7 +126,7 @@ def count_parameters(params: dict) -> int:
 def forward_flops(config: Config, length: int) -> int:
     """Floating-point operations of one forward pass over a sequence, matrix products only (2 per multiply-add).
 
-        2·T·(weights that multiply) + 4·L·T²·H·K   (scores and their use; no saving by the causal mask) (12.10)
+        2·T·(weights that multiply) + 4·L·T²·H·K   (scores and their use; no saving by the causal mask) (12.15)
 
     Training costs three times as much: the backward pass is two products for each one forward.
     Raises: ValueError for a model with an encoder of its own, which reads a second sequence.

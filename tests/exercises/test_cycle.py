@@ -283,7 +283,7 @@ def test_the_release_holds_no_solution(course):
     released = nbformat.read(root / "release" / NAME / f"{NAME}.ipynb", 4)
     stubs = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell.source for cell in released.cells}
     assert not any("SOLUTION" in cell.source for cell in released.cells)
-    cards = "\n".join(cell.source for cell in released.cells if cell.cell_type == "markdown")  # broken code stands there
+    cards = "\n".join(cell.source for cell in released.cells if cell.cell_type == "markdown")  # with the broken code
     for name, source in right.items():
         if "### BEGIN SOLUTION" in source:
             solution = source.split("### BEGIN SOLUTION")[1].split("### END SOLUTION")[0]
