@@ -1,6 +1,6 @@
 """Every assignment of the book: nbgrader generates it, and its own solution earns all points in the grading shell.
 
-The solutions of all sixteen run in one shell, one notebook after the other, with the limits that a submission has.
+The solutions of all seventeen run in one shell, one notebook after the other, with the limits that a submission has.
 """
 
 import shutil
