@@ -15,7 +15,7 @@ from ..softmax import softmax
 def approximate_parameters(layers: int, width: int) -> int:
     """The rule of thumb for a transformer's size: 4D² for attention and 8D² for the feed-forward network of each layer.
 
-        N ≈ 12 L D²                                                                 (13.8)
+        N ≈ 12 L D²                                                                 (17.1)
 
     Embeddings, biases and norms are left out; `parameter_count` counts them. GPT-3 has 96 layers of width 12,288, which
     gives 174 billion parameters; with the embeddings it has 175 billion.
@@ -45,7 +45,7 @@ class TrainingMemory(NamedTuple):
 def training_memory(parameters: float, *, mixed: bool = True, gradients: bool = True) -> TrainingMemory:
     """Bytes for the weights of a model, their gradient and the state of Adam.
 
-        mixed precision    2 (bf16 weight) + 4 (float32 master) + 8 (two moments) + 4 (gradient) = 18   (13.9)
+        mixed precision    2 (bf16 weight) + 4 (float32 master) + 8 (two moments) + 4 (gradient) = 18   (17.7)
         float32            4 (weight)                           + 8               + 4            = 16
 
     Without the gradient (`gradients=False`) mixed precision needs 14 bytes for each parameter. It does not reduce these
@@ -64,7 +64,7 @@ def training_memory(parameters: float, *, mixed: bool = True, gradients: bool = 
 def training_flops(parameters: ArrayLike, tokens: ArrayLike) -> np.ndarray:
     """Floating-point operations of a training run: for each parameter and token two forward and four backward.
 
-        C ≈ 6 N D                                                                   (13.10)
+        C ≈ 6 N D                                                                   (17.2)
 
     `forward_flops` counts what this leaves out.
     Source: Kaplan et al. 2020, §2.1.
@@ -93,7 +93,7 @@ CHINCHILLA = ScalingLaw(E=1.69, A=406.4, B=410.7, alpha=0.34, beta=0.28)
 def scaling_loss(parameters: ArrayLike, tokens: ArrayLike, law: ScalingLaw = CHINCHILLA) -> np.ndarray:
     """The loss that a scaling law predicts for a model of N parameters after D tokens, in nats per token.
 
-        L(N, D) = E + A/N^α + B/D^β                                                 (13.22)
+        L(N, D) = E + A/N^α + B/D^β                                                 (17.17)
 
     E is the limit of the loss for large models and much text. A/N^α is added by the finite model, B/D^β by the finite
     text. The constants hold for the tokenizer and the text of the fitted runs.
@@ -119,7 +119,7 @@ class Allocation(NamedTuple):
 def optimal_exponents(law: ScalingLaw = CHINCHILLA) -> tuple[float, float]:
     """The exponents with which the optimal model size and amount of text grow with the budget.
 
-        N_opt ∝ C^(β/(α+β)),      D_opt ∝ C^(α/(α+β))                               (13.23)
+        N_opt ∝ C^(β/(α+β)),      D_opt ∝ C^(α/(α+β))                               (17.19)
 
     Both are ½ only if α = β.
     Raises: ValueError unless α and β are above 0.
@@ -135,7 +135,7 @@ def optimal_exponents(law: ScalingLaw = CHINCHILLA) -> tuple[float, float]:
 def compute_optimal(flops: float, law: ScalingLaw = CHINCHILLA) -> Allocation:
     """The model size and the number of tokens with the smallest loss for a budget C = 6ND.
 
-        N = G (C/6)^(β/(α+β)),      D = G⁻¹ (C/6)^(α/(α+β)),      G = (αA / βB)^(1/(α+β))      (13.24)
+        N = G (C/6)^(β/(α+β)),      D = G⁻¹ (C/6)^(α/(α+β)),      G = (αA / βB)^(1/(α+β))      (17.18)
 
     At the optimum, 1 % more parameters reduce the loss as much as 1 % more text: αA/N^α = βB/D^β.
     Raises: ValueError for a budget that is not above 0.
@@ -156,7 +156,7 @@ def compute_optimal(flops: float, law: ScalingLaw = CHINCHILLA) -> Allocation:
 def fit_scaling_law(parameters: ArrayLike, tokens: ArrayLike, losses: ArrayLike) -> ScalingLaw:
     """The scaling law that fits measured runs best, by least squares on the logarithm of the loss.
 
-        min Σᵢ [ln(E + A/Nᵢ^α + B/Dᵢ^β) − ln Lᵢ]²                                   (13.25)
+        min Σᵢ [ln(E + A/Nᵢ^α + B/Dᵢ^β) − ln Lᵢ]²                                   (17.20)
 
     parameters, tokens, losses: of n runs; sizes and lengths must both take several values, or the constants are not
     determined

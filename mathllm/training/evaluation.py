@@ -28,7 +28,7 @@ def bootstrap_interval(
     """The bootstrap confidence interval of a statistic: evaluate it again on resampled test sets.
 
         draw n of the n values with replacement, compute the statistic, repeat;
-        low, high = the quantiles (1 − level)/2 and (1 + level)/2 of the results     (13.28)
+        low, high = the quantiles (1 − level)/2 and (1 + level)/2 of the results     (13.10)
 
     values: (n, ...), one row for each independent test case   ->   low, estimate, high
 
@@ -59,7 +59,7 @@ def bootstrap_interval(
 def held_out_perplexity(log_probabilities: ArrayLike, tokens: ArrayLike | None = None) -> float:
     """The perplexity of a text, from the log-probabilities that a model gave to its tokens.
 
-        PPL = exp(−(1/T) Σ ln p_t)                                                  (13.26)
+        PPL = exp(−(1/T) Σ ln p_t)                                                  (13.8)
 
     log_probabilities: ln p of every token; or, with `tokens`, sums over pieces of text and how many tokens each has
 
@@ -100,7 +100,7 @@ def perplexity_interval(
 def bits_per_byte(log_probabilities: ArrayLike, size: int) -> float:
     """The code length of a text under a model, in bits per byte; it can be compared between tokenizers.
 
-        −(1/size) Σ log₂ p_t                                                        (13.27)
+        −(1/size) Σ log₂ p_t                                                        (13.9)
 
     log_probabilities: ln p of every token, or sums of them   size: the bytes of the text
 

@@ -30,7 +30,7 @@ class Reduced(NamedTuple):
 def ring_all_reduce(parts: Sequence[ArrayLike]) -> Reduced:
     """All-reduce: every worker gets the sum of all workers' arrays, and sends only to its neighbour in a ring.
 
-        y = Σ_w x_w,      numbers sent by a worker: 2 (n − 1)/n · size              (13.15)
+        y = Σ_w x_w,      numbers sent by a worker: 2 (n − 1)/n · size              (17.11)
 
     parts: n arrays of one shape   ->   the sum, n times, and the numbers sent
 
@@ -59,7 +59,7 @@ def ring_all_reduce(parts: Sequence[ArrayLike]) -> Reduced:
 def data_parallel_gradient(loss: Callable, params: Any, batch: Sequence[ArrayLike], workers: int) -> tuple[float, Any]:
     """Loss and gradient of a batch that is divided among workers, each with a copy of the model.
 
-        ∇L = (1/n) Σ_w ∇L_w                                                         (13.16)
+        ∇L = (1/n) Σ_w ∇L_w                                                         (17.10)
 
     loss: loss(params, *batch) -> mean over the examples   batch: arrays (B, ...) that are divided along B
     ->   loss, gradient: those of the undivided batch
@@ -85,9 +85,9 @@ def tensor_parallel_network(
 ) -> Array:
     """The two layers of a feed-forward network on several workers, with one communication step.
 
-        by columns     x [U₁ U₂ …] = [xU₁  xU₂ …]                                   (13.17)
-        by rows        [h₁ h₂ …] [V₁; V₂; …] = Σ_w h_w V_w                          (13.18)
-        together       f(xU) V = Σ_w f(x U_w) V_w                                   (13.19)
+        by columns     x [U₁ U₂ …] = [xU₁  xU₂ …]                                   (17.12)
+        by rows        [h₁ h₂ …] [V₁; V₂; …] = Σ_w h_w V_w                          (17.13)
+        together       f(xU) V = Σ_w f(x U_w) V_w                                   (17.14)
 
     W_up: U   W_down: V   activation: f   ->   (..., M), as on one worker
 
@@ -139,7 +139,7 @@ def pipeline_schedule(stages: int, microbatches: int) -> list[Task]:
 def pipeline_bubble(stages: int, microbatches: int) -> float:
     """The pipeline bubble: the fraction of the time in which a device of the pipeline is idle.
 
-        (S − 1) / (S + M − 1)                                                       (13.20)
+        (S − 1) / (S + M − 1)                                                       (17.15)
 
     Raises: ValueError for fewer than one stage or microbatch.
     Source: Huang et al. 2019 (GPipe), §2.3.
@@ -192,7 +192,7 @@ def pipeline_gradient(
 def zero_memory(parameters: float, workers: int, stage: int) -> TrainingMemory:
     """Bytes on each worker if ZeRO divides among n workers what data parallelism keeps n times.
 
-        stage 1: moments and master weights / n,   stage 2: gradients / n, too,   stage 3: weights / n, too   (13.21)
+        stage 1: moments and master weights / n,   stage 2: gradients / n, too,   stage 3: weights / n, too   (17.16)
 
     stage 0: nothing is divided.
     Raises: ValueError for a stage other than 0 … 3 or fewer than one worker.

@@ -53,7 +53,7 @@ FLOAT32 = FloatFormat("float32", 8, 23)
 def round_to(x: Array, *, format: FloatFormat = BFLOAT16) -> WithPullback:
     """The nearest numbers in a shorter format; their gradient is rounded to this format, too.
 
-        q = 2^(max(⌊log₂|x|⌋, e_min) − mantissa bits),      y = q · round(x/q),      dx = round_to(dy)  (13.12)
+        q = 2^(max(⌊log₂|x|⌋, e_min) − mantissa bits),      y = q · round(x/q),      dx = round_to(dy)  (17.4)
 
     Ties go to the even number, and numbers beyond the largest become ±∞. The result keeps the dtype of x; only its
     values are those of the format. The derivative of rounding is zero almost everywhere, so the gradient takes rounding
@@ -91,7 +91,7 @@ class LossScale(NamedTuple):
 def update_loss_scale(state: LossScale, finite: bool, *, interval: int = 2000) -> LossScale:
     """Dynamic loss scaling: halve the scale after an overflow, double it after `interval` steps without overflow.
 
-        S ← S/2 if a gradient is not finite (and the step is skipped),   S ← 2S after so many finite ones   (13.13)
+        S ← S/2 if a gradient is not finite (and the step is skipped),   S ← 2S after so many finite ones   (17.6)
 
     The scale thus stays close to the largest that does not overflow.
     Raises: ValueError for an interval below 1.
@@ -123,7 +123,7 @@ def mixed_precision_gradient(
 ) -> MixedGradient:
     """The gradient in mixed precision: rounded weights, a scaled loss, unscaling in full precision.
 
-        w = round(master),      ∇ = (1/S) ∂(S·L)/∂w                                 (13.14)
+        w = round(master),      ∇ = (1/S) ∂(S·L)/∂w                                 (17.5)
 
     loss: loss(params, *args) -> one number, built from primitives; its params are the rounded weights, and it rounds
     its intermediate values with `round_to`   master: nested arrays in full precision   ->   loss, gradient, finite

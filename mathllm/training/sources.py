@@ -18,7 +18,7 @@ from ..probability import distribution, sample_markov_chain
 def markov_source(vocabulary: int, order: int, rng: np.random.Generator, *, concentration: float = 0.3) -> np.ndarray:
     """A random Markov source: for every context of k symbols a distribution of the next symbol.
 
-        p(· | x₁ … x_k) ~ Dirichlet(α, …, α)                                        (13.32)
+        p(· | x₁ … x_k) ~ Dirichlet(α, …, α)                                        (13.14)
 
     vocabulary: V   order: k ≥ 0   concentration: α; the smaller, the lower the entropy of the distributions
     ->   (V, …, V) with k + 1 axes, a distribution along the last one
@@ -53,7 +53,7 @@ def sample_source(source: ArrayLike, length: int, rng: np.random.Generator) -> n
 def entropy_rate(source: ArrayLike) -> float:
     """The entropy of the next symbol given its context, averaged over the contexts: the lowest possible loss.
 
-        H = Σ_c π(c) H(p(· | c)),      π: how often the context c occurs            (13.33)
+        H = Σ_c π(c) H(p(· | c)),      π: how often the context c occurs            (13.15)
 
     source: (V, …, V) with k + 1 axes, a distribution along the last one   ->   nats per symbol
 
