@@ -52,7 +52,7 @@ def row(id: str) -> Row:
 
 
 def rows(chapter: str | None = None) -> list[Row]:
-    """All rows, or those of one chapter ("01" … "16"), in the order of the documents.
+    """All rows, or those of one chapter ("01" … "17"), in the order of the documents.
 
     Raises: UnknownReferenceError for a chapter that has no rows.
 
@@ -61,7 +61,7 @@ def rows(chapter: str | None = None) -> list[Row]:
     """
     chosen = [r for r in _table().values() if chapter in (None, r.chapter)]
     if not chosen:
-        raise UnknownReferenceError(f'no reference values for chapter {chapter!r}; chapters are "01" … "16"')
+        raise UnknownReferenceError(f'no reference values for chapter {chapter!r}; chapters are "01" … "17"')
     return chosen
 
 
