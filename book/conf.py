@@ -190,6 +190,26 @@ def digits_table(rows):
     return "\n".join(lines)
 
 
+def list_other_libraries(app, docname, source):
+    """Put functions and their counterparts in other libraries into their page."""
+    if docname == "other_libraries":
+        tables = tomllib.loads((Path(app.srcdir) / "other_libraries.toml").read_text(encoding="utf-8"))
+        for name, rows in tables.items():
+            for library in dict.fromkeys(row.get("library", "") for row in rows):
+                chosen = [row for row in rows if row.get("library", "") == library]
+                source[0] = source[0].replace(f"{{{{{name}{library}}}}}", libraries_table(chosen))
+
+
+def libraries_table(rows):
+    tests = "test" in rows[0]
+    lines = ["| chapter | in this book | elsewhere | differences |" + " test |" * tests, "|---" * (4 + tests) + "|"]
+    for row in rows:
+        cells = [row["chapter"], f"`{row['ours']}`", f"`{row['theirs']}`", row["differs"]]
+        cells += [f"`{row['test'].split('::')[0]}`"] if tests else []
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def offer_to_run(app, pagename, templatename, context, doctree):
     """A button that opens the very notebook in the edition that runs in the browser, where that is part of the site."""
     if app.tags.has("lite") and pagename.startswith("notebooks/"):
@@ -204,6 +224,7 @@ def setup(app):
     app.connect("source-read", list_values)
     app.connect("source-read", list_symbols_and_terms)
     app.connect("source-read", list_gradients)
+    app.connect("source-read", list_other_libraries)
     app.connect("source-read", name_files_outside)
     app.connect("source-read", portable.read_notebook)
     app.connect("html-page-context", keep_formulas_together)
