@@ -12,7 +12,7 @@ import mathllm.pretrained.huggingface
 ROOT = Path(__file__).resolve().parents[1]
 TABLES = tomllib.loads((ROOT / "book" / "other_libraries.toml").read_text(encoding="utf-8"))
 ROWS = [row for rows in TABLES.values() for row in rows]
-NAME = re.compile(r"\b(?:ml|mathllm)\.([A-Za-z_.]+)")
+NAME = re.compile(r"\b(?:ml|mathllm)\.([\w.]+)")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["ours"])
