@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-import pytest
+import yaml
+from pybtex import database
 
 import mathllm
 
@@ -11,8 +12,6 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_page_and_file_name_the_same_book_and_the_version_of_the_package():
-    yaml = pytest.importorskip("yaml")
-    database = pytest.importorskip("pybtex.database")
     file = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     page = (ROOT / "book" / "citing.md").read_text(encoding="utf-8")
     entry = database.parse_string(re.search(r"```bibtex\n(.*?)```", page, re.DOTALL)[1], "bibtex").entries["mathllm2026"]
