@@ -11,6 +11,7 @@ from myst_nb.core.render import NbElementRenderer
 from mathllm import reference
 
 sys.path.append(str(Path(__file__).parent / "_ext"))
+import citations  # of tools/, which tools/build_site.py puts into the path
 import portable
 import registry
 
@@ -210,6 +211,12 @@ def libraries_table(rows):
     return "\n".join(lines)
 
 
+def cite_as_notebooks_do(app, docname, source):
+    """A citation on a page that is no notebook: authors and year, linked to the paper."""
+    papers = Path(app.srcdir) / "references.bib"
+    source[0] = citations.CITATION.sub(lambda role: citations.cited(papers, role[1], role[2]), source[0])
+
+
 def offer_to_run(app, pagename, templatename, context, doctree):
     """A button that opens the very notebook in the edition that runs in the browser, where that is part of the site."""
     if app.tags.has("lite") and pagename.startswith("notebooks/"):
@@ -225,6 +232,7 @@ def setup(app):
     app.connect("source-read", list_symbols_and_terms)
     app.connect("source-read", list_gradients)
     app.connect("source-read", list_other_libraries)
+    app.connect("source-read", cite_as_notebooks_do)
     app.connect("source-read", name_files_outside)
     app.connect("source-read", portable.read_notebook)
     app.connect("html-page-context", keep_formulas_together)

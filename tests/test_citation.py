@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[1]
 def test_page_and_file_name_the_same_book_and_the_version_of_the_package():
     file = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     page = (ROOT / "book" / "citing.md").read_text(encoding="utf-8")
-    entry = database.parse_string(re.search(r"```bibtex\n(.*?)```", page, re.DOTALL)[1], "bibtex").entries["mathllm2026"]
+    printed = re.search(r"```bibtex\n(.*?)```", page, re.DOTALL)[1]
+    entry = database.parse_string(printed, "bibtex").entries["mathllm2026"]
     book = file["preferred-citation"]
     assert file["version"] == mathllm.__version__
     assert book["title"] == file["title"] == entry.fields["title"]
