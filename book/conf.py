@@ -202,13 +202,12 @@ def list_other_libraries(app, docname, source):
 
 
 def libraries_table(rows):
-    tests = "test" in rows[0]
-    lines = ["| chapter | in this book | elsewhere | differences |" + " test |" * tests, "|---" * (4 + tests) + "|"]
+    lines = [":::{table}", ":class: book-calls", "", "| chapter | this book, and below it the other library | differences |"]
+    lines.append("|:--:|---|---|")
     for row in rows:
-        cells = [row["chapter"], f"`{row['ours']}`", f"`{row['theirs']}`", row["differs"]]
-        cells += [f"`{row['test'].split('::')[0]}`"] if tests else []
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        checked = f" (`{row['test'].split('::')[0]}`)" if "test" in row else ""
+        lines.append(f"| {row['chapter']} | `{row['ours']}`<br>`{row['theirs']}` | {row['differs']}{checked} |")
+    return "\n".join([*lines, ":::"])
 
 
 def cite_as_notebooks_do(app, docname, source):
