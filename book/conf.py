@@ -6,6 +6,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from mathllm_exercises import bank
+from mathllm_exercises.compare import show
 from myst_nb.core.render import NbElementRenderer
 
 from mathllm import reference
@@ -202,12 +204,35 @@ def list_other_libraries(app, docname, source):
 
 
 def libraries_table(rows):
-    lines = [":::{table}", ":class: book-calls", "", "| chapter | this book, and below it the other library | differences |"]
-    lines.append("|:--:|---|---|")
+    lines = [":::{table}", ":class: book-calls", ""]
+    lines += ["| chapter | this book, and below it the other library | differences |", "|:--:|---|---|"]
     for row in rows:
         checked = f" (`{row['test'].split('::')[0]}`)" if "test" in row else ""
         lines.append(f"| {row['chapter']} | `{row['ours']}`<br>`{row['theirs']}` | {row['differs']}{checked} |")
     return "\n".join([*lines, ":::"])
+
+
+def list_answers(app, docname, source):
+    """Put the questions of *Check yourself* that a code cell checks into their page, with folded answers."""
+    if docname == "answers":
+        parts = []
+        for path in sorted((Path(app.srcdir) / "notebooks").glob("[0-9][0-9]_*.ipynb")):
+            number, subject = path.stem.split("_", 1)
+            asked = [each for each in bank.records() if each["id"].startswith(f"{number}.{subject}.quick_")]
+            parts += [f"## [Chapter {number}](notebooks/{path.name})", questions_with_answers(asked)] if asked else []
+        source[0] = source[0].replace("{{answers}}", "\n\n".join(parts))
+
+
+def questions_with_answers(records):
+    questions = [f"1. {record['task']}" for record in records]
+    answers = [f"1. {answer_in_words(bank.make(record).expected())}" for record in records]
+    return "\n".join([*questions, "", ":::{dropdown} Answers", *answers, ":::"])
+
+
+def answer_in_words(right):
+    if isinstance(right, (str, list, tuple)) or getattr(right, "ndim", 0):
+        return right if isinstance(right, str) else show(right)
+    return f"{round(float(right), 4):.10g}"
 
 
 def cite_as_notebooks_do(app, docname, source):
@@ -231,6 +256,7 @@ def setup(app):
     app.connect("source-read", list_symbols_and_terms)
     app.connect("source-read", list_gradients)
     app.connect("source-read", list_other_libraries)
+    app.connect("source-read", list_answers)
     app.connect("source-read", cite_as_notebooks_do)
     app.connect("source-read", name_files_outside)
     app.connect("source-read", portable.read_notebook)
