@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
+from mathllm_exercises import bank
 from playwright.sync_api import TimeoutError
 from pybtex.database import parse_file
 
@@ -121,6 +122,14 @@ def test_every_primitive_is_listed_with_the_errors_of_its_gradient_and_its_digit
     assert re.findall(r'<span class="pre">(\w+)</span></code></p></td>', text) == names
     assert text.count("<td><p>10⁻") >= 4 * len(gradients)
     assert len(re.findall(r"<td><p>\d+\.\d / \d+\.\d</p></td>", text)) == 3 * len(digits)
+
+
+def test_every_question_that_a_cell_checks_stands_on_the_page_of_answers(site):
+    asked = [record for record in bank.records() if ".quick_" in record["id"]]
+    text = page_at(site / "answers.html").text.split("<article")[1]
+    assert len(asked) > 50
+    assert text.count("<li>") == 2 * len(asked)  # the question, and its answer
+    assert text.count("<details") == len(CHAPTERS)
 
 
 def test_all_formulas_of_a_notebook_reach_its_page(site):
