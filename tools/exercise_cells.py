@@ -8,12 +8,13 @@ import sys
 from pathlib import Path
 
 import exercise_text
-import mathllm.exhibits.inference
-import mathllm.exhibits.transformer  # noqa: F401  a card names what it forbids, the exhibits included
 from exercise_text import released, solution
 from mathllm_exercises import bank
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from notebook_text import Cell, SourceError, name_parts
+
+import mathllm.exhibits.inference
+import mathllm.exhibits.transformer  # a card names what it forbids, the exhibits included
 
 
 def card(entry, solution=None) -> str:
