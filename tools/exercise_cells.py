@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from notebook_text import Cell, SourceError, name_parts
 
 import mathllm.exhibits.inference
-import mathllm.exhibits.transformer  # a card names what it forbids, the exhibits included
+import mathllm.exhibits.transformer  # noqa: F401  a card names what it forbids, the exhibits included
 
 
 def card(entry, solution=None) -> str:
