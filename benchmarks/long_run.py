@@ -2,8 +2,8 @@
 
 It writes into the folder it is given: log.jsonl (loss, held-out loss and learning rate), samples.txt (what the model
 writes at some steps), model.safetensors with config.json and tokenizer.json, and scores.json: the loss on the held-out
-passages, with a sliding window, beside the n-grams of chapter 5 with two smoothings on the same passages. Started again,
-an interrupted run goes on from its last checkpoint, with the same result.
+passages, with a sliding window, beside the n-grams of chapter 5 with two smoothings on the same passages. Started
+again, an interrupted run goes on from its last checkpoint, with the same result.
 
     PYTHONPATH=. OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/long_run.py FOLDER
 """
