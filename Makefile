@@ -73,6 +73,9 @@ lite: setup $(DATA)  ## the same with chapters that run in the browser (fetches 
 	@sh tools/set_up_lite.sh
 	@python tools/build_site.py --lite
 
+dist: setup  ## build the package, a wheel and an archive of its source, into dist
+	@python -m hatchling --quiet build --directory dist
+
 lock: setup  ## pin the newest versions that fit pyproject.toml into requirements.lock
 	@uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade \
 	    --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements.lock
@@ -81,4 +84,4 @@ clean:  ## remove what was built; text, notebooks, data, and environments stay
 	@rm -rf _site dist build .pytest_cache .ruff_cache .hypothesis *.egg-info
 	@find . -name '$(VENV)*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help lab setup data test quick parity bench lint check-source notebooks site lite lock clean
+.PHONY: help lab setup data test quick parity bench lint check-source notebooks site lite dist lock clean
