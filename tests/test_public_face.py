@@ -1,4 +1,4 @@
-"""What a stranger meets first: workflows, templates, the container and Binder."""
+"""What a stranger meets first: workflows, templates, the container, Binder, and one version in all places."""
 
 import json
 import re
@@ -9,6 +9,8 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+
+import mathllm as ml
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -159,3 +161,11 @@ def test_binder_installs_the_lock_and_extras_that_exist():
     assert extras <= set(PROJECT["optional-dependencies"])
     program = (ROOT / ".binder" / "postBuild").read_text(encoding="utf-8")
     assert (ROOT / re.search(r"python (\S+\.py)", program)[1]).exists()
+
+
+# The version
+
+
+def test_package_project_and_list_of_changes_name_one_version():
+    versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert ml.__version__ == PROJECT["version"] == versions[0]
