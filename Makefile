@@ -74,7 +74,7 @@ lite: setup $(DATA)  ## the same with chapters that run in the browser (fetches 
 	@python tools/build_site.py --lite
 
 dist: setup  ## build the package, a wheel and an archive of its source, into dist
-	@python -m hatchling --quiet build --directory dist
+	@python -m hatchling build --directory dist
 
 lock: setup  ## pin the newest versions that fit pyproject.toml into requirements.lock
 	@uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade \
