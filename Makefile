@@ -49,8 +49,9 @@ bench: setup $(DATA)  ## measure speed and memory beside the peers (an hour; lea
 	    printf '\n%s\n\n' "== $$file"; PYTHONPATH="$(CURDIR)" .venv-parity/bin/python $$file || exit 1; \
 	done
 
-lint: setup  ## check the style of the code
+lint: setup  ## check the style and the format of the code
 	@ruff check --quiet .
+	@ruff format --check --quiet .
 
 check-source: setup  ## find a notebook, table or list of names that was not rebuilt (seconds, starts no kernel)
 	@python tools/build_exports.py --check
@@ -72,6 +73,9 @@ lite: setup $(DATA)  ## the same with chapters that run in the browser (fetches 
 	@sh tools/set_up_lite.sh
 	@python tools/build_site.py --lite
 
+dist: setup  ## build the package, a wheel and an archive of its source, into dist
+	@python -m hatchling build --directory dist
+
 lock: setup  ## pin the newest versions that fit pyproject.toml into requirements.lock
 	@uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade \
 	    --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements.lock
@@ -80,4 +84,4 @@ clean:  ## remove what was built; text, notebooks, data, and environments stay
 	@rm -rf _site dist build .pytest_cache .ruff_cache .hypothesis *.egg-info
 	@find . -name '$(VENV)*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help lab setup data test quick parity bench lint check-source notebooks site lite lock clean
+.PHONY: help lab setup data test quick parity bench lint check-source notebooks site lite dist lock clean

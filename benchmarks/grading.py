@@ -84,9 +84,7 @@ def compare(assignment, learners, number):
     """Print the seconds of each side for one assignment."""
     with tempfile.TemporaryDirectory() as folder:
         course = make_course(Path(folder, "course"), assignment, learners)
-        rounds = [
-            [grading_seconds(side, course, assignment) / learners for side in SIDES] for _ in range(number)
-        ]
+        rounds = [[grading_seconds(side, course, assignment) / learners for side in SIDES] for _ in range(number)]
     medians = dict(zip(SIDES, map(statistics.median, zip(*rounds, strict=True)), strict=True))
     print(f"\n{learners} submissions of {assignment}; median of {number}")
     print(f"{'':<17}  seconds per submission  beside nbgrader")

@@ -47,7 +47,7 @@ from .transformer import (
 from .trees import flatten, tree_leaves, tree_map
 from .vectors import distance, embedding, frobenius_norm, norm, normalize, one_hot
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 __all__ = [
     "IGNORED", "Config", "KVCache", "MissingDataError", "RotaryScaling", "ShapeError", "Tensor", "Tokenizer",
     "TrainingState", "Transformer", "UnknownReferenceError", "UnknownWordError", "Vocabulary", "adam_init",

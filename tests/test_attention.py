@@ -455,7 +455,8 @@ def test_gradients_reach_every_projection_of_grouped_heads():
     ("call", "error", "words"),
     [
         (
-            lambda: attention(np.ones((2, 3)), np.ones((2, 4)), np.ones((2, 3))), ml.ShapeError,
+            lambda: attention(np.ones((2, 3)), np.ones((2, 4)), np.ones((2, 3))),
+            ml.ShapeError,
             r"\(2, 3\), \(2, 4\) and",
         ),
         (lambda: attention(*np.ones((2, 2, 3)), np.ones((3, 3))), ml.ShapeError, "S is 2 in key, 3 in value"),
@@ -465,22 +466,26 @@ def test_gradients_reach_every_projection_of_grouped_heads():
         (lambda: causal_mask(3, 2), ml.ShapeError, "got 3 and 2"),
         (lambda: sliding_window_mask(3, 0), ValueError, r"window in \[1, ∞\), got 0"),
         (
-            lambda: attention(np.ones((2, 3, 4)), np.ones((5, 3, 4)), np.ones((5, 3, 2))), ml.ShapeError,
+            lambda: attention(np.ones((2, 3, 4)), np.ones((5, 3, 4)), np.ones((5, 3, 2))),
+            ml.ShapeError,
             r"attention\(\) needs .*shapes \(2, 3, 4\), \(5, 3, 4\) and .* axes in front",
         ),
         (lambda: attention(np.ones((3, 4)), np.ones((2, 3, 4)), np.ones((3, 3, 2))), ml.ShapeError, "axes in front"),
         (
-            lambda: flash_attention(np.ones((2, 1, 4)), np.ones((3, 1, 4)), np.ones((3, 1, 2))), ml.ShapeError,
+            lambda: flash_attention(np.ones((2, 1, 4)), np.ones((3, 1, 4)), np.ones((3, 1, 2))),
+            ml.ShapeError,
             "axes in front",
         ),
         (lambda: linear_attention(np.ones((2, 4)), np.ones((3, 5)), np.ones((3, 2))), ml.ShapeError, r"\(3, 5\)"),
         (
-            lambda: linear_attention(np.ones((2, 4)), np.ones((3, 4)), np.ones((5, 2))), ml.ShapeError,
+            lambda: linear_attention(np.ones((2, 4)), np.ones((3, 4)), np.ones((5, 2))),
+            ml.ShapeError,
             "S is 3 in key, 5 in value",
         ),
         (
             lambda: multi_head_attention(np.ones((1, 2, 4)), dict.fromkeys(("query", "key"), np.ones((5, 4))), heads=2),
-            ml.ShapeError, r"shapes \(1, 2, 4\) and \(5, 4\): n is 4 in x, 5 in W",
+            ml.ShapeError,
+            r"shapes \(1, 2, 4\) and \(5, 4\): n is 4 in x, 5 in W",
         ),
         (lambda: padding_mask([1, 0]), ml.ShapeError, r"\(B, S\)"),
         (lambda: padding_mask([[2]]), ValueError, "0 or 1"),

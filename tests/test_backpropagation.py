@@ -703,7 +703,12 @@ def test_a_rate_beyond_two_over_the_curvature_explodes_and_warmup_with_adam_does
     for steps in (0, 1, 20):
         schedule = {"peak": 3e-4, "total": steps + 1, "warmup": max(1, steps // 10)}
         losses = exhibits.descent_with_zeroing(
-            bowl, [1.0], steps, lambda step: ml.warmup_cosine(step, **schedule), init=ml.adam_init, step=ml.adam_step  # noqa: B023
+            bowl,
+            [1.0],
+            steps,
+            lambda step: ml.warmup_cosine(step, **schedule),  # noqa: B023
+            init=ml.adam_init,
+            step=ml.adam_step,
         )
         assert len(losses) == steps + 1
         assert np.all(np.diff(losses) < 0)

@@ -71,9 +71,7 @@ ROWS = {
     "primer.ch07.q16.ppl": lambda loss: ml.perplexity(loss, base=np.e),
     "pillars.cegrad.identity": gap_to_central_differences,
     "pillars.cegrad.values": lambda z, target: loss_and_gradient(z, target)[1][0],
-    "pillars.decomp.identity": lambda p, q: (
-        ml.cross_entropy_between(p, q) - ml.entropy(p) - ml.kl_divergence(p, q)
-    ),
+    "pillars.decomp.identity": lambda p, q: ml.cross_entropy_between(p, q) - ml.entropy(p) - ml.kl_divergence(p, q),
     "pillars.decomp.values": lambda p, q: [ml.entropy(p), ml.kl_divergence(p, q), ml.cross_entropy_between(p, q)],
     "pillars.ppl.perfect": lambda p: ml.perplexity(ml.surprise(p, base=2).mean(), base=2),
     "pillars.ppl.uniform": lambda V: uniform_perplexity(V),
@@ -93,10 +91,10 @@ ROWS = {
     "run.step4.nll": loss_at,
     "primer.ch05.text.uniform_loss": lambda V: ml.cross_entropy(np.zeros((1, V)), [7]),
 }
-LITERATURE = {
+LITERATURE = {  # published measurements of models that are not here
     "pillars.ppltable.trigram", "pillars.ppltable.gpt2", "pillars.ppltable.gpt3", "pillars.ppltable.gpt4",
     "foundations.ppl.sota",
-}  # fmt: skip  published measurements of models that are not here
+}  # fmt: skip
 
 
 def test_every_value_of_the_chapter_is_recomputed():

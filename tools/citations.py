@@ -1,7 +1,9 @@
-"""Citations of a chapter: {cite}`KEY` becomes authors and year, linked to the paper; references.bib has the keys.
+"""Citations of a chapter: {cite}`KEY` becomes authors and year, linked to the paper.
 
-    {cite}`vaswani2017attention`       (Vaswani et al., 2017)     several keys are separated by commas
+    {cite}`vaswani2017attention`       (Vaswani et al., 2017)
     {cite:t}`vaswani2017attention`     Vaswani et al. (2017)
+
+Several keys are separated by commas; references.bib has the keys.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """The rows of the scoreboard: taken from the notebook of a chapter, kept beside mathllm/figures/scoreboard.py.
 
-    python tools/scores.py      the table so far
+`python tools/scores.py` prints the table so far.
 """
 
 import json

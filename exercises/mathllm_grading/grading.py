@@ -56,9 +56,7 @@ class Graded:
     @property
     def review(self):
         """{grade id: reason} of what a person should look at."""
-        return {
-            name: grade.review for grades in self.grades.values() for name, grade in grades.items() if grade.review
-        }
+        return {name: grade.review for grades in self.grades.values() for name, grade in grades.items() if grade.review}
 
 
 def course_key(path=".course_key"):

@@ -285,9 +285,7 @@ def _unchanged(folder, graded):
         with contextlib.suppress(OSError, ValueError):
             before = json.loads((folder / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
             sources = {submission.grade_id(cell): cell["source"] for cell in before}
-            same |= {
-                id for cell in notebook["cells"] if sources.get(id := submission.grade_id(cell)) == cell["source"]
-            }
+            same |= {id for cell in notebook["cells"] if sources.get(id := submission.grade_id(cell)) == cell["source"]}
     return same
 
 

@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     0: done   1: it could not be done   2: the command was not understood
 
     >>> main(["--version"])
-    mathllm 0.1.0
+    mathllm 1.0.0
     0
     """
     if not importlib.util.find_spec("click"):

@@ -282,6 +282,7 @@ def test_a_quick_question_speaks_of_no_points(monkeypatch):
     assert str(check(quick.id, 2)) == "A small exercise (99.test.quick)\n  ✓ right values"
     assert "point" not in str(check(quick.id, 3)) + check(quick.id, 3)._repr_html_()
 
+
 def said(id, answer):
     return str(check(id, answer))
 

@@ -47,7 +47,7 @@ def test_anything_else_earns_nothing_and_raises_nothing(observations):
 @pytest.mark.parametrize(
     "text",
     [None, "", 8.0, "8.0", "null", "[]", "{}", '{"nonce": "abc"}', '{"nonce": "abc", "observations": 8}', "x" * 10**7],
-)  # fmt: skip
+)
 def test_a_reply_that_is_none_is_no_reply(text):
     assert points(text) is None
 

@@ -25,7 +25,9 @@ def front(slug):
     return f"---\ntitle: {slug}\n{KERNEL}mathllm: {{slug: {slug}}}\n---\n\n# {slug}\n\n"
 
 
-CHAPTER = front("vectors") + """\
+CHAPTER = (
+    front("vectors")
+    + """\
 ```{code-cell} python
 :label: setup
 import helper, mathllm
@@ -65,7 +67,10 @@ print("before")
 
 The end.
 """
-ASSIGNMENT = front("vectors") + """\
+)
+ASSIGNMENT = (
+    front("vectors")
+    + """\
 ```{code-cell} python
 import numpy as np
 ```
@@ -112,6 +117,7 @@ Because $2x = x + x$.
 
 Well done.
 """
+)
 CELL = "```{code-cell} python\n"
 END = CHAPTER.count("\n")
 

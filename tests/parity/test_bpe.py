@@ -42,7 +42,7 @@ def trained_by_the_library(text, size, *, single_digits=False, min_count=2):
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
         vocab_size=size, min_frequency=min_count, initial_alphabet=alphabet, show_progress=False
-    )  # fmt: skip
+    )
     peer.train_from_iterator([text], trainer)
     return peer
 

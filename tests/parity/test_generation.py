@@ -100,5 +100,5 @@ def test_beam_search_finds_the_same_texts(what, num_beams, length_penalty):
         for ends in ({}, {"eos_token_id": [5, 6, 7]}):
             ours, peers = generated(
                 what, seed, prompts(seed), max_new_tokens=6, num_beams=num_beams, length_penalty=length_penalty, **ends
-            )  # fmt: skip
+            )
             assert ours == peers

@@ -32,7 +32,7 @@ from peers import (
     named,
     norm,
     randomise,
-)  # fmt: skip
+)
 from test_pretrained_huggingface import as_gguf
 
 import mathllm as ml

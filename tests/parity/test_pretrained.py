@@ -76,7 +76,7 @@ def test_smollm2_gives_the_same_logits_and_the_same_twenty_tokens(agree, peer, t
     agree("SmolLM2", "logits", ours, theirs, within=1e-5)
     answer = peer[0].generate(
         torch.tensor(tokens), attention_mask=torch.ones_like(torch.tensor(tokens)), max_new_tokens=20, do_sample=False
-    )  # fmt: skip
+    )
     end = tokenizer.special_tokens["<|im_end|>"]
     ours = ml.generate(model, params, tokens, max_new_tokens=20, eos_token_id=end)
     assert ours.tolist() == answer.tolist()

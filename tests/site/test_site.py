@@ -89,7 +89,7 @@ def test_equations_have_the_numbers_on_the_site_that_they_have_in_the_notebook(s
 
 def test_a_figure_has_its_caption_and_a_reference_leads_to_it(site):
     page = page_at(site / "notebooks" / "01_vectors.html")
-    assert re.search(r'book-caption[^>]*>\s*<p><strong>Figure 1.1.</strong> Adding puts', page.text)
+    assert re.search(r"book-caption[^>]*>\s*<p><strong>Figure 1.1.</strong> Adding puts", page.text)
     assert "fig-arrows" in page.ids
     assert "#fig-arrows" in page.links
 

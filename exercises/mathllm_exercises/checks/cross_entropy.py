@@ -141,8 +141,6 @@ def _logs(counts):
     return joint, np.log2(joint / (joint.sum(1, keepdims=True) * joint.sum(0)))
 
 
-
-
 def _messages(rng):
     drawn = []
     for size, length in ((2, 12), (3, 8), (5, 10), (4, 30)):

@@ -146,8 +146,6 @@ def _(c):
     c.refuses(1, public=[(*LINE[:2], 0.0, 1.0), (*LINE[:2], 1.0, -1.0)])
 
 
-
-
 def _corpora(rng):
     """Training text, text to score, n, vocabulary size and k; the last history of the training text is asked for."""
     drawn = []

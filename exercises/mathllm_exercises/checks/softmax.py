@@ -100,8 +100,6 @@ def _(c):
     )
 
 
-
-
 @each
 def _to_calibrate(rng, n):
     z = rng.normal(size=n) * 3

@@ -111,8 +111,6 @@ def _(c):
     c.refuses(1, public=[(np.array([[1.0, 2.0], [0.0, 0.0]]),)], name="refuses a row of zeros")
 
 
-
-
 @each
 def _search(rng, size):
     """A random table (V, d) with a query, and a k of a handful."""

@@ -1,0 +1,171 @@
+"""What a stranger meets first: workflows, templates, the container, Binder, and one version in all places."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+import mathllm as ml
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WORKFLOWS = {path.stem: path for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+CONTAINER = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
+each_workflow = pytest.mark.parametrize("name", WORKFLOWS)
+WRITES = {("pages", "deploy"): {"pages", "id-token"}, ("release", "publish"): {"id-token"}}
+
+
+def targets(makefile):
+    """The names that a Makefile gives to rules."""
+    return {name for line in re.findall(r"^([\w -]+):(?!=)", makefile, re.MULTILINE) for name in line.split()}
+
+
+TARGETS = targets((ROOT / "Makefile").read_text(encoding="utf-8"))
+
+
+def called_targets(command):
+    """The targets that the calls of make in a shell's text ask for.
+
+    >>> sorted(called_targets("make quick dist MODELS=no && echo made\\nmake site"))
+    ['dist', 'quick', 'site']
+    """
+    calls = re.findall(r"(?:^|[;&|(]\s*)make\b([^;&|\n]*)", command, re.MULTILINE)
+    return {word for call in calls for word in call.split() if "=" not in word and not word.startswith("-")}
+
+
+def workflow(name):
+    return yaml.safe_load(WORKFLOWS[name].read_text(encoding="utf-8"))
+
+
+def steps(name):
+    return [step for job in workflow(name)["jobs"].values() for step in job["steps"]]
+
+
+def pythons(name):
+    """The versions of Python that a workflow's matrix names."""
+    matrices = [job["strategy"]["matrix"] for job in workflow(name)["jobs"].values() if "strategy" in job]
+    return [version for matrix in matrices for version in matrix.get("python", [])]
+
+
+# Workflows
+
+
+def test_there_is_a_workflow_for_each_occasion():
+    assert set(WORKFLOWS) == {"quick", "nightly", "preview", "pages", "release"}
+
+
+@each_workflow
+def test_a_workflow_says_when_it_runs_and_what_its_jobs_do(name):
+    content = workflow(name)
+    assert content["name"] == name
+    assert content[True]  # "on", which YAML 1.1 reads as a truth value
+    for job in content["jobs"].values():
+        assert job["runs-on"]
+        assert job["timeout-minutes"] <= 120
+        assert 0 < len(job["steps"]) <= 6
+        assert all(("uses" in step) != ("run" in step) for step in job["steps"])
+
+
+@each_workflow
+def test_every_target_that_a_workflow_makes_is_in_the_makefile(name):
+    called = set().union(*(called_targets(step.get("run", "")) for step in steps(name)))
+    assert called
+    assert called <= TARGETS
+
+
+def test_a_target_that_does_not_exist_is_found():
+    assert called_targets("make tset") - TARGETS == {"tset"}
+    assert {"quick", "lab", "check-source"} <= targets("quick: setup  ## a\nlab check-source: x\nDATA := y\n")
+    assert "DATA" not in targets("DATA := y\n")
+
+
+@each_workflow
+def test_a_job_has_no_more_rights_than_it_needs(name):
+    content = workflow(name)
+    assert content["permissions"] == {}
+    for label, job in content["jobs"].items():
+        assert {right for right, level in job["permissions"].items() if level == "write"} == WRITES.get(
+            (name, label), set()
+        )
+        assert set(job["permissions"]) <= {"contents", "pages", "id-token"}
+
+
+@each_workflow
+def test_actions_are_pinned_to_a_commit_with_the_version_beside_it(name):
+    used = re.findall(r"^ *-? *uses: (.*)$", WORKFLOWS[name].read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(used) == sum("uses" in step for step in steps(name))
+    assert all(re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action) for action in used)
+
+
+def test_an_action_has_the_same_commit_everywhere():
+    used = [action.split("@") for name in WORKFLOWS for step in steps(name) if (action := step.get("uses"))]
+    assert len({action for action, _ in used}) == len({tuple(pin) for pin in used})
+
+
+@each_workflow
+def test_a_checkout_leaves_no_password_behind(name):
+    for step in steps(name):
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+
+
+def test_every_python_that_is_promised_is_tested():
+    prefix = "Programming Language :: Python :: 3."
+    promised = ["3." + line.removeprefix(prefix) for line in PROJECT["classifiers"] if line.startswith(prefix)]
+    assert pythons("quick") == promised
+    assert all(SpecifierSet(PROJECT["requires-python"]).contains(version) for version in promised)
+
+
+# Templates
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
+def test_a_form_asks_in_words(path):
+    form = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if path.stem == "config":
+        assert set(form) == {"blank_issues_enabled"}
+        return
+    assert form["name"]
+    assert form["description"].endswith(".")
+    fields = [field["id"] for field in form["body"]]
+    assert len(fields) == len(set(fields))
+    assert all(field["attributes"]["label"].endswith("?") for field in form["body"])
+
+
+# The container and Binder
+
+
+def test_the_container_makes_targets_that_exist():
+    called = called_targets(CONTAINER["postCreateCommand"])
+    assert called
+    assert called <= TARGETS
+
+
+def test_container_and_binder_have_a_python_that_is_tested():
+    assert CONTAINER["image"].rpartition(":")[2] in pythons("quick")
+    runtime = (ROOT / ".binder" / "runtime.txt").read_text(encoding="utf-8").strip()
+    assert runtime.removeprefix("python-") in pythons("quick")
+
+
+def test_binder_installs_the_lock_and_extras_that_exist():
+    lock, package = (ROOT / ".binder" / "requirements.txt").read_text(encoding="utf-8").splitlines()[-2:]
+    assert (ROOT / ".binder" / lock.removeprefix("--requirement ")).resolve() == ROOT / "requirements.lock"
+    extras = Requirement(package.removeprefix("--editable .").join(["mathllm", ""])).extras
+    assert extras
+    assert extras <= set(PROJECT["optional-dependencies"])
+    program = (ROOT / ".binder" / "postBuild").read_text(encoding="utf-8")
+    assert (ROOT / re.search(r"python (\S+\.py)", program)[1]).exists()
+
+
+# The version
+
+
+def test_package_project_and_list_of_changes_name_one_version():
+    versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert ml.__version__ == PROJECT["version"] == versions[0]
