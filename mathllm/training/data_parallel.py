@@ -61,7 +61,7 @@ def parallel_value_and_grad(
 ) -> Iterator[Callable]:
     """A function (params, batch) -> loss, gradient that divides the batch among workers, while the `with` lasts.
 
-        L = Σ_w (n_w/n) L_w,      ∇L = Σ_w (n_w/n) ∇L_w,      n = Σ_w n_w           (13.11)
+        L = Σ_w (n_w/n) L_w,      ∇L = Σ_w (n_w/n) ∇L_w,      n = Σ_w n_w           (13.13)
 
     params: those of `shared`, in which the workers read the parameters of each call   loss: loss(params, batch) -> mean
     over the targets   workers: processes   count: count(shard) -> n_w, the targets in a part of the batch

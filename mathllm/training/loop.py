@@ -91,7 +91,7 @@ def train(
 ) -> tuple[TrainingState, list[TrainingProgress]]:  # fmt: skip
     """Train until `steps` steps are done, counted from the beginning of the run.
 
-        gₜ = ∇ (1/n) Σ loss over batch t,      θₜ = step(θₜ₋₁, clip(gₜ), η(t)),      t = 1, 2, …  (13.12)
+        gₜ = ∇ (1/n) Σ loss over batch t,      θₜ = step(θₜ₋₁, clip(gₜ), η(t)),      t = 1, 2, …  (13.11)
 
     state: of training_state(), of an earlier call, or of a checkpoint   loss: loss(params, batch) -> one number, built
     from primitives   batches: batches(rng) -> batch, for instance `lambda rng: random_batch(tokens, 32, 64, rng)`
@@ -203,7 +203,7 @@ class _Guard:
 def mean_loss(loss: Callable, params: dict, batches: Iterable, count: Callable = target_count) -> float:
     """The loss over several batches, each weighted by the number of its targets: the mean over all tokens.
 
-        L = Σ_b (n_b/n) L_b                                                         (13.13)
+        L = Σ_b (n_b/n) L_b                                                         (13.12)
 
     loss: loss(params, batch) -> mean over what counts   batches: for instance of validation_batches()
     count: count(batch) -> n_b
