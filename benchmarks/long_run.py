@@ -2,8 +2,8 @@
 
 It writes into the folder it is given: log.jsonl (loss, held-out loss and learning rate), samples.txt (what the model
 writes at some steps), model.safetensors with config.json and tokenizer.json, and scores.json: the loss on the held-out
-passages, with a sliding window, beside the n-grams of chapter 5 on the same passages. Started again, an interrupted run
-goes on from its last checkpoint, with the same result.
+passages, with a sliding window, beside the n-grams of chapter 5 with two smoothings on the same passages. Started
+again, an interrupted run goes on from its last checkpoint, with the same result.
 
     PYTHONPATH=. OPENBLAS_NUM_THREADS=1 .venv/bin/python benchmarks/long_run.py FOLDER
 """
@@ -112,12 +112,14 @@ def scores(model, params, tokens, held_out):
     passages = held_out[: PASSAGES * PASSAGE + 1]
     ours = sliding_log_probabilities(model, params, passages).reshape(PASSAGES, PASSAGE)
     result = {"transformer": float(-ours.mean())}
-    for n in range(1, 8):
-        counted = ml.train_ngram(tokens, n, model.config.vocabulary, "witten-bell")
+    rivals = [(n, "witten-bell") for n in range(1, 8)] + [(n, "kneser-ney") for n in (4, 5, 6, 7)]
+    for n, smoothing in rivals:
+        counted = ml.train_ngram(tokens, n, model.config.vocabulary, smoothing)
         log_p = counted.log_probabilities(passages)[1:].reshape(PASSAGES, PASSAGE)
         low, difference, high = bootstrap_interval((log_p - ours).mean(1), np.random.default_rng(0))
-        result[f"{n}-gram"] = {"nats": float(-log_p.mean()), "transformer minus n-gram": [low, difference, high]}
-        print(n, result[f"{n}-gram"], flush=True)
+        name = f"{n}-gram" if smoothing == "witten-bell" else f"{n}-gram, Kneser–Ney"
+        result[name] = {"nats": float(-log_p.mean()), "transformer minus n-gram": [low, difference, high]}
+        print(name, result[name], flush=True)
     return result
 
 

@@ -6,11 +6,14 @@ import sys
 import tomllib
 from pathlib import Path
 
+from mathllm_exercises import bank
+from mathllm_exercises.compare import show
 from myst_nb.core.render import NbElementRenderer
 
 from mathllm import reference
 
 sys.path.append(str(Path(__file__).parent / "_ext"))
+import citations  # of tools/, which tools/build_site.py puts into the path
 import portable
 import registry
 
@@ -190,6 +193,54 @@ def digits_table(rows):
     return "\n".join(lines)
 
 
+def list_other_libraries(app, docname, source):
+    """Put functions and their counterparts in other libraries into their page."""
+    if docname == "other_libraries":
+        tables = tomllib.loads((Path(app.srcdir) / "other_libraries.toml").read_text(encoding="utf-8"))
+        for name, rows in tables.items():
+            for library in dict.fromkeys(row.get("library", "") for row in rows):
+                chosen = [row for row in rows if row.get("library", "") == library]
+                source[0] = source[0].replace(f"{{{{{name}{library}}}}}", libraries_table(chosen))
+
+
+def libraries_table(rows):
+    lines = [":::{table}", ":class: book-calls", ""]
+    lines += ["| chapter | this book, and below it the other library | differences |", "|:--:|---|---|"]
+    for row in rows:
+        checked = f" (`{row['test'].split('::')[0]}`)" if "test" in row else ""
+        lines.append(f"| {row['chapter']} | `{row['ours']}`<br>`{row['theirs']}` | {row['differs']}{checked} |")
+    return "\n".join([*lines, ":::"])
+
+
+def list_answers(app, docname, source):
+    """Put the questions of *Check yourself* that a code cell checks into their page, with folded answers."""
+    if docname == "answers":
+        parts = []
+        for path in sorted((Path(app.srcdir) / "notebooks").glob("[0-9][0-9]_*.ipynb")):
+            number, subject = path.stem.split("_", 1)
+            asked = [each for each in bank.records() if each["id"].startswith(f"{number}.{subject}.quick_")]
+            parts += [f"## [Chapter {number}](notebooks/{path.name})", questions_with_answers(asked)] if asked else []
+        source[0] = source[0].replace("{{answers}}", "\n\n".join(parts))
+
+
+def questions_with_answers(records):
+    questions = [f"1. {record['task']}" for record in records]
+    answers = [f"1. {answer_in_words(bank.make(record).expected())}" for record in records]
+    return "\n".join([*questions, "", ":::{dropdown} Answers", *answers, ":::"])
+
+
+def answer_in_words(right):
+    if isinstance(right, (str, list, tuple)) or getattr(right, "ndim", 0):
+        return right if isinstance(right, str) else show(right)
+    return f"{round(float(right), 4):.10g}"
+
+
+def cite_as_notebooks_do(app, docname, source):
+    """A citation on a page that is no notebook: authors and year, linked to the paper."""
+    papers = Path(app.srcdir) / "references.bib"
+    source[0] = citations.CITATION.sub(lambda role: citations.cited(papers, role[1], role[2]), source[0])
+
+
 def offer_to_run(app, pagename, templatename, context, doctree):
     """A button that opens the very notebook in the edition that runs in the browser, where that is part of the site."""
     if app.tags.has("lite") and pagename.startswith("notebooks/"):
@@ -204,6 +255,9 @@ def setup(app):
     app.connect("source-read", list_values)
     app.connect("source-read", list_symbols_and_terms)
     app.connect("source-read", list_gradients)
+    app.connect("source-read", list_other_libraries)
+    app.connect("source-read", list_answers)
+    app.connect("source-read", cite_as_notebooks_do)
     app.connect("source-read", name_files_outside)
     app.connect("source-read", portable.read_notebook)
     app.connect("html-page-context", keep_formulas_together)

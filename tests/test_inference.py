@@ -157,7 +157,7 @@ ROWS = {
 
 
 def test_every_value_of_the_chapter_is_recomputed():
-    assert ROWS.keys() == {row.id for row in reference.rows("14") if row.kind != "text"}
+    assert ROWS.keys() == {row.id for row in reference.rows("14") if row.kind != "text" and row.basis != "literature"}
 
 
 @pytest.mark.parametrize("id", ROWS)

@@ -78,7 +78,8 @@ def build(output, lite=False):
         shutil.copytree(VENDOR, book / "_static" / "vendor")
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
         command += ["-d", Path(folder) / "doctrees", *(["-t", "lite"] if lite else []), book, pages]
-        done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+        tools = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+        done = subprocess.run(command, env=os.environ | {"PYTHONPATH": tools}, stderr=subprocess.PIPE, text=True)
         if done.returncode:
             raise BuildError(f"{_where(done.stderr, folder)}\nthe site was not built: mend what is listed here")
         if lite:

@@ -64,7 +64,7 @@ def show(fig: "Figure", alt: str) -> None:
     Figure: An empty square.
     """
     if not isinstance(alt, str) or not alt.strip():
-        raise ValueError("show() needs alternative text: show(fig, alt=\"what the figure shows\")")
+        raise ValueError('show() needs alternative text: show(fig, alt="what the figure shows")')
     alt = " ".join(alt.split())
     png, width = _png(fig)
     if "matplotlib.pyplot" in sys.modules:

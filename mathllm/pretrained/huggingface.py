@@ -181,8 +181,12 @@ def weight_files(directory: str | PathLike) -> list[str]:
 
 
 def save_pretrained(
-    directory: str | PathLike, config: Config, params: Mapping, tokenizer: Tokenizer | None = None,
-    *, end: str = "<|endoftext|>",
+    directory: str | PathLike,
+    config: Config,
+    params: Mapping,
+    tokenizer: Tokenizer | None = None,
+    *,
+    end: str = "<|endoftext|>",
 ) -> None:
     """Write a model to a folder as transformers reads it: config.json, model.safetensors, and its tokenizer if given.
 

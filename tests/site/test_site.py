@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
+from mathllm_exercises import bank
 from playwright.sync_api import TimeoutError
 from pybtex.database import parse_file
 
@@ -121,6 +122,14 @@ def test_every_primitive_is_listed_with_the_errors_of_its_gradient_and_its_digit
     assert re.findall(r'<span class="pre">(\w+)</span></code></p></td>', text) == names
     assert text.count("<td><p>10⁻") >= 4 * len(gradients)
     assert len(re.findall(r"<td><p>\d+\.\d / \d+\.\d</p></td>", text)) == 3 * len(digits)
+
+
+def test_every_question_that_a_cell_checks_stands_on_the_page_of_answers(site):
+    asked = [record for record in bank.records() if ".quick_" in record["id"]]
+    text = page_at(site / "answers.html").text.split("<article")[1]
+    assert len(asked) > 50
+    assert text.count("<li>") == 2 * len(asked)  # the question, and its answer
+    assert text.count("<details") == len(CHAPTERS)
 
 
 def test_all_formulas_of_a_notebook_reach_its_page(site):
@@ -258,6 +267,8 @@ def test_a_page_opens_whole_asking_nobody_else_reporting_no_error_and_fits_a_tel
 
 
 FORMULAS = "[...document.querySelectorAll('div.math mjx-container[display]')]"
+FITS = "(formula.scrollWidth <= formula.clientWidth + 1)"
+SIZE = "parseFloat(getComputedStyle(formula).fontSize)"
 STRAY_STOPS = """[...document.querySelectorAll('.bd-article span.math')].filter((formula) => {
   const text = formula.nextSibling;
   if (text?.nodeType !== 3 || !/^[.,;:!?)]/.test(text.data)) return false;
@@ -271,9 +282,11 @@ STRAY_STOPS = """[...document.querySelectorAll('.bd-article span.math')].filter(
 def test_on_a_telephone_long_formulas_shrink_and_no_line_begins_with_a_full_stop(visit):
     page = visit("notebooks/10_attention.html")
     page.set_viewport_size({"width": 390, "height": 800})
-    page.wait_for_function(f"{FORMULAS}.every((formula) => formula.scrollWidth <= formula.clientWidth + 1)")
-    sizes = page.evaluate(f"{FORMULAS}.map((formula) => parseFloat(getComputedStyle(formula).fontSize))")
-    assert 14 <= min(sizes) < max(sizes)  # pixels; the short ones stay large
+    page.wait_for_function(f"{FORMULAS}.every((formula) => {FITS} || {SIZE} < 14.1)")
+    sizes = page.evaluate(f"{FORMULAS}.map((formula) => {SIZE})")  # in pixels; the short ones stay large
+    assert 14 <= min(sizes) < max(sizes)
+    wide = f"{FORMULAS}.filter((formula) => !{FITS})"  # derivations with a reason for each line
+    assert set(page.evaluate(f"{wide}.map((formula) => getComputedStyle(formula).overflowX)")) <= {"auto", "scroll"}
     assert page.evaluate(STRAY_STOPS) == 0
 
 
