@@ -1,6 +1,7 @@
 """The site: Sphinx renders the text of book/ and the executed notebooks, and executes nothing itself."""
 
 import json
+import os
 import re
 import sys
 import tomllib
@@ -19,6 +20,7 @@ author = ""
 language = "en"
 
 extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "sphinxcontrib.bibtex"]
+extensions += ["cards", "head", "search"]  # of _ext
 exclude_patterns = ["[0-9][0-9]_*.md", "web", "lite"]  # of the chapters, the notebooks are rendered
 
 # Text and notebooks.
@@ -40,11 +42,14 @@ copybutton_exclude = ".linenos, .gp, .go"
 # Pages. Everything they load is their own: tools/build_site.py brings vendor/.
 html_theme = "sphinx_book_theme"
 html_title = project
+html_baseurl = os.environ.get("BOOK_URL", "")  # where the site will stand, with / at the end; book/_ext/head.py uses it
+book_repository = os.environ.get("BOOK_REPOSITORY", "")
 html_favicon = "_static/vector.svg"
 html_logo = "_static/vector.svg"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
 html_css_files = ["book.css"]
-html_js_files = [(name, {"defer": "defer"}) for name in ("formulas.js", "paper.js", "questions.js")]
+html_js_files = [(name, {"defer": "defer"}) for name in ("formulas.js", "paper.js", "questions.js", "cards.js")]
 html_context = {"default_mode": "auto"}  # as the reader's system has it, until they choose
 html_show_copyright = False
 html_show_sphinx = False
