@@ -1,8 +1,10 @@
 """The site: Sphinx renders the text of book/ and the executed notebooks, and executes nothing itself."""
 
+import base64
 import json
 import os
 import re
+import struct
 import sys
 import tomllib
 from pathlib import Path
@@ -20,7 +22,7 @@ author = ""
 language = "en"
 
 extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "sphinxcontrib.bibtex"]
-extensions += ["cards", "head", "search"]  # of _ext
+extensions += ["cards", "head", "icons", "search"]  # of _ext
 exclude_patterns = ["[0-9][0-9]_*.md", "web", "lite"]  # of the chapters, the notebooks are rendered
 
 # Text and notebooks.
@@ -47,6 +49,7 @@ book_repository = os.environ.get("BOOK_REPOSITORY", "")
 html_favicon = "_static/vector.svg"
 html_logo = "_static/vector.svg"
 html_static_path = ["_static"]
+html_scaled_image_link = False
 templates_path = ["_templates"]
 html_css_files = ["book.css"]
 html_js_files = [(name, {"defer": "defer"}) for name in ("formulas.js", "paper.js", "questions.js", "cards.js")]
@@ -70,11 +73,7 @@ html_theme_options = {
 }
 mathjax_path = "vendor/mathjax/tex-chtml.js"
 mathjax3_config = {"chtml": {"scale": 0.96}}
-nb_ipywidgets_js = {
-    "vendor/require.js": {"defer": "defer"},
-    "widgets.js": {"defer": "defer"},
-    "vendor/embed-amd.js": {"defer": "defer", "data-jupyter-widgets-cdn": "vendor/"},
-}
+nb_ipywidgets_js = {"widgets.js": {"defer": "defer"}}  # loads the rest when a figure comes near
 
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -89,7 +88,10 @@ def with_alternative_text(render_image):
             self.logger.warning("a figure without alternative text", subtype="image", line=data.line)
         images = render_image(self, data)
         for image in images:
-            image["alt"] = alt
+            image["alt"], image["loading"] = alt, "lazy"
+            if data.mime_type == "image/png":  # its size stands at the head of the file: room is kept until it is loaded
+                head = base64.b64decode(data.string[:64])
+                image["width"], image["height"] = map(str, struct.unpack(">II", head[16:24]))
         return images
 
     return render

@@ -1,7 +1,7 @@
 """Cards that explain a symbol, a term or an equation where it is used; cards.js shows them.
 
-A formula says which symbols of its chapter it uses (data-symbols). The first use of a term in a section, in the chapters
-after the one that introduces it, is a link to the glossary. All texts of the cards stand in one script, which a page
+A formula says which symbols of its chapter it uses (data-symbols). A term is a link to the glossary at its first use
+in a section, in the chapters after the one that introduces it. All texts of the cards stand in one script, which a page
 loads when the first card is wanted.
 """
 
@@ -15,8 +15,8 @@ from docutils import nodes
 
 FORMULA = re.compile(r'(<(?:span|div) class="math notranslate nohighlight"[^>]*)>([^<]*)<')
 MOST = 8  # symbols on a card
-EVERYDAY = set("component contextual density dimension distance independent nucleus parameter penalty symmetric tangent "
-               "trace truncation velocity".split())  # fmt: skip
+EVERYDAY = {"component", "contextual", "density", "dimension", "distance", "independent", "nucleus", "parameter",
+            "penalty", "symmetric", "tangent", "trace", "truncation", "velocity"}  # fmt: skip
 NO_PROSE = (nodes.title, nodes.reference, nodes.strong, nodes.literal, nodes.math, nodes.caption, nodes.literal_block)
 
 
@@ -32,7 +32,8 @@ def slug(term: str) -> str:
 def names(row: registry.Term) -> list[str]:
     """The names of a term that can mean nothing else: several words, a capital, or a long word of its own."""
     long = [row.term] if len(row.term) > 6 and row.term not in EVERYDAY else []
-    return long + [name for name in (row.term, *row.also) if re.search(r"[A-Z -]", name) and "$" not in name]
+    return long + [name for name in (row.term, *row.also)
+                   if re.search(r"[A-Z -]", name) and "$" not in name]  # fmt: skip
 
 
 def pattern(rows: list[registry.Term]) -> tuple[re.Pattern, dict[str, registry.Term]]:
@@ -45,8 +46,11 @@ def pattern(rows: list[registry.Term]) -> tuple[re.Pattern, dict[str, registry.T
 def used(formula: str, symbols: dict[int, registry.Symbol]) -> list[int]:
     """The numbers of the symbols that a formula uses."""
     found, bare = registry.letters(formula), re.sub(r"\s", "", formula)
-    return [number for number, row in symbols.items()
-            if found & {*row.letters} or not row.letters and re.sub(r"\s", "", row.latex) in bare][:MOST]  # fmt: skip
+
+    def belongs(row):
+        return found & {*row.letters} if row.letters else re.sub(r"\s", "", row.latex) in bare
+
+    return [number for number, row in symbols.items() if belongs(row)][:MOST]
 
 
 def link_terms(app, doctree, docname):

@@ -1,4 +1,4 @@
-"""What machines read of a page: its description in a few words, the map of the site, a list of pages for language models.
+"""What machines read: the description of a page, the map of the site, a list of the pages for language models.
 
 Links between pages are relative. What needs the address of the site (canonical links, sitemap.xml) is made when the
 environment names it: BOOK_URL=https://… ; and BOOK_REPOSITORY=https://… gives each page a link to its source.
@@ -13,6 +13,8 @@ import search
 from docutils import nodes
 
 LONGEST = 200  # characters of a description
+SITEMAP = """<?xml version="1.0" encoding="utf-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">"""
 MISSING = """<h1>Page not found</h1>
 <p>There is no page at this address. <a href="{root}index.html">All chapters</a> are on the first page, and the
 <a href="{root}search.html">search</a> finds a word.</p>"""
@@ -80,9 +82,8 @@ def write(app, exception):
     lines += [f"- [{title}]({base}{name}.html): {text}" for name, (title, text) in sorted(app.book_pages.items())]
     (out / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     if base:
-        addresses = [f"  <url><loc>{escape_xml(base + name)}.html</loc></url>" for name in sorted(app.book_pages)]
-        lines = ['<?xml version="1.0" encoding="utf-8"?>', '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">']
-        (out / "sitemap.xml").write_text("\n".join([*lines, *addresses, "</urlset>"]) + "\n", encoding="utf-8")
+        places = [f"<url><loc>{escape_xml(base + name)}.html</loc></url>" for name in sorted(app.book_pages)]
+        (out / "sitemap.xml").write_text("\n".join([SITEMAP, *places, "</urlset>"]) + "\n", encoding="utf-8")
 
 
 def start(app):

@@ -8,6 +8,7 @@ import json
 import re
 from pathlib import Path
 
+import registry
 from docutils import nodes
 
 LETTERS = {"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eta": "η", "theta": "θ",
@@ -43,8 +44,8 @@ def words(node: nodes.Node) -> str:
     return between.join(filter(None, map(words, node.children)))
 
 
-def sections(page: str, doctree: nodes.document) -> list[dict]:
-    """The sections of a page: address, title, title of the page, words, and what stands there in bold."""
+def sections(page: str, doctree: nodes.document, glossary: dict[str, registry.Term]) -> list[dict]:
+    """The sections of a page: address, title, title of the page, words, and the terms that it introduces."""
     found, title = [], ""
     for section in doctree.findall(nodes.section):
         heading = words_of_title(section)
@@ -52,10 +53,19 @@ def sections(page: str, doctree: nodes.document) -> list[dict]:
         own = [child for child in section.children if not isinstance(child, nodes.section)]
         text = " ".join(" ".join(filter(None, map(words, own))).split())
         bold = [strong.astext() for child in own for strong in child.findall(nodes.strong)]
+        terms = [name for name in bold for name in introduced(name, page, glossary)]
         address = f"{page}.html" + f"#{section['ids'][0]}" * bool(found)
-        found.append({"at": address, "title": heading, "page": title, "text": text, "terms": " | ".join(bold),
-                      "weight": weight(page)})  # fmt: skip
+        row = {"at": address, "title": heading, "page": title, "text": text, "terms": " | ".join(terms)}
+        found.append(row | {"weight": weight(page) * (0.4 if "exercises" in section.parent.get("ids", ()) else 1)})
     return found
+
+
+def introduced(bold, page, glossary):
+    """The names of what stands in bold; none where the glossary says that another chapter introduces it."""
+    row = glossary.get(bold.lower())
+    if row is None:
+        return [bold]
+    return [row.term, *row.also] if page.startswith(f"notebooks/{row.chapter}_") else []
 
 
 def words_of_title(section):
@@ -70,11 +80,13 @@ def weight(page):
 def leave_out_the_usual_index(app):
     app.builder.search = False
     app.book_sections = []
+    rows = registry.terms(Path(app.srcdir))
+    app.book_glossary = {name.lower(): row for row in rows for name in (row.term, *row.also)}
 
 
 def add_page(app, pagename, templatename, context, doctree):
     if doctree is not None:
-        app.book_sections += sections(pagename, doctree)
+        app.book_sections += sections(pagename, doctree, app.book_glossary)
 
 
 def search_page(app):
@@ -82,7 +94,7 @@ def search_page(app):
 
 
 def write(app, exception):
-    """Write the sections, and where a chapter introduces the terms of the glossary, next to the scripts."""
+    """Write the sections next to the scripts."""
     if exception is None and app.builder.format == "html":
         rows = sorted(app.book_sections, key=lambda row: row["at"])
         data = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")

@@ -32,7 +32,8 @@
 
   function termCard([term, means, also, chapter]) {
     const names = also.length ? ` (also ${also.join(", ")})` : "";
-    return [element("strong", {}, formulas(term)), names, element("p", {}, formulas(means)), element("small", {}, `Chapter ${Number(chapter)}`)];
+    const where = element("small", {}, `Chapter ${Number(chapter)}`);
+    return [element("strong", {}, formulas(term)), names, element("p", {}, formulas(means)), where];
   }
 
   function contents(thing, cards) {
@@ -68,7 +69,7 @@
     shown = thing;
     const inside = contents(thing, await data());
     if (shown !== thing || !inside) return;
-    card = element("div", { id: "book-card", role: "tooltip" }, ...inside);
+    card = element("div", { id: "book-card" }, ...inside);
     card.setAttribute("role", "tooltip");
     document.body.append(card);
     described(thing).setAttribute("aria-describedby", card.id);

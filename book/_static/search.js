@@ -1,7 +1,8 @@
 // The search: sections of the book, found by MiniSearch among those that the builder wrote (search_data.js).
 const bookSearch = (() => {
   const WORD = /√?[\p{L}\p{N}]+(?:[-–'’_][\p{L}\p{N}]+)*/gu;
-  const SMALL = new Set("a an and are as at be by do does for from how i in is it of on or that the this to we what when why with you".split(" "));
+  const SMALL = new Set(("a an and are as at be by do does for from how i in is it of on or that the this to we what when " +
+    "why with you").split(" "));
   const SHOWN = 30, AROUND = 90; // results; characters before and behind the first word of an excerpt
 
   const words = (text) => text.normalize("NFC").replace(/\bsqrt\s*\(?/gi, "√").match(WORD) ?? [];
@@ -12,8 +13,17 @@ const bookSearch = (() => {
     return one.length > 3 ? one.replace(/(?<=[^s])s$/, "") : one;
   }
 
-  // A word with hyphens is found as a whole and by its parts.
-  const stored = (word) => [...new Set([normal(word), ...normal(word).split("-"), normal(word).replaceAll("-", "")])];
+  // A word with hyphens is found as a whole and by its parts; so is FlashAttention.
+  function forms(word) {
+    const parts = word.replace(/(?<=[a-z])(?=[A-Z][a-z])/g, "-").split(/[-–_]/).map(normal);
+    return [...new Set([normal(word), ...parts, parts.join("")])];
+  }
+
+  const known = new Map();
+  function stored(word) {
+    if (!known.has(word)) known.set(word, forms(word));
+    return known.get(word);
+  }
 
   function index(sections) {
     const search = new MiniSearch({
@@ -24,7 +34,7 @@ const bookSearch = (() => {
         processTerm: (word) => (SMALL.has(word.toLowerCase()) ? null : normal(word)),
         boost: { title: 4, page: 3, terms: 3, text: 1 },
         boostDocument: (id) => sections[id].weight,
-        prefix: (word) => word.length > 2 ? true : false,
+        prefix: (word) => word.length > 2,
         weights: { prefix: 0.4, fuzzy: 0.2 },
       },
     });
@@ -37,7 +47,7 @@ const bookSearch = (() => {
     const asked = words(query).map(normal).join(" ");
     const same = (text) => words(text).map(normal).join(" ").replaceAll("-", " ") === asked.replaceAll("-", " ");
     const inTitle = ` ${words(section.title).map(normal).join(" ")} `.includes(` ${asked} `);
-    return (section.terms.split(" | ").some(same) ? 3 : 1) * (inTitle ? 2 : 1);
+    return (section.terms.split(" | ").some(same) ? 4 : 1) * (inTitle ? 2 : 1);
   }
 
   function find(search, sections, query) {
@@ -67,7 +77,9 @@ const bookSearch = (() => {
 if (typeof module !== "undefined") module.exports = bookSearch;
 else window.addEventListener("DOMContentLoaded", () => {
   const field = document.querySelector(".bd-search-container input[name=q]");
-  const list = document.getElementById("search-results");
+  const status = element("p", {}), list = element("ol", {});
+  status.setAttribute("role", "status");
+  document.getElementById("search-results").append(status, list);
   const search = bookSearch.index(bookSections);
 
   function element(name, properties, ...children) {
@@ -87,8 +99,8 @@ else window.addEventListener("DOMContentLoaded", () => {
     const query = field.value.trim();
     const found = query ? bookSearch.find(search, bookSections, query) : [];
     const count = found.length === 1 ? "1 section" : `${found.length} sections`;
-    const status = element("p", { role: "status" }, query ? `${found.length ? count : "Nothing"} found for “${query}”.` : "");
-    list.replaceChildren(status, element("ol", {}, ...found.map(item)));
+    status.textContent = query ? `${found.length ? count : "Nothing"} found for “${query}”.` : "";
+    list.replaceChildren(...found.map(item));
   }
 
   field.value = new URLSearchParams(location.search).get("q") ?? "";
