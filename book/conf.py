@@ -89,7 +89,7 @@ def with_alternative_text(render_image):
         images = render_image(self, data)
         for image in images:
             image["alt"], image["loading"] = alt, "lazy"
-            if data.mime_type == "image/png":  # its size stands at the head of the file: room is kept until it is loaded
+            if data.mime_type == "image/png":  # room is kept for it: its size stands at the head of the file
                 head = base64.b64decode(data.string[:64])
                 image["width"], image["height"] = map(str, struct.unpack(">II", head[16:24]))
         return images
