@@ -40,17 +40,25 @@ def pattern(rows: list[registry.Term]) -> tuple[re.Pattern, dict[str, registry.T
     """What finds the terms in a text, and whose name it found. Abbreviations are found as they are written."""
     owners = {name if re.search("[A-Z]", name) else name.lower(): row for row in rows for name in names(row)}
     longest = sorted(map(re.escape, owners), key=len, reverse=True)
-    return re.compile(rf"(?<![\w-])({'|'.join(longest)})(?=s?(?![\w-]))"), owners
+    return re.compile(rf"(?<![\w-])({'|'.join(longest)})s?(?![\w-])"), owners
 
 
 def used(formula: str, symbols: dict[int, registry.Symbol]) -> list[int]:
-    """The numbers of the symbols that a formula uses."""
-    found, bare = registry.letters(formula), re.sub(r"\s", "", formula)
+    """The numbers of the symbols that a formula uses: W_Q is a symbol of its own, and not also a W and a Q."""
+    rest, found = bare(formula), set()
+    forms = [(bare(form), number) for number, row in symbols.items() for form in row.latex.split(", ")]
+    for form, number in sorted(forms, key=lambda pair: -len(pair[0])):
+        if len(form) > 1 and form in rest:
+            found.add(number)
+            rest = rest.replace(form, " ")
+    letters = registry.letters(rest)
+    found |= {number for number, row in symbols.items() if letters & {*row.letters}}
+    return sorted(found)[:MOST]
 
-    def belongs(row):
-        return found & {*row.letters} if row.letters else re.sub(r"\s", "", row.latex) in bare
 
-    return [number for number, row in symbols.items() if belongs(row)][:MOST]
+def bare(formula):
+    """A formula without the spaces that do not matter."""
+    return re.sub(r"(?<![A-Za-z])\s+|\s+(?![A-Za-z])", "", formula)
 
 
 def link_terms(app, doctree, docname):
@@ -74,7 +82,7 @@ def link_terms_of(section, search, owners):
             row = owners[match[1]]
             if row.term not in seen:
                 seen.add(row.term)
-                link = nodes.reference("", match[1], refuri=f"../glossary.html#{slug(row.term)}", classes=["book-term"])
+                link = nodes.reference("", match[0], refuri=f"../glossary.html#{slug(row.term)}", classes=["book-term"])
                 parts += [nodes.Text(text[place : match.start()]), link]
                 place = match.end()
         if parts:
