@@ -46,7 +46,7 @@ def pattern(rows: list[registry.Term]) -> tuple[re.Pattern, dict[str, registry.T
 def used(formula: str, symbols: dict[int, registry.Symbol]) -> list[int]:
     """The numbers of the symbols that a formula uses: W_Q is a symbol of its own, and not also a W and a Q."""
     rest, found = bare(formula), set()
-    forms = [(bare(form), number) for number, row in symbols.items() for form in row.latex.split(", ")]
+    forms = [(bare(form), number) for number, row in symbols.items() for form in re.split(r",(?:\\ |\s)+", row.latex)]
     for form, number in sorted(forms, key=lambda pair: -len(pair[0])):
         if len(form) > 1 and form in rest:
             found.add(number)
