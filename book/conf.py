@@ -44,8 +44,9 @@ copybutton_exclude = ".linenos, .gp, .go"
 # Pages. Everything they load is their own: tools/build_site.py brings vendor/.
 html_theme = "sphinx_book_theme"
 html_title = project
-html_baseurl = os.environ.get("BOOK_URL", "")  # where the site will stand, with / at the end; book/_ext/head.py uses it
-book_repository = os.environ.get("BOOK_REPOSITORY", "")
+address = os.environ.get("MATHLLM_SITE", "").rstrip("/")  # where the site will stand: book/_ext/head.py
+html_baseurl = address and f"{address}/"
+book_repository = os.environ.get("MATHLLM_REPOSITORY", "")
 html_favicon = "_static/vector.svg"
 html_logo = "_static/vector.svg"
 html_static_path = ["_static"]

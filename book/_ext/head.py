@@ -1,7 +1,7 @@
 """What machines read: the description of a page, the map of the site, a list of the pages for language models.
 
 Links between pages are relative. What needs the address of the site (canonical links, sitemap.xml) is made when the
-environment names it: BOOK_URL=https://… ; and BOOK_REPOSITORY=https://… gives each page a link to its source.
+environment names it: MATHLLM_SITE=https://… ; and MATHLLM_REPOSITORY=https://… gives each page a link to its source.
 """
 
 import re
