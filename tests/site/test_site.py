@@ -410,7 +410,7 @@ def test_a_dark_page_is_printed_like_a_light_one_and_no_line_of_code_is_cut_off(
 def test_a_chapter_weighs_less_than_a_megabyte_until_its_figures_come_near(site, open_page):
     page = open_page("notebooks/10_attention.html")
     page.wait_for_load_state("networkidle")
-    asked = page.evaluate("[location, ...performance.getEntriesByType('resource').map((entry) => entry.name)].map(String)")
-    files = {site / urlsplit(name).path.lstrip("/") for name in asked}
+    asked = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
+    files = {site / urlsplit(name).path.lstrip("/") for name in (page.url, *asked)}
     assert 300_000 < sum(len(gzip.compress(file.read_bytes())) for file in files) < 1_000_000  # as servers send them
     assert not any(file.name == "embed-amd.js" for file in files)
