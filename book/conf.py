@@ -1,7 +1,10 @@
 """The site: Sphinx renders the text of book/ and the executed notebooks, and executes nothing itself."""
 
+import base64
 import json
+import os
 import re
+import struct
 import sys
 import tomllib
 from pathlib import Path
@@ -22,6 +25,7 @@ author = ""
 language = "en"
 
 extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "sphinxcontrib.bibtex"]
+extensions += ["cards", "head", "icons", "search"]  # of _ext
 exclude_patterns = ["[0-9][0-9]_*.md", "web", "lite"]  # of the chapters, the notebooks are rendered
 
 # Text and notebooks.
@@ -43,11 +47,16 @@ copybutton_exclude = ".linenos, .gp, .go"
 # Pages. Everything they load is their own: tools/build_site.py brings vendor/.
 html_theme = "sphinx_book_theme"
 html_title = project
+address = os.environ.get("MATHLLM_SITE", "").rstrip("/")  # where the site will stand: book/_ext/head.py
+html_baseurl = address and f"{address}/"
+book_repository = os.environ.get("MATHLLM_REPOSITORY", "")
 html_favicon = "_static/vector.svg"
 html_logo = "_static/vector.svg"
 html_static_path = ["_static"]
+html_scaled_image_link = False
+templates_path = ["_templates"]
 html_css_files = ["book.css"]
-html_js_files = [(name, {"defer": "defer"}) for name in ("formulas.js", "paper.js", "questions.js")]
+html_js_files = [(name, {"defer": "defer"}) for name in ("formulas.js", "paper.js", "questions.js", "cards.js")]
 html_context = {"default_mode": "auto"}  # as the reader's system has it, until they choose
 html_show_copyright = False
 html_show_sphinx = False
@@ -68,11 +77,7 @@ html_theme_options = {
 }
 mathjax_path = "vendor/mathjax/tex-chtml.js"
 mathjax3_config = {"chtml": {"scale": 0.96}}
-nb_ipywidgets_js = {
-    "vendor/require.js": {"defer": "defer"},
-    "widgets.js": {"defer": "defer"},
-    "vendor/embed-amd.js": {"defer": "defer", "data-jupyter-widgets-cdn": "vendor/"},
-}
+nb_ipywidgets_js = {"widgets.js": {"defer": "defer"}}  # loads the rest when a figure comes near
 
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -87,7 +92,10 @@ def with_alternative_text(render_image):
             self.logger.warning("a figure without alternative text", subtype="image", line=data.line)
         images = render_image(self, data)
         for image in images:
-            image["alt"] = alt
+            image["alt"], image["loading"] = alt, "lazy"
+            if data.mime_type == "image/png":  # room is kept for it: its size stands at the head of the file
+                head = base64.b64decode(data.string[:64])
+                image["width"], image["height"] = map(str, struct.unpack(">II", head[16:24]))
         return images
 
     return render

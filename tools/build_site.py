@@ -31,6 +31,7 @@ PARTS = {  # from the npm packages  ->  into _static/vendor
     "mathjax/es5/sre/mathmaps/base.json": "mathjax/sre/mathmaps/base.json",
     "mathjax/es5/sre/mathmaps/en.json": "mathjax/sre/mathmaps/en.json",
     "mathjax/LICENSE": "mathjax/LICENSE",
+    "minisearch/dist/umd/index.js": "minisearch.js",
     "requirejs/require.js": "require.js",
     "@jupyter-widgets/html-manager/dist/embed-amd.js": "embed-amd.js",
 }

@@ -1,11 +1,32 @@
-// Interactive figures on a page without a kernel: where their code is, and how their formulas are set.
+// Interactive figures on a page without a kernel. What draws them weighs more than the page, so it is loaded when the
+// first figure comes near; then all of the page are drawn.
 (() => {
-  const here = new URL(".", document.currentScript.src).href;
-  requirejs.config({ paths: { anywidget: `${here}vendor/anywidget` } });
+  const NEAR = "1000px";
+  const vendor = new URL("vendor/", document.currentScript.src).href;
+  const figures = document.querySelectorAll('script[type="application/vnd.jupyter.widget-view+json"]');
+
+  function add(name, data = {}) {
+    return new Promise((resolve) => {
+      const script = Object.assign(document.createElement("script"), { src: `${vendor}${name}`, onload: resolve });
+      Object.assign(script.dataset, data);
+      document.head.append(script);
+    });
+  }
 
   // ipywidgets calls MathJax 2; the pages have MathJax 3.
   const hub = { Queue: (...tasks) => tasks.forEach(([, , element]) => element && MathJax.typesetPromise?.([element])) };
-  const bridge = () => { if (window.MathJax && !window.MathJax.Hub) window.MathJax.Hub = hub; };
-  bridge();
-  document.addEventListener("DOMContentLoaded", bridge);
+
+  async function draw() {
+    near.disconnect();
+    window.removeEventListener("beforeprint", draw);
+    await window.MathJax?.startup?.promise; // it must not take require.js for a loader of its own
+    if (window.MathJax && !MathJax.Hub) MathJax.Hub = hub;
+    await add("require.js");
+    requirejs.config({ paths: { anywidget: `${vendor}anywidget` } });
+    await add("embed-amd.js", { jupyterWidgetsCdn: vendor });
+  }
+
+  const near = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && draw(), { rootMargin: NEAR });
+  figures.forEach((figure) => near.observe(figure.parentElement));
+  window.addEventListener("beforeprint", draw);
 })();
