@@ -1,4 +1,4 @@
-"""A run of about ten minutes: DPO with LoRA teaches SmolLM2-135M-Instruct to give short answers.
+"""A run of about ten minutes: DPO with LoRA on SmolLM2-135M-Instruct, where short answers are preferred.
 
 The pairs: asked for the capital of a country, "Paris." is preferred to "The capital of France is Paris." Twenty
 countries are trained on, twenty are not. DPO trains low-rank adapters of the queries and values. What is printed is
@@ -52,7 +52,7 @@ class Run:
         for country in countries:
             city = CAPITALS[country]
             two = [f"{city}.", f"The capital of {country} is {city}."]
-            found.append((capital_prompt(self, country), *[self.tokenizer.encode(text) + [self.end] for text in two]))
+            found.append((capital_prompt(self, country), *[[*self.tokenizer.encode(text), self.end] for text in two]))
         return found
 
     def batch(self, pairs):

@@ -225,11 +225,11 @@ def test_the_kl_estimate_has_the_right_mean():
 def test_the_penalty_of_grpo_has_the_value_and_the_gradient_of_the_divergence():
     """Over all actions, each counted as often as the old policy takes it."""
     old, reference = np.array([0.2, 0.5, 0.3]), np.array([0.5, 0.3, 0.2])
-    theta = np.log([0.25, 0.05, 0.7])
+    theta, actions = np.log([0.25, 0.05, 0.7]), np.repeat(np.arange(3), [2, 5, 3])
 
-    def penalty(theta, weights=np.repeat(np.arange(3), [2, 5, 3])):
-        terms = [np.log(x)[weights] for x in (old, reference)]
-        return grpo_loss(ml.log_softmax(theta)[weights], *terms, np.zeros(10), beta=1.0)
+    def penalty(theta):
+        terms = [np.log(x)[actions] for x in (old, reference)]
+        return grpo_loss(ml.log_softmax(theta)[actions], *terms, np.zeros(10), beta=1.0)
 
     def divergence(theta):
         return ml.kl_divergence(ml.softmax(theta), reference)
