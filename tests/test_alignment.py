@@ -222,6 +222,22 @@ def test_the_kl_estimate_has_the_right_mean():
     assert p @ estimate == pytest.approx(ml.kl_divergence(p, q))
 
 
+def test_the_penalty_of_grpo_has_the_value_and_the_gradient_of_the_divergence():
+    """Over all actions, each counted as often as the old policy takes it."""
+    old, reference = np.array([0.2, 0.5, 0.3]), np.array([0.5, 0.3, 0.2])
+    theta, actions = np.log([0.25, 0.05, 0.7]), np.repeat(np.arange(3), [2, 5, 3])
+
+    def penalty(theta):
+        terms = [np.log(x)[actions] for x in (old, reference)]
+        return grpo_loss(ml.log_softmax(theta)[actions], *terms, np.zeros(10), beta=1.0)
+
+    def divergence(theta):
+        return ml.kl_divergence(ml.softmax(theta), reference)
+
+    assert penalty(theta) == pytest.approx(divergence(theta))
+    np.testing.assert_allclose(ml.grad(penalty)(theta), ml.gradients.numerical_gradient(divergence, theta), atol=1e-6)
+
+
 def floats_of(dtype, rng):
     """Numbers of every size: the floats next to 0, those next to the powers of two, and random bit patterns."""
     bits = np.dtype(f"u{np.dtype(dtype).itemsize}")

@@ -133,19 +133,22 @@ def grpo_loss(
 ) -> Array:  # fmt: skip
     """The loss of GRPO: PPO's clipped surrogate with group advantages, and the KL estimate as a penalty.
 
-        L = −mean( min(r A, clip(r, 1 ± ε) A) − β k ),      r = π/π_old              (15.9)
+        L = −mean( min(r A, clip(r, 1 ± ε) A) − β r k ),      r = π/π_old            (15.9)
 
     policy, old, reference: log-probabilities of the sampled actions   ->   one number
 
+    With the factor r, the penalty has the value and the gradient of β KL(π‖π_ref). Shao et al. have no r there: then
+    its gradient is that of KL(π_ref‖π).
     Raises: ValueError for ε outside (0, 1) or β < 0; OverflowError where r or k is larger than the dtype can hold.
-    Source: Shao et al. 2024, eq. 3.
+    Source: Shao et al. 2024, eq. 3; the factor r: DeepSeek-AI 2025, eq. 7.
 
     >>> round(float(grpo_loss([-1.0, -2.0], [-1.1, -2.0], [-1.0, -2.0], [1.0, -1.0])), 4)  # r = e^0.1 and 1
     -0.0526
     """
     within("grpo_loss", "[0, ∞)", beta=beta)
-    gain = clipped_surrogate(exp(policy - old), advantage, epsilon=epsilon)
-    return -(gain - kl_estimate(policy, reference) * beta).mean()
+    ratio = exp(policy - old)
+    penalty = ratio * kl_estimate(policy, reference) * beta
+    return -(clipped_surrogate(ratio, advantage, epsilon=epsilon) - penalty).mean()
 
 
 def _require_one_shape(name, first, second):
