@@ -14,7 +14,7 @@ from ..softmax import softmax
 def advantages(rewards: ArrayLike, values: ArrayLike, *, discount: float = 1.0, decay: float = 0.95) -> np.ndarray:
     """Generalised advantage estimation: how much better than expected each step turned out.
 
-        δₜ = Rₜ + γ vₜ₊₁ − vₜ,      Aₜ = δₜ + γλ Aₜ₊₁,      v after the end = 0      (15.5)
+        δₜ = Rₜ + γ vₜ₊₁ − vₜ,      Aₜ = δₜ + γλ Aₜ₊₁,      v after the end = 0      (15.8)
 
     discount: γ   decay: λ; 0 trusts the value of the next step, 1 only the rewards that came
 
@@ -39,7 +39,7 @@ def advantages(rewards: ArrayLike, values: ArrayLike, *, discount: float = 1.0, 
 def clipped_surrogate(ratio: Array, advantage: Array, *, epsilon: float = 0.2) -> WithPullback:
     """PPO's objective for each action, to be maximised: nothing is gained by moving the ratio beyond 1 ± ε.
 
-        min(r A, clip(r, 1 − ε, 1 + ε) A),      r = π(a|s)/π_old(a|s)               (15.6)
+        min(r A, clip(r, 1 − ε, 1 + ε) A),      r = π(a|s)/π_old(a|s)               (15.9)
         derivative by r: A where the first is the smaller, 0 where the clipped one is
 
     ratio: r, (...)   advantage: A, (...)   ->   (...)
@@ -61,7 +61,7 @@ def clipped_surrogate(ratio: Array, advantage: Array, *, epsilon: float = 0.2) -
 def kl_optimal_policy(reference: ArrayLike, reward: ArrayLike, *, beta: float) -> np.ndarray:
     """The optimal policy under a KL penalty: the reference policy, reweighted by the exponential of the reward.
 
-        maximise E_π[R] − β KL(π‖π_ref):      π*(y) = π_ref(y) e^(R(y)/β) / Z       (15.3)
+        maximise E_π[R] − β KL(π‖π_ref):      π*(y) = π_ref(y) e^(R(y)/β) / Z       (15.4)
 
     reference: a distribution   beta: β > 0; β → ∞ gives the reference, β → 0 the outcome of highest reward
 
@@ -83,7 +83,7 @@ def kl_optimal_policy(reference: ArrayLike, reward: ArrayLike, *, beta: float) -
 def group_advantages(rewards: ArrayLike, epsilon: float = 1e-8) -> np.ndarray:
     """GRPO's advantages: rewards of G answers to one prompt, relative to their mean, in standard deviations.
 
-        A_i = (R_i − mean(R)) / (std(R) + ε)                                        (15.7)
+        A_i = (R_i − mean(R)) / (std(R) + ε)                                        (15.11)
 
     No value model is needed. Equal rewards have advantage 0.
 
@@ -106,7 +106,7 @@ def group_advantages(rewards: ArrayLike, epsilon: float = 1e-8) -> np.ndarray:
 def kl_estimate(policy: Array, reference: Array) -> WithPullback:
     """An estimate of KL(π‖π_ref) from sampled actions: never negative, and right on average.
 
-        k = eᵈ − d − 1,      d = ln π_ref − ln π,      dk/dd = eᵈ − 1                (15.8)
+        k = eᵈ − d − 1,      d = ln π_ref − ln π,      dk/dd = eᵈ − 1                (15.12)
 
     policy, reference: log-probabilities of the sampled actions, (...)   ->   (...)
 
@@ -133,7 +133,7 @@ def grpo_loss(
 ) -> Array:  # fmt: skip
     """The loss of GRPO: PPO's clipped surrogate with group advantages, and the KL estimate as a penalty.
 
-        L = −mean( min(r A, clip(r, 1 ± ε) A) − β r k ),      r = π/π_old            (15.9)
+        L = −mean( min(r A, clip(r, 1 ± ε) A) − β r k ),      r = π/π_old            (15.14)
 
     policy, old, reference: log-probabilities of the sampled actions   ->   one number
 

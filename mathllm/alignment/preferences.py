@@ -31,11 +31,11 @@ def dpo_loss(
 ) -> Array:  # fmt: skip
     """The loss of direct preference optimisation: Bradley–Terry, with a reward that is computed from the policy itself.
 
-        R(x, y) = β ln(π(y|x)/π_ref(y|x)),      L = −(1/n) Σ ln σ(R_w − R_l)       (15.10)
+        R(x, y) = β ln(π(y|x)/π_ref(y|x)),      L = −(1/n) Σ ln σ(R_w − R_l)       (15.15)
 
     Four arrays of log-probabilities of whole answers   beta: β > 0   ->   one number; ln 2 where π = π_ref
 
-    R is the reward under which π is the optimum of (15.3), up to a constant of the prompt, which cancels in the
+    R is the reward under which π is the optimum of (15.4), up to a constant of the prompt, which cancels in the
     difference. The result equals reward modelling and reinforcement learning only for Bradley–Terry preferences and a
     policy that can express the optimum.
     Raises: ValueError for β ≤ 0.
@@ -56,7 +56,7 @@ def ipo_loss(
 ) -> Array:  # fmt: skip
     """The loss of identity preference optimisation: the squared distance of the margin from a fixed target.
 
-        L = (1/n) Σ (h − 1/(2β))²,      h = ln π_w/π_ref,w − ln π_l/π_ref,l         (15.11)
+        L = (1/n) Σ (h − 1/(2β))²,      h = ln π_w/π_ref,w − ln π_l/π_ref,l         (15.20)
 
     Four arrays of log-probabilities of whole answers   beta: β > 0   ->   one number
 
@@ -79,7 +79,7 @@ def kto_loss(
 ) -> Array:  # fmt: skip
     """The loss of Kahneman–Tversky optimisation, for single answers that are marked good or bad.
 
-        v = λ_D σ(β(h − z)) for a good answer,   λ_U σ(β(z − h)) for a bad one;   L = mean(λ − v)  (15.12)
+        v = λ_D σ(β(h − z)) for a good answer,   λ_U σ(β(z − h)) for a bad one;   L = mean(λ − v)  (15.21)
 
     policy, reference: log-probabilities of whole answers   desirable: True for good answers   divergence: z ≥ 0, an
     estimate of the KL divergence from the reference, held fixed   gain, loss_aversion: λ_D, λ_U   ->   one number

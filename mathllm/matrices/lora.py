@@ -13,7 +13,7 @@ from ..errors import within
 def lora_init(rng: np.random.Generator, inputs: int, outputs: int, rank: int) -> dict[str, np.ndarray]:
     """Two low-rank factors whose product is zero at the start: A random, B = 0.
 
-        ΔW = AB = 0,      A ~ N(0, 1/n),      B = 0                                 (15.13)
+        ΔW = AB = 0,      A ~ N(0, 1/n),      B = 0                                 (15.16)
 
     inputs: n   outputs: m   rank: r   ->   {"A": (n, r), "B": (r, m)}
 
@@ -36,7 +36,7 @@ def lora_init(rng: np.random.Generator, inputs: int, outputs: int, rank: int) ->
 def lora_linear(x: Array, W: Array, A: Array, B: Array, *, scale: float = 1.0) -> WithPullback:
     """A linear layer whose matrix is frozen, with a low-rank update beside it.
 
-        y = xW + s · (xA)B                                                          (15.14)
+        y = xW + s · (xA)B                                                          (15.17)
         dx = dy Wᵀ + s · (dy Bᵀ)Aᵀ,      dA = s · xᵀ(dy Bᵀ),      dB = s · (xA)ᵀ dy
 
     scale: s, α/r in the paper
@@ -66,7 +66,7 @@ def lora_linear(x: Array, W: Array, A: Array, B: Array, *, scale: float = 1.0) -
 def lora_merge(W: Array, A: Array, B: Array, *, scale: float = 1.0) -> WithPullback:
     """Add the low-rank update to the matrix: the adapted model then costs no more than the original one.
 
-        W′ = W + s · AB,      dA = s · dW′ Bᵀ,      dB = s · Aᵀ dW′                 (15.15)
+        W′ = W + s · AB,      dA = s · dW′ Bᵀ,      dB = s · Aᵀ dW′                 (15.18)
 
     The result has the dtype of W.
 
