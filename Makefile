@@ -33,11 +33,14 @@ data: setup  ## fetch the real data that is still missing (MODELS=no leaves it o
 	@python tools/fetch_data.py
 	@mkdir -p $(@D) && touch $@
 
-test: setup $(DATA) lint check-source  ## prove everything: code, exercises, notebooks, site (about fifteen minutes)
+test: setup $(DATA) lint check-source  ## prove the code, the exercises, all notebooks and the site
+	@$(PYTEST) -m "not nightly" --nbval --nbval-current-env
+
+nightly: setup $(DATA) lint check-source parity  ## the same with long trainings, second builds, a cluster, and parity
 	@$(PYTEST) --nbval --nbval-current-env
 
 quick: setup $(DATA) lint check-source  ## the same without the notebooks and the site (under two minutes)
-	@$(PYTEST) -m "not slow" --ignore tests/notebooks --ignore tests/site
+	@$(PYTEST) -m "not slow and not nightly" --ignore tests/notebooks --ignore tests/site
 
 parity: setup $(DATA)  ## compare with PyTorch, transformers and tokenizers (fetches them; two minutes)
 	@sh tools/set_up_parity.sh
@@ -84,4 +87,4 @@ clean:  ## remove what was built; text, notebooks, data, and environments stay
 	@rm -rf _site dist build .pytest_cache .ruff_cache .hypothesis *.egg-info
 	@find . -name '$(VENV)*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help lab setup data test quick parity bench lint check-source notebooks site lite dist lock clean
+.PHONY: help lab setup data test nightly quick parity bench lint check-source notebooks site lite dist lock clean

@@ -170,7 +170,7 @@ def test_training_learns_and_what_it_saves_is_a_checkpoint_of_the_hub(text, tmp_
     assert {path.name for path in out.iterdir()} == names | {"checkpoint.npz"}  # and nothing half-written
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_that_is_killed_goes_on_to_the_same_weights(text, tmp_path):
     options = ["train", text, *SMALL, "--tokenizer", "char", "--validate-every", 10, "--save-every", 25]
     run(*options, "--steps", 400, "-o", tmp_path / "whole")

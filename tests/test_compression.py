@@ -47,7 +47,7 @@ def trained_on_a_source():
     return model, state.params, text[3000:]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_transformer_compresses_to_its_cross_entropy_and_gives_the_text_back():
     model, params, unseen = trained_on_a_source()
 
@@ -91,7 +91,7 @@ def test_a_network_that_sees_three_tokens_compresses_to_its_cross_entropy_and_gi
     assert bits < 0.75 * np.log2(VOCABULARY) * len(unseen)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_smollm2_compresses_to_its_cross_entropy_and_gives_the_text_back(needs):
     needs("smollm2")
     model, params, tokenizer = smollm2.load()

@@ -479,7 +479,7 @@ def test_texts_follow_their_own_successors():
     assert counts.max() < 100 < 2 * counts.min() + 100  # 56 ± 7 each
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_trained_model_finds_the_same_two_heads():
     model, params, history = train_induction_model(np.random.default_rng(0))
     _, first_loss, *before = history[0]
@@ -500,7 +500,7 @@ def planted(rng, features=40, d=16, examples=4000):
     return directions, sparse_features(examples, features, 0.05, rng) @ directions
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_sparse_autoencoder_finds_the_planted_features():
     rng = np.random.default_rng(0)
     directions, x = planted(rng)

@@ -158,6 +158,7 @@ def test_conda_refuses_a_python_that_is_too_old(tmp_path):
         solve(tmp_path / "channel", CONDA, records)
 
 
+@pytest.mark.nightly
 def test_conda_solves_the_whole_environment_to_the_pins_of_the_lock(tmp_path):
     running = ".".join(map(str, sys.version_info[:3]))
     specs = [*CONDA, *(conda_spec(pin) for pin in LOCK if applies(pin)), PROJECT["name"]]

@@ -28,7 +28,7 @@ def run(source, held_out, width, steps):
     return ml.count_parameters(params), steps * TEXTS * LENGTH, float(model.loss(params, held_out, held_out))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_law_fitted_to_small_runs_foretells_a_larger_one():
     rng = np.random.default_rng(0)
     source = rng.dirichlet(np.full(VOCABULARY, 0.3), size=VOCABULARY)

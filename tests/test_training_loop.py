@@ -502,7 +502,7 @@ def test_a_run_killed_while_it_writes_goes_on_as_if_nothing_had_happened(tmp_pat
     assert [file.name for file in tmp_path.iterdir()] == ["run.npz"]  # what was left over is cleared away
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_at_any_moment_a_large_checkpoint_is_whole(tmp_path):
     path = tmp_path / "run.npz"
     partial = tmp_path / "run.npz.partial"
@@ -736,7 +736,7 @@ def test_a_source_of_unequal_axes_or_no_distribution_is_refused():
         training.markov_source(3, 2, np.random.default_rng(0), concentration=0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_transformer_trained_on_a_source_of_order_two_reaches_its_entropy_rate():
     """The loss ends within 0.02 nats of what no model can go below; guessing by frequency would be 0.5 above."""
     rng = np.random.default_rng(2)
@@ -773,7 +773,7 @@ def test_a_transformer_trained_on_a_source_of_order_two_reaches_its_entropy_rate
     assert known - 0.002 < history[-1].validation_loss < known + 0.02
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_character_model_of_names_lowers_its_validation_loss(needs):
     needs("names")
     rng = np.random.default_rng(0)

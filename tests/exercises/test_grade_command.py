@@ -493,6 +493,7 @@ def scheduler(tmp_path):
         running.communicate("\n", timeout=600)
 
 
+@pytest.mark.nightly
 def test_a_cluster_grades_into_postgresql_what_one_machine_grades_into_sqlite(inside, postgres, scheduler, monkeypatch):
     for learner, answer in {"a": None, "b": SQUARED, "c": b"{", "d": None}.items():
         hand_in(inside, learner, answer)
@@ -510,6 +511,7 @@ def test_a_cluster_grades_into_postgresql_what_one_machine_grades_into_sqlite(in
     assert "no Dask scheduler answers" in ours("grade", NAME, "--force", "--scheduler", "tcp://127.0.0.1:1", code=1)
 
 
+@pytest.mark.nightly
 def test_a_scheduler_without_a_worker_is_reported(tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(workers, "ANSWER", 1)
@@ -519,6 +521,7 @@ def test_a_scheduler_without_a_worker_is_reported(tmp_path, monkeypatch):
             next(workers.on_cluster([task], kill_some, cluster.scheduler_address))
 
 
+@pytest.mark.nightly
 def test_a_database_that_cannot_hold_every_character_is_refused_in_a_sentence(inside, postgres, monkeypatch):
     hand_in(inside, "ada")
     engine = create_engine(postgres, isolation_level="AUTOCOMMIT")

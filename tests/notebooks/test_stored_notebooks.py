@@ -51,7 +51,7 @@ def test_the_stored_figures_are_those_of_mathllm_today(path):
         assert state["_css"] == figure._css, "the style sheet has changed: build this chapter again"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_runs_through_where_no_data_is_installed(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)

@@ -93,6 +93,7 @@ def test_the_shorter_glove_is_what_its_table_says(lite, needs, tmp_path):
     ]
 
 
+@pytest.mark.nightly
 def test_a_second_build_is_the_same_to_the_byte(lite, tmp_path):
     command = [sys.executable, ROOT / "tools" / "build_lite.py", "--output", tmp_path / "lite"]
     done = subprocess.run(command, capture_output=True, text=True)
