@@ -14,12 +14,12 @@ def bump_network(
 ) -> list[dict[str, np.ndarray]]:
     """A sigmoid network that approximates a curve by bars: two steep units make one bar.
 
-        f(x) ≈ Σᵢ f(mᵢ) [σ(k(x − eᵢ)) − σ(k(x − eᵢ₊₁))],      w = (b − a)/n,   k = steepness/w   (11.13)
+        f(x) ≈ Σᵢ f(cᵢ) [σ(k(x − rᵢ₋₁)) − σ(k(x − rᵢ))],      k = steepness · K/(b − a)      (11.21)
 
-    function: on arrays, continuous on [a, b]   bumps: n, with 2n hidden units   ->   layers for mlp_forward() with
+    function: on arrays, continuous on [a, b]   bumps: K, with 2K hidden units   ->   layers for mlp_forward() with
     activation=sigmoid, from (..., 1) to (..., 1)
 
-    Bar i covers [eᵢ, eᵢ₊₁], and its height is the value of the curve at the middle mᵢ. If the curve changes by less
+    Bar i covers [rᵢ₋₁, rᵢ], and its height is the value of the curve at the middle cᵢ. If the curve changes by less
     than ε within each bar, the error is below ε, apart from the finite steepness: the error can be made as small as
     you like. The first and the last bar are one bar longer, so that the ends of the interval are no edges.
     Raises: ValueError for no bump, or an empty interval.
@@ -45,11 +45,12 @@ def bump_network(
 def hat_network(function: Callable, a: float, b: float, pieces: int) -> list[dict[str, np.ndarray]]:
     """A ReLU network that approximates a curve by straight pieces: each unit changes the slope at one point.
 
-        f(x) ≈ f(e₀) + Σᵢ (sᵢ − sᵢ₋₁) relu(x − eᵢ),      sᵢ = [f(eᵢ₊₁) − f(eᵢ)]/w      (11.14)
+        f(x) ≈ f(r₀) + Σᵢ (gᵢ − gᵢ₋₁) relu(x − rᵢ₋₁),      gᵢ = [f(rᵢ) − f(rᵢ₋₁)] / (rᵢ − rᵢ₋₁)      (11.22)
 
-    function: on arrays, continuous on [a, b]   pieces: n, with n hidden units   ->   layers for mlp_forward()
+    function: on arrays, continuous on [a, b]   pieces: K, with K hidden units   ->   layers for mlp_forward()
 
-    If the curve has a second derivative, the error is at most w² max|f″|/8: twice the units give a quarter of it.
+    If the curve has a second derivative, the error is at most (b − a)² max|f″|/(8K²): twice the units give a quarter
+    of it.
     Raises: ValueError for no piece, or an empty interval.
 
     >>> mlp_forward([[0.0], [0.5], [1.0]], hat_network(np.square, 0, 1, pieces=2)).ravel()
@@ -82,7 +83,7 @@ def approximation_error(
 def sawtooth_network(depth: int) -> list[dict[str, np.ndarray]]:
     """A ReLU network whose every layer folds the interval [0, 1] in two: 2 units a layer, 2^(L−1) teeth.
 
-        t(x) = 2 relu(x) − 4 relu(x − ½),      network = t(t(… t(x)))                  (11.15)
+        t(x) = 2 relu(x) − 4 relu(x − ½),      network = t(t(… t(x)))                  (11.23)
 
     depth: L foldings   ->   layers for mlp_forward(), on [0, 1]
 

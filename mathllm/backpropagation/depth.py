@@ -19,7 +19,7 @@ from .initialization import initial_weights
 def spectral_radius(A: ArrayLike) -> float:
     """The largest modulus of an eigenvalue: the growth of a vector if one matrix is applied many times.
 
-        ρ(A) = max |λᵢ| = lim ‖Aᵏ‖^(1/k)                                            (11.17)
+        ρ(A) = max |λᵢ| = lim ‖Aᵏ‖^(1/k)                                            (11.14)
 
     A: (n, n)   ->   one number, at most the largest singular value
 
@@ -35,7 +35,7 @@ def spectral_radius(A: ArrayLike) -> float:
 def jacobian_product(jacobians: Sequence[ArrayLike]) -> np.ndarray:
     """The Jacobian matrix of all layers together; its singular values bound the gradient that remains.
 
-        J = J_L ⋯ J₂ J₁,      δ₀ = Jᵀ δ_L,      σ_min(J) ‖δ_L‖ ≤ ‖δ₀‖ ≤ σ_max(J) ‖δ_L‖   (11.16)
+        J = J_L ⋯ J₂ J₁,      δ₀ = Jᵀ δ_L,      σ_min(J) ‖δ_L‖ ≤ ‖δ₀‖ ≤ σ_max(J) ‖δ_L‖   (11.12)
 
     jacobians: from the first layer to the last, each (outputs, inputs)   ->   J: (outputs of the last, inputs)
 
@@ -60,7 +60,7 @@ def jacobian_product(jacobians: Sequence[ArrayLike]) -> np.ndarray:
 def gradient_bounds(jacobians: Sequence[ArrayLike]) -> tuple[float, float]:
     """The factors by which a gradient can at most shrink and grow, from the singular values of each layer.
 
-        Π σ_min(Jₗ) ≤ ‖δ₀‖ / ‖δ_L‖ ≤ Π σ_max(Jₗ)                                    (11.18)
+        Π σ_min(Jₗ) ≤ ‖δ₀‖ / ‖δ_L‖ ≤ Π σ_max(Jₗ)                                    (11.13)
 
     jacobians: from the first layer to the last   ->   lowest and highest factor
 
@@ -146,7 +146,7 @@ def residual(
 ) -> Array:
     """A residual connection: the input plus the contribution of a sublayer.
 
-        y = x + f(x),               ∂y/∂x = I + J_f                                 (11.26)
+        y = x + f(x),               ∂y/∂x = I + J_f                                 (11.18)
         y = x + f(norm(x))          pre-norm:   I + J_f J_norm
         y = norm(x + f(x))          post-norm:  J_norm (I + J_f)
 

@@ -13,7 +13,7 @@ from ..errors import within
 def he_scale(inputs: int) -> float:
     """The standard deviation of weights that keeps the mean square of a signal through a ReLU layer.
 
-        Var[W] = 2/n                                                                (11.21)
+        Var[W] = 2/n                                                                (11.15)
 
     inputs: n, the inputs of a unit   ->   √(2/n). A sum of n terms has n times their variance, and ReLU halves the
     mean square of a number that is symmetric around 0: n · Var[W] · ½ = 1.
@@ -31,7 +31,7 @@ def he_scale(inputs: int) -> float:
 def xavier_scale(inputs: int, outputs: int) -> float:
     """The standard deviation for layers whose activation is nearly linear at 0 (tanh).
 
-        Var[W] = 2/(n + m)                                                          (11.22)
+        Var[W] = 2/(n + m)                                                          (11.16)
 
     A compromise: 1/n keeps the variance of the signal in the forward pass, 1/m that of the gradient in the backward
     pass.
@@ -56,7 +56,7 @@ def initial_weights(
         normal       N(0, s²)            s = `scale`, whatever the width
         xavier       N(0, 2/(n + m))
         he           N(0, 2/n)
-        orthogonal   s Q                 QᵀQ = I or QQᵀ = I: every singular value is s          (11.23)
+        orthogonal   s Q                 QᵀQ = I or QQᵀ = I: every singular value is s          (11.17)
 
     inputs: n   outputs: m   scale: s   ->   W: (n, m)
 

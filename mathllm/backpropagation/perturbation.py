@@ -82,7 +82,7 @@ class GradientCost(NamedTuple):
 def gradient_cost(sizes: Sequence[int], batch: int = 1) -> GradientCost:
     """The cost of the matrix products for one gradient, by backpropagation and by perturbation.
 
-        Y = XW: B·n·m      dX = dY Wᵀ and dW = XᵀdY: B·n·m each, so backward = 2 · forward      (11.12)
+        Y = XW: B·n·m      dX = dY Wᵀ and dW = XᵀdY: B·n·m each, so backward = 2 · forward      (11.11)
 
     sizes: units of every layer   batch: B   ->   GradientCost
 
