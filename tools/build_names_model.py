@@ -2,8 +2,8 @@
 
     python tools/build_names_model.py
 
-One minute. The seed is fixed; another processor may round differently, so that the weights differ in their last digits.
-The file holds the parameters in the order of ORDER, rounded to float16: 200 kB. mathllm/figures/names_model.js reads it.
+One minute. The seed is fixed; another processor may round differently, and the weights then differ a little.
+The file holds the parameters in the order of `order`, as float16: 200 kB. mathllm/figures/names_model.js reads it.
 """
 
 import subprocess

@@ -121,7 +121,7 @@ function paint(canvas, matrix) {
   }));
 }
 
-export default widget("names-model", ["word", "layer", "head", "shown"], (figure, model) => {
+const names = widget("names-model", ["word", "layer", "head", "shown"], (figure, model) => {
   const weights = unpack(model.get("weights"));
   const ask = html("label", "mathllm-ask", figure.root);
   html("span", "", ask, "Your name, or the beginning of one");
@@ -202,6 +202,7 @@ export default widget("names-model", ["word", "layer", "head", "shown"], (figure
     numbers.setAttribute("aria-label", `The numbers of ${letter}`);
   };
 });
+export default names;
 
 // A figure on a page without a kernel keeps its settings itself.
 export function standing(traits) {
