@@ -22,9 +22,12 @@ def photograph(site: Path, folder: Path) -> None:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for width in WIDTHS:
             for theme in THEMES:
-                page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=theme)
+                page = browser.new_page(
+                    viewport={"width": width, "height": 800}, color_scheme=theme, reduced_motion="reduce"
+                )
                 page.goto((site / "index.html").resolve().as_uri())
                 page.locator(".mathllm-numbers td").first.wait_for()
+                page.wait_for_timeout(500)  # milliseconds: the side columns slide into place
                 page.screenshot(path=folder / f"{width}_{theme}.png", full_page=True)
                 page.close()
         browser.close()

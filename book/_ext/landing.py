@@ -99,8 +99,8 @@ def fill(app, docname, source):
     start, listed = [], []
     for chapter in chapters(book):
         (start if chapter["name"].startswith("00_") else listed).append(chapter)
-    here = "*Run* at the top of a chapter opens it in this browser, with nothing to install."
-    there = "`make lab` opens them all in JupyterLab, with real word vectors and texts."
+    here = "*Run* at the top of a chapter opens that chapter in this browser, with nothing to install."
+    there = "`make lab` opens all chapters in JupyterLab, with real word vectors and texts."
     parts = {
         "start": "\n".join(f"notebooks/{chapter['name']}" for chapter in start),
         "chapters": "\n".join(f"notebooks/{chapter['name']}" for chapter in listed),

@@ -99,7 +99,7 @@ export const encode = (word) => [0, ...[...cleaned(word)].map((letter) => LETTER
 // The figure
 
 const SHOWN = { // name: [its letter, a sentence]
-  embeddings: ["X", "The row of each token in the embedding table. Both heads and layers start from here."],
+  embeddings: ["X", "The row of each token in the embedding table: what the first block reads."],
   query: ["Q", "What each position looks for, turned by its position."],
   key: ["K", "What each position offers to the queries, turned by its position."],
   value: ["V", "What a position passes on when it is attended to."],
@@ -107,7 +107,7 @@ const SHOWN = { // name: [its letter, a sentence]
   weights: ["A = softmax(S)", "Each row is a distribution: how much a position (row) attends to itself and to earlier ones."],
   mixed: ["AV", "The values, averaged with the attention weights."],
   output: ["X after the block", "The embeddings plus everything that attention and feed-forward have added so far."],
-  logits: ["logits", "A score for each token that may come next. Softmax of the last row gives the bars below."],
+  logits: ["logits", "A score for each token that may come next. Softmax of the last row gives the bars above."],
 };
 
 // A matrix as a picture: a cell for each number, blue for positive, orange for negative.
