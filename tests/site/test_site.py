@@ -362,9 +362,9 @@ def test_the_model_on_the_first_page_reads_the_readers_word_and_shows_the_number
     box.press_sequentially("Jo")
     assert figure.locator(".mathllm-tokens li").all_text_contents() == ["⏎0", "j10", "o15"]
     assert bars.all_text_contents() != before
-    assert bars.first.text_content().startswith("s")  # "jos"
+    likeliest = bars.first.text_content()[0]
     figure.get_by_role("button", name="Add the likeliest letter").click()
-    assert box.input_value() == "jos"
+    assert box.input_value() == f"jo{likeliest}"
     matrix = figure.get_by_role("button", name=re.compile(r"^Q, 4 × 16"))
     matrix.focus()
     page.keyboard.press("Enter")
