@@ -25,7 +25,7 @@ author = ""
 language = "en"
 
 extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "sphinxcontrib.bibtex"]
-extensions += ["cards", "head", "icons", "search"]  # of _ext
+extensions += ["cards", "head", "icons", "landing", "search"]  # of _ext
 exclude_patterns = ["[0-9][0-9]_*.md", "web", "lite"]  # of the chapters, the notebooks are rendered
 
 # Text and notebooks.
@@ -122,18 +122,6 @@ def name_things_as_they_read(app, pagename, templatename, context, doctree):
     """A folded cell is called what is written on it, and the entries of the bibliography are items of their list."""
     for unfit, fit in ((' aria-label="Toggle hidden content"', ""), (' role="doc-biblioentry"', ' role="listitem"')):
         context["body"] = context.get("body", "").replace(unfit, fit)
-
-
-def list_chapters(app, docname, source):
-    """Put the notebooks that there are into the table of contents, in order, and say how to run them."""
-    if docname == "index":
-        names = sorted(path.stem for path in (Path(app.srcdir) / "notebooks").glob("[0-9][0-9]_*.ipynb"))
-        for mark, wanted in (("{{start}}", True), ("{{chapters}}", False)):
-            chosen = [f"notebooks/{name}" for name in names if name.startswith("00_") is wanted]
-            source[0] = source[0].replace(mark, "\n".join(chosen))
-        here = "*Run* at the top of a chapter opens it in this browser, with nothing to install."
-        there = "`make lab` opens them all in JupyterLab, with real word vectors and texts."
-        source[0] = source[0].replace("{{run}}", here if app.tags.has("lite") else there)
 
 
 def list_values(app, docname, source):
@@ -259,7 +247,6 @@ def offer_to_run(app, pagename, templatename, context, doctree):
 
 def setup(app):
     NbElementRenderer.render_image = with_alternative_text(NbElementRenderer.render_image)
-    app.connect("source-read", list_chapters)
     app.connect("source-read", list_values)
     app.connect("source-read", list_symbols_and_terms)
     app.connect("source-read", list_gradients)

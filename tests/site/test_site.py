@@ -69,10 +69,12 @@ def test_there_is_a_page_for_every_notebook_and_every_front_page_and_no_other(si
     assert any(re.match(r"\d\d_", name) for name in NOTEBOOKS)
 
 
-def test_the_first_page_lists_the_chapters_in_order(site):
-    listed = re.findall(r'class="toctree-l1"><a class="reference internal" href="notebooks/([^"#]+)\.html"',
-                        page_at(site / "index.html").text.split("<article")[1])  # fmt: skip
-    assert listed == CHAPTERS
+def test_the_first_page_lists_the_chapters_in_order_each_with_its_question_and_its_time(site):
+    text = page_at(site / "index.html").text
+    row = (
+        r'class="book-chapter" href="notebooks/([^"]+)\.html">[^<]+</a><p>[^<]{30,}\?</p><small>[^<]*(?:minutes|hours?)'
+    )
+    assert re.findall(row, text) == CHAPTERS
 
 
 def test_a_known_formula_reaches_the_page_with_its_number(site):
@@ -348,6 +350,32 @@ def test_interactive_figures_appear_and_answer_the_keyboard_without_a_kernel(vis
             page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
             page.wait_for_function("([e, before]) => e.innerHTML !== before", arg=[figure.element_handle(), before])
     assert page.locator(".mathllm-widget input[type=range]").count() > 0
+
+
+def test_the_model_on_the_first_page_reads_the_readers_word_and_shows_the_numbers_of_a_matrix(visit):
+    page = visit("index.html")
+    figure = page.locator(".mathllm-names-model")
+    bars = figure.locator(".mathllm-next li")
+    before = bars.all_text_contents()
+    box = figure.get_by_role("textbox", name="Your name")
+    box.fill("")
+    box.press_sequentially("Jo")
+    assert figure.locator(".mathllm-tokens li").all_text_contents() == ["⏎0", "j10", "o15"]
+    assert bars.all_text_contents() != before
+    likeliest = bars.first.text_content()[0]
+    figure.get_by_role("button", name="Add the likeliest letter").click()
+    assert box.input_value() == f"jo{likeliest}"
+    matrix = figure.get_by_role("button", name=re.compile(r"^Q, 4 × 16"))
+    matrix.focus()
+    page.keyboard.press("Enter")
+    assert matrix.get_attribute("aria-pressed") == "true"
+    table = figure.get_by_role("region", name="The numbers of Q").locator("table")
+    assert table.locator("tbody tr").count() == 4
+    first = table.locator("tbody td").first
+    shown = first.text_content()
+    assert re.fullmatch(r"−?\d+\.\d\d", shown)
+    figure.get_by_label("head").select_option("2")
+    assert first.text_content() != shown
 
 
 def test_a_reader_predicts_and_chooses_by_keyboard_and_only_then_sees_the_answer(visit):
