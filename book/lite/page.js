@@ -50,6 +50,7 @@
     await window.jupyterapp.serviceManager.contents.delete(context.path); // of the two, the reader's
     await context.revert();
     await hasNewerText();
+    say(READY, download, original);
   });
 
   const text = (cells) => JSON.stringify(cells.map((cell) => [cell.source].flat().join("")));
