@@ -226,8 +226,7 @@ def test_where_stop_does_not_reach_python_a_button_starts_it_anew_and_the_text_s
 
 def test_a_newer_text_is_announced_and_the_readers_stays_and_can_be_downloaded(lite, open_page):
     page = open_page(PRACTICE)
-    line = page.locator("#book-status")
-    line.get_by_text("Python is ready").wait_for()
+    page.locator("#book-status", has_text="Python is ready").wait_for()
     cell = page.locator(".jp-CodeCell .cm-content").first
     cell.click()
     page.keyboard.press("Control+End")
@@ -235,12 +234,12 @@ def test_a_newer_text_is_announced_and_the_readers_stays_and_can_be_downloaded(l
     page.wait_for_function("!jupyterapp.shell.currentWidget.context.model.dirty", timeout=START)
     page.evaluate("localStorage.setItem('book:exercises/practice/01_vectors.ipynb', 'the text of an older edition')")
     page.reload()
-    line.get_by_text("The book has a newer text").wait_for()
+    page.locator("#book-status", has_text="The book has a newer text").wait_for()
     assert "# mine" in cell.inner_text()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download").click()
     assert "# mine" in nbformat.read(download.value.path(), 4).cells[1].source
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Bring back the original").click()
-    line.get_by_text("Python is ready").wait_for()
+    page.locator("#book-status", has_text="Python is ready").wait_for()
     assert "# mine" not in cell.inner_text()
