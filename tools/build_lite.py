@@ -143,7 +143,10 @@ def our_wheels(work):
             pack_data(data.packages()[name], wheels)
     if data.available("glove"):
         shorten_glove(source / "mathllm" / "data_packages.toml", wheels)
-    settings = {"mathllm_lite-1.0.data/data/etc/ipython/ipython_config.py": (LITE / "ipython_config.py").read_bytes()}
+    settings = {
+        "mathllm_lite.py": (LITE / "mathllm_lite.py").read_bytes(),
+        "mathllm_lite-1.0.data/data/etc/ipython/ipython_config.py": (LITE / "ipython_config.py").read_bytes(),
+    }
     pack("mathllm_lite", "1.0", settings, wheels)
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", wheels]
     run(command, cwd=source)

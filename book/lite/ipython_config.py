@@ -2,6 +2,7 @@
 
 c = get_config()  # noqa: F821
 
+c.InteractiveShellApp.extensions = ["mathllm_lite"]  # what cells print
 c.InteractiveShellApp.exec_lines = [
     # Matplotlib says on a red ground that it looks for fonts. Here it has only its own, and is done in a second.
     "import logging; logging.getLogger('matplotlib.font_manager').setLevel('ERROR')",

@@ -1,0 +1,75 @@
+"""What cells print in the browser: sent in pieces, and cut where it would stop the page.
+
+The page draws every message anew together with all before it, so that ten thousand lines, sent one by one, stop it for
+more than a minute. IPython loads this file when it starts (ipython_config.py).
+"""
+
+import time
+
+from pyodide_kernel.display import LiteDisplayHook, LiteDisplayPublisher, LiteStream
+
+AT_ONCE = 50  # messages of a cell that are sent as they come; later ones wait for the next
+PAUSE = 0.2  # seconds between two of these later messages
+MOST = 100_000  # characters that a cell shows
+CUT = (
+    f"\n[Cut here: a cell shows {MOST:,} characters at most, and this one printed more. It may still be running: "
+    "Stop ends it. Print less, for instance every hundredth line.]\n"
+)
+
+
+class Output:
+    """What the running cell has printed: how much of it was sent, and what still waits."""
+
+    def __init__(self):
+        self.running = False
+        self.begin()
+
+    def begin(self, *_):
+        self.messages, self.shown, self.last, self.waiting = 0, 0, 0.0, {}
+
+    def write(self, stream, text):
+        if self.shown > MOST:
+            return
+        room = MOST - self.shown
+        self.shown += len(text)
+        self.waiting.setdefault(stream, []).append(text if len(text) <= room else text[:room] + CUT)
+        if not self.running or self.messages < AT_ONCE or time.monotonic() - self.last > PAUSE:
+            self.send()
+
+    def send(self, *_):
+        waiting, self.waiting, self.last = self.waiting, {}, time.monotonic()
+        for stream, texts in waiting.items():
+            self.messages += 1
+            if stream.publish_stream_callback:
+                stream.publish_stream_callback(stream.name, "".join(texts))
+
+
+def load_ipython_extension(shell):
+    """IPython calls this with its shell."""
+    output = Output()
+    LiteStream.write = lambda stream, text: output.write(stream, text)
+    for owner, name in ((LiteDisplayPublisher, "publish"), (LiteDisplayHook, "finish_displayhook")):
+        setattr(owner, name, _after(output.send, getattr(owner, name)))
+    LiteDisplayPublisher.clear_output = _after(output.begin, LiteDisplayPublisher.clear_output)
+
+    def start(_):
+        output.running = True
+        output.begin()
+
+    def end(_):
+        output.send()
+        output.running = False
+        output.begin()
+
+    shell.events.register("pre_run_cell", start)
+    shell.events.register("post_run_cell", end)
+
+
+def _after(first, method):
+    """The method, before which `first` is called."""
+
+    def both(*arguments, **options):
+        first()
+        return method(*arguments, **options)
+
+    return both
