@@ -43,7 +43,7 @@ def test_a_chapter_links_to_its_practice_notebook_here_and_the_first_page_says_h
         link = f"href='../lite/notebooks/index.html?path=exercises/practice/{name}.ipynb'"
         assert link in (site / "notebooks" / f"{name}.html").read_text(encoding="utf-8"), name
         assert link in (site / "notebooks" / "00_start.html").read_text(encoding="utf-8"), name
-    assert "opens it in this browser" in (site / "index.html").read_text(encoding="utf-8")
+    assert "opens that chapter in this browser" in (site / "index.html").read_text(encoding="utf-8")
 
 
 def test_no_file_seems_older_than_the_pages_so_that_browsers_ask_for_what_is_new(site, lite):
