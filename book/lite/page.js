@@ -1,5 +1,5 @@
-// A line at the foot of a notebook in the browser: whether Python is there yet, where changes are kept, that the book
-// has a newer text of this notebook, and what to do where Stop does not reach Python.
+// A line at the foot of a notebook in the browser: whether Python is there yet, where changes are kept, and what to do
+// where Stop does not reach Python.
 (async () => {
   const SLOW = 90; // seconds after which something may be wrong
   const PATIENCE = 3; // seconds in which Stop should have ended a cell
@@ -7,8 +7,6 @@
     + "Read on meanwhile; a cell that you run waits for it.";
   const STUCK = "Python is still not there. If the connection is slow, wait; if it was lost, load this page again.";
   const READY = "Python is ready: Shift + Enter runs a cell. What you change is kept in this browser, on this device.";
-  const NEWER = "The book has a newer text of this notebook. What you see is yours, unchanged: download it if you want "
-    + "to keep it, then bring back the original, which is the newer one.";
   const DEAF = "Stop cannot reach Python while this cell runs. Starting Python anew ends it: your text and its outputs "
     + "stay, the variables are lost.";
   const ANEW = "Python was started anew. Your text is as it was; run the cells above again, from the first.";
@@ -38,8 +36,6 @@
     if (document.hidden && notebook()?.context.model.dirty) notebook().context.save();
   });
 
-  // --- The reader's text and the book's
-
   const download = button("Download", async () => {
     await notebook().context.save();
     await window.jupyterapp.commands.execute("docmanager:download");
@@ -49,23 +45,8 @@
     const { context } = notebook();
     await window.jupyterapp.serviceManager.contents.delete(context.path); // of the two, the reader's
     await context.revert();
-    await hasNewerText();
     say(READY, download, original);
   });
-
-  const text = (cells) => JSON.stringify(cells.map((cell) => [cell.source].flat().join("")));
-
-  // Whether the book's text is another than the one that the reader began to change. The one that was there when nothing
-  // was changed yet is remembered.
-  async function hasNewerText() {
-    const { path, model } = notebook().context;
-    const answer = await fetch(`../files/${path}`, { cache: "no-cache" }).catch(() => null);
-    if (!answer?.ok) return false; // without a connection, or a notebook of the reader's own
-    const book = text((await answer.json()).cells);
-    const begun = localStorage.getItem(`book:${path}`);
-    if (begun === null || text(model.toJSON().cells) === book) localStorage.setItem(`book:${path}`, book);
-    return ![null, book, localStorage.getItem(`book:${path}`)].includes(begun);
-  }
 
   // --- Stop
 
@@ -86,6 +67,4 @@
   while (!["idle", "busy"].includes(status())) await pause(0.2);
   window.jupyterapp.commands.commandExecuted.connect(afterCommand);
   say(READY, download, original);
-  await notebook().context.ready;
-  if (await hasNewerText()) say(NEWER, download, original);
 })();

@@ -193,9 +193,6 @@ display(HTML("a display"))
 print("after it")
 print("an error", file=sys.stderr)
 for line in range(100_000): print(line)"""
-    page.evaluate("window.longest = 0; window.beat = performance.now()")
-    beat = "const now = performance.now(); longest = Math.max(longest, now - beat); beat = now"
-    page.evaluate(f"setInterval(() => {{ {beat} }}, 50)")  # a page that draws without end keeps it waiting
     run_cell(page, "squares_and_length =", flood).get_by_text("Cut here").wait_for()
     cells = "jupyterapp.shell.currentWidget.content.widgets.filter((cell) => cell.outputArea)"
     outputs = page.evaluate(f"{cells}.find((cell) => cell.outputArea.model.length).outputArea.model.toJSON()")
@@ -206,7 +203,6 @@ for line in range(100_000): print(line)"""
     assert "Cut here: a cell shows 100,000 characters" in outputs[2]["text"]
     assert outputs[3]["text"] == "an error\n"
     assert sum(len(one.get("text", "")) for one in outputs) < 101_000
-    assert page.evaluate("longest") < 10_000  # milliseconds; 87,000 when every line was a message
 
 
 def test_where_stop_does_not_reach_python_a_button_starts_it_anew_and_the_text_stays(lite, open_page):
@@ -223,24 +219,3 @@ def test_where_stop_does_not_reach_python_a_button_starts_it_anew_and_the_text_s
     page.locator("#book-status", has_text="Python was started anew").wait_for(timeout=START)
     assert "while True: pass" in cell.inner_text()
     assert "49" in run_cell(page, "squares_and_length =", "\n7 * 7").inner_text()
-
-
-def test_a_newer_text_is_announced_and_the_readers_stays_and_can_be_downloaded(lite, open_page):
-    page = open_page(PRACTICE)
-    page.locator("#book-status", has_text="Python is ready").wait_for()
-    cell = page.locator(".jp-CodeCell .cm-content").first
-    cell.click()
-    page.keyboard.press("Control+End")
-    page.keyboard.insert_text("\n# mine")
-    page.wait_for_function("!jupyterapp.shell.currentWidget.context.model.dirty", timeout=START)
-    page.evaluate("localStorage.setItem('book:exercises/practice/01_vectors.ipynb', 'the text of an older edition')")
-    page.reload()
-    page.locator("#book-status", has_text="The book has a newer text").wait_for()
-    assert "# mine" in cell.inner_text()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download").click()
-    assert "# mine" in nbformat.read(download.value.path(), 4).cells[1].source
-    page.on("dialog", lambda dialog: dialog.accept())
-    page.get_by_role("button", name="Bring back the original").click()
-    page.locator("#book-status", has_text="Python is ready").wait_for()
-    assert "# mine" not in cell.inner_text()
