@@ -74,19 +74,29 @@ def build(output, lite=False):
     fetch()
     with tempfile.TemporaryDirectory(dir=ROOT / ".cache") as folder:
         book, pages = Path(folder) / "book", Path(folder) / "pages"
-        # A copy, because Sphinx follows the link book/notebooks and then finds the notebooks outside its folder.
-        shutil.copytree(ROOT / "book", book, ignore=shutil.ignore_patterns("web", "lite", "__pycache__", ".*"))
+        copy_book(book)
         shutil.copytree(VENDOR, book / "_static" / "vendor")
-        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
-        command += ["-d", Path(folder) / "doctrees", *(["-t", "lite"] if lite else []), book, pages]
-        tools = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-        done = subprocess.run(command, env=os.environ | {"PYTHONPATH": tools}, stderr=subprocess.PIPE, text=True)
-        if done.returncode:
-            raise BuildError(f"{_where(done.stderr, folder)}\nthe site was not built: mend what is listed here")
+        run_sphinx("html", book, pages, ["lite"] if lite else [])
         if lite:
             build_lite.build(pages / "lite")
         shutil.rmtree(output, ignore_errors=True)
         shutil.move(pages, output)
+
+
+def copy_book(book):
+    """A copy of the text, because Sphinx follows the link book/notebooks and then finds them outside its folder."""
+    shutil.copytree(ROOT / "book", book, ignore=shutil.ignore_patterns("web", "lite", "__pycache__", ".*"))
+
+
+def run_sphinx(builder, book, pages, tags=(), strict=True):
+    """Build `book` into `pages`. Raises: BuildError with Sphinx's warnings, which count if it is strict."""
+    folder = book.parent
+    command = [sys.executable, "-m", "sphinx", "-q", "-b", builder, "-d", folder / "doctrees"]
+    command += [*(["-W", "--keep-going"] if strict else []), *(word for tag in tags for word in ("-t", tag)), book, pages]
+    tools = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": tools}, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise BuildError(f"{_where(done.stderr, folder)}\nthe {builder} was not built: mend what is listed here")
 
 
 def _where(warnings, folder):

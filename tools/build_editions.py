@@ -1,0 +1,168 @@
+"""Make the book a file: a PDF to print, or an EPUB with MathML, from the sources of the site.
+
+Chromium sets the formulas, draws the interactive figures as pictures and prints the pages.
+
+    python tools/build_editions.py pdf|epub [--output FILE] [--chapters 01 02]
+"""
+
+import argparse
+import base64
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+import zipfile
+from pathlib import Path
+
+import build_site
+import formulas
+
+ROOT = build_site.ROOT
+CHAPTER = re.compile(r"^(\d\d)_")
+VIEW, STATE = (f"application/vnd.jupyter.widget-{what}+json" for what in ("view", "state"))
+SCRIPT = '<div class="figure"><script type="{}">{}</script></div>'
+WIDE = 720  # pixels of a picture, as figures on the site
+DOORS = re.compile(r"^::::\{grid\}.*?^::::\n", re.DOTALL | re.MULTILINE)  # what the site offers on its first page
+OPF = "{http://www.idpf.org/2007/opf}"
+XHTML, MATH, SVG = (f"{{http://www.w3.org/{name}}}" for name in ("1999/xhtml", "1998/Math/MathML", "2000/svg"))
+BARE = re.compile(r"<(br|hr|img|input|col|wbr)((?:\s[^<>]*?)?)\s*/?>")  # elements that HTML does not close
+
+
+# --- What is the same for both
+
+
+def prepare(folder, chapters, browser):
+    """A copy of the book for paper, with the chapters of these numbers, or all."""
+    book = folder / "book"
+    build_site.copy_book(book)
+    index = (book / "index.md").read_text(encoding="utf-8")
+    (book / "index.md").write_text(DOORS.sub("", index), encoding="utf-8")
+    for path in sorted((book / "notebooks").glob("*.ipynb")):
+        if chapters and not path.name.startswith(("00", *chapters)):
+            path.unlink()
+            continue
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for_paper(notebook, path.stem, stills(notebook, browser))
+        path.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
+    return book
+
+
+def for_paper(notebook, name, pictures):
+    """Leave out what is folded, and put pictures where figures move; what `check` says before an answer goes, too."""
+    notebook["cells"] = [cell for cell in notebook["cells"] if "hide-cell" not in cell["metadata"].get("tags", [])]
+    notebook["metadata"].pop("widgets", None)
+    for cell in notebook["cells"]:
+        tags = cell["metadata"].get("tags", [])
+        cell["metadata"]["tags"] = ["remove-input" if tag == "hide-input" else tag for tag in tags]
+        outputs = [output for output in cell.get("outputs", []) if not is_report(output)]
+        if "outputs" in cell:
+            cell["outputs"] = [each for output in outputs for each in still(output, name, pictures)]
+
+
+def is_report(output):
+    return "mathllm-report" in "".join(output.get("data", {}).get("text/html", ""))
+
+
+def still(output, name, pictures):
+    """An interactive figure as its picture, and a sentence that says where it moves."""
+    data = output.get("data", {})
+    if VIEW not in data:
+        return [output]
+    alt = "".join(data["text/plain"])
+    picture = {"image/png": pictures[data[VIEW]["model_id"]], "text/plain": alt}
+    words = f"{alt} You can move it in `notebooks/{name}.ipynb`." if alt.endswith(".") else alt
+    return [
+        {"output_type": "display_data", "data": picture, "metadata": {"image/png": {"alt": alt}}},
+        {"output_type": "display_data", "data": {"text/markdown": f"*{words}*", "text/plain": words}, "metadata": {}},
+    ]
+
+
+def stills(notebook, browser):
+    """A picture of each interactive figure, as its first reader sees it: PNG in base64, by the name of its model."""
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
+    views = [output["data"][VIEW] for output in outputs if VIEW in output.get("data", {})]
+    if not views:
+        return {}
+    page = formulas.open_page(browser, device_scale_factor=2, viewport={"width": WIDE, "height": 900})
+    state = json.dumps(notebook["metadata"]["widgets"][STATE]).replace("</", "<\\/")
+    page.set_content("".join([SCRIPT.format(STATE, state), *(SCRIPT.format(VIEW, json.dumps(view)) for view in views)]))
+    page.add_script_tag(url=f"{formulas.HOST}/vendor/require.js")
+    page.evaluate(f"requirejs.config({{paths: {{anywidget: '{formulas.HOST}/vendor/anywidget'}}}})")
+    page.add_script_tag(url=f"{formulas.HOST}/vendor/embed-amd.js")
+    boxes = page.locator(f'.figure:has(script[type="{VIEW}"])')
+    pictures = {}
+    for view, box in zip(views, boxes.all(), strict=True):
+        box.locator(".mathllm-widget, .widget-subarea > *").first.wait_for()
+        pictures[view["model_id"]] = base64.b64encode(box.screenshot()).decode()
+    page.close()
+    return pictures
+
+
+# --- The EPUB
+
+
+def epub(output, chapters=()):
+    """Write the EPUB."""
+    with tempfile.TemporaryDirectory(dir=ROOT / ".cache") as folder, formulas.browser() as browser:
+        book, pages = prepare(Path(folder), chapters, browser), Path(folder) / "pages"
+        build_site.run_sphinx("epub", book, pages, ["edition", "epub"], strict=not chapters)
+        for path in pages.glob("**/*.xhtml"):
+            path.write_text(well_formed(path.read_text(encoding="utf-8")), encoding="utf-8")
+        declare(pages)
+        pack(pages, output)
+
+
+def well_formed(text):
+    """HTML of the notebooks as XML: each element is closed.
+
+    >>> well_formed("a<br>b<hr class='x'>")
+    "a<br/>b<hr class='x'/>"
+    """
+    return BARE.sub(r"<\1\2/>", text)
+
+
+def declare(pages):
+    """Say in the list of files which pages have MathML or SVG in them, as EPUB 3 wants it."""
+    ET.register_namespace("", OPF.strip("{}"))
+    ET.register_namespace("dc", "http://purl.org/dc/elements/1.1/")
+    listed = ET.parse(pages / "content.opf")
+    for item in listed.iter(f"{OPF}item"):
+        if item.get("href").endswith(".xhtml"):
+            tags = {element.tag for element in ET.parse(pages / item.get("href")).iter()}
+            has = [name for name, tag in (("mathml", f"{MATH}math"), ("svg", f"{SVG}svg")) if tag in tags]
+            properties = [*item.get("properties", "").split(), *has]
+            if properties:
+                item.set("properties", " ".join(properties))
+    listed.write(pages / "content.opf", encoding="utf-8", xml_declaration=True)
+
+
+def pack(pages, output):
+    """Put the listed files into the archive, the type first and uncompressed."""
+    listed = [item.get("href") for item in ET.parse(pages / "content.opf").iter(f"{OPF}item")]
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(pages / "mimetype", "mimetype", zipfile.ZIP_STORED)
+        for name in ["META-INF/container.xml", "content.opf", *listed]:
+            archive.write(pages / name, name)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("edition", choices=["pdf", "epub"])
+    parser.add_argument("--output", type=Path, help="the file (default: _editions/mathllm.pdf or .epub)")
+    parser.add_argument("--chapters", nargs="*", default=[], metavar="NN", help="only these, for a trial")
+    options = parser.parse_args()
+    output = (options.output or ROOT / "_editions" / f"mathllm.{options.edition}").resolve()
+    try:
+        build_site.fetch()
+        {"epub": epub}[options.edition](output, tuple(options.chapters))
+    except (build_site.BuildError, FileNotFoundError, formulas.FormulaError) as error:
+        sys.exit(str(error))
+    print(f"The book is in {os.path.relpath(output)}.")
+
+
+if __name__ == "__main__":
+    main()
