@@ -13,6 +13,7 @@ from mathllm_exercises import bank
 from mathllm_exercises.compare import show
 from myst_nb.core.render import NbElementRenderer
 
+import mathllm
 from mathllm import reference
 
 sys.path.append(str(Path(__file__).parent / "_ext"))
@@ -81,14 +82,17 @@ mathjax3_config = {"chtml": {"scale": 0.96}}
 nb_ipywidgets_js = {"widgets.js": {"defer": "defer"}}  # loads the rest when a figure comes near
 
 if edition:
-    html_theme, html_theme_options, templates_path = "basic", {}, []
+    html_theme, html_theme_options, templates_path, html_sidebars = "basic", {}, [], {"**": []}
+    version = release = mathllm.__version__
+    pygments_style = "a11y-high-contrast-light"
+    copybutton_selector = "none"  # nothing to press
     html_static_path, html_css_files, html_js_files, html_favicon, html_logo = ["_edition"], ["edition.css"], [], "", ""
     html_math_renderer = "mathml" if tags.has("epub") else "mathjax"  # noqa: F821
     epub_title = project
     epub_author = epub_publisher = "The authors of The Mathematics of Large Language Models"
     epub_description = "Every line of mathematics inside a language model, derived, computed and tried."
     epub_copyright = "Text under CC BY 4.0, code under the MIT licence."
-    epub_scheme, epub_identifier, epub_uid = "UUID", "urn:uuid:2f3b3c52-0b4e-5d0e-9d0a-6a1c52e3f0b7", "book"
+    epub_scheme, epub_identifier, epub_uid = "name", "mathllm-textbook", "mathllm-textbook"
     epub_css_files, epub_tocdepth, epub_show_urls = ["edition.css"], 2, "no"
     epub_use_index = html_use_index = False
 

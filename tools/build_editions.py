@@ -28,6 +28,8 @@ WIDE = 720  # pixels of a picture, as figures on the site
 DOORS = re.compile(r"^::::\{grid\}.*?^::::\n", re.DOTALL | re.MULTILINE)  # what the site offers on its first page
 OPF = "{http://www.idpf.org/2007/opf}"
 XHTML, MATH, SVG = (f"{{http://www.w3.org/{name}}}" for name in ("1999/xhtml", "1998/Math/MathML", "2000/svg"))
+COLUMN = {"width": 627, "height": 940}  # pixels of the text on A4, with the margins of edition.css
+PAPER = {"prefer_css_page_size": True, "print_background": True, "tagged": True, "outline": True}
 BARE = re.compile(r"<(br|hr|img|input|col|wbr)((?:\s[^<>]*?)?)\s*/?>")  # elements that HTML does not close
 
 
@@ -89,6 +91,7 @@ def stills(notebook, browser):
     page = formulas.open_page(browser, device_scale_factor=2, viewport={"width": WIDE, "height": 900})
     state = json.dumps(notebook["metadata"]["widgets"][STATE]).replace("</", "<\\/")
     page.set_content("".join([SCRIPT.format(STATE, state), *(SCRIPT.format(VIEW, json.dumps(view)) for view in views)]))
+    page.add_style_tag(content=".mathllm-widget button { display: none; }")  # nothing to press on paper
     page.add_script_tag(url=f"{formulas.HOST}/vendor/require.js")
     page.evaluate(f"requirejs.config({{paths: {{anywidget: '{formulas.HOST}/vendor/anywidget'}}}})")
     page.add_script_tag(url=f"{formulas.HOST}/vendor/embed-amd.js")
@@ -99,6 +102,60 @@ def stills(notebook, browser):
         pictures[view["model_id"]] = base64.b64encode(box.screenshot()).decode()
     page.close()
     return pictures
+
+
+# --- The PDF
+
+
+def pdf(output, chapters=()):
+    """Write the PDF: printed once to learn on which page a chapter begins, and once more with these numbers."""
+    with tempfile.TemporaryDirectory(dir=ROOT / ".cache") as folder, formulas.browser() as browser:
+        book, pages = prepare(Path(folder), chapters, browser), Path(folder) / "pages"
+        build_site.run_sphinx("singlehtml", book, pages, ["edition"], strict=not chapters)
+        page = formulas.open_page(browser, pages, viewport=COLUMN)
+        page.emulate_media(media="print")
+        page.goto(f"{formulas.HOST}/index.html", wait_until="load")
+        page.evaluate("MathJax.startup.promise")
+        page.add_script_tag(path=Path(__file__).with_name("edition.js"))
+        page.evaluate("arrange()")
+        page.evaluate("(pages) => number(pages)", beginnings(page.pdf(**PAPER)))
+        if clipped := page.evaluate("tooWide().map((box) => box.textContent.slice(0, 80))"):
+            raise build_site.BuildError(f"wider than the page: {clipped}")
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_bytes(page.pdf(**PAPER))
+
+
+def beginnings(document):
+    """The page on which each target of a link stands, counted from 1, from the plain objects of Chromium's PDF."""
+    objects = {int(name): body for name, body in re.findall(rb"\n(\d+) 0 obj\n(<<.*?)\nendobj", document, re.DOTALL)}
+    catalog = next(body for body in objects.values() if b"/Type /Catalog" in body)
+    leaves = list(leaves_of(objects, reference(catalog, b"Pages")))
+    targets = re.findall(rb"/(\S+) \[(\d+) 0 R /XYZ", objects[reference(catalog, b"Dests")])
+    return {unescaped(name): leaves.index(int(leaf)) + 1 for name, leaf in targets}
+
+
+def reference(body, key):
+    """The number of the object that an entry names."""
+    return int(re.search(rb"/%s (\d+) 0 R" % key, body)[1])
+
+
+def leaves_of(objects, number):
+    """The numbers of the pages below a node of the tree of pages, in order."""
+    kids = re.search(rb"/Kids \[(.*?)\]", objects[number], re.DOTALL)
+    if kids is None:
+        yield number
+    else:
+        for kid in re.findall(rb"(\d+) 0 R", kids[1]):
+            yield from leaves_of(objects, int(kid))
+
+
+def unescaped(name):
+    """A name of a PDF, in which # and two digits stand for a byte.
+
+    >>> unescaped(b"on#20top")
+    'on top'
+    """
+    return re.sub(rb"#([0-9a-fA-F]{2})", lambda code: bytes.fromhex(code[1].decode()), name).decode(errors="replace")
 
 
 # --- The EPUB
@@ -116,12 +173,14 @@ def epub(output, chapters=()):
 
 
 def well_formed(text):
-    """HTML of the notebooks as XML: each element is closed.
+    """HTML of the notebooks as XML: each element is closed, pictures say what they are, no link to a file that is missing.
 
-    >>> well_formed("a<br>b<hr class='x'>")
-    "a<br/>b<hr class='x'/>"
+    >>> well_formed("a<br>b<hr class='x'><svg>")
+    'a<br/>b<hr class=\'x\'/><svg xmlns="http://www.w3.org/2000/svg">'
     """
-    return BARE.sub(r"<\1\2/>", text)
+    text = BARE.sub(r"<\1\2/>", text)
+    text = re.sub(r"<svg(?![^>]*xmlns)", f'<svg xmlns="{SVG.strip("{}")}"', text)
+    return re.sub(r'<link [^>]*href="[^"]*/?mystnb[^"]*"[^>]*/>', "", text)
 
 
 def declare(pages):
@@ -158,7 +217,7 @@ def main():
     output = (options.output or ROOT / "_editions" / f"mathllm.{options.edition}").resolve()
     try:
         build_site.fetch()
-        {"epub": epub}[options.edition](output, tuple(options.chapters))
+        {"epub": epub, "pdf": pdf}[options.edition](output, tuple(options.chapters))
     except (build_site.BuildError, FileNotFoundError, formulas.FormulaError) as error:
         sys.exit(str(error))
     print(f"The book is in {os.path.relpath(output)}.")
