@@ -10,7 +10,6 @@ import base64
 import json
 import os
 import re
-import shutil
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
@@ -21,7 +20,6 @@ import build_site
 import formulas
 
 ROOT = build_site.ROOT
-CHAPTER = re.compile(r"^(\d\d)_")
 VIEW, STATE = (f"application/vnd.jupyter.widget-{what}+json" for what in ("view", "state"))
 SCRIPT = '<div class="figure"><script type="{}">{}</script></div>'
 WIDE = 720  # pixels of a picture, as figures on the site
@@ -42,14 +40,24 @@ def prepare(folder, chapters, browser):
     build_site.copy_book(book)
     index = (book / "index.md").read_text(encoding="utf-8")
     (book / "index.md").write_text(DOORS.sub("", index), encoding="utf-8")
+    if chapters:
+        leave_out(book, [path for path in book.glob("notebooks/*") if not path.name.startswith(("00", *chapters))])
     for path in sorted((book / "notebooks").glob("*.ipynb")):
-        if chapters and not path.name.startswith(("00", *chapters)):
-            path.unlink()
-            continue
         notebook = json.loads(path.read_text(encoding="utf-8"))
         for_paper(notebook, path.stem, stills(notebook, browser))
         path.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
     return book
+
+
+def leave_out(book, paths):
+    """Delete these notebooks; a link to one of them becomes its words."""
+    names = "|".join(path.stem for path in paths)
+    for path in paths:
+        path.unlink()
+    for path in [*book.glob("*.md"), *book.glob("notebooks/*.ipynb")]:
+        text = path.read_text(encoding="utf-8")
+        text = re.sub(rf"\[([^\]\[]*)\]\((?:notebooks/)?(?:{names})\.ipynb[^)]*\)", r"\1", text)
+        path.write_text(text, encoding="utf-8")
 
 
 def for_paper(notebook, name, pictures):
@@ -111,7 +119,7 @@ def pdf(output, chapters=()):
     """Write the PDF: printed once to learn on which page a chapter begins, and once more with these numbers."""
     with tempfile.TemporaryDirectory(dir=ROOT / ".cache") as folder, formulas.browser() as browser:
         book, pages = prepare(Path(folder), chapters, browser), Path(folder) / "pages"
-        build_site.run_sphinx("singlehtml", book, pages, ["edition"], strict=not chapters)
+        build_site.run_sphinx("singlehtml", book, pages, ["edition"])
         page = formulas.open_page(browser, pages, viewport=COLUMN)
         page.emulate_media(media="print")
         page.goto(f"{formulas.HOST}/index.html", wait_until="load")
@@ -165,7 +173,7 @@ def epub(output, chapters=()):
     """Write the EPUB."""
     with tempfile.TemporaryDirectory(dir=ROOT / ".cache") as folder, formulas.browser() as browser:
         book, pages = prepare(Path(folder), chapters, browser), Path(folder) / "pages"
-        build_site.run_sphinx("epub", book, pages, ["edition", "epub"], strict=not chapters)
+        build_site.run_sphinx("epub", book, pages, ["edition", "epub"])
         for path in pages.glob("**/*.xhtml"):
             path.write_text(well_formed(path.read_text(encoding="utf-8")), encoding="utf-8")
         declare(pages)
@@ -173,7 +181,7 @@ def epub(output, chapters=()):
 
 
 def well_formed(text):
-    """HTML of the notebooks as XML: each element is closed, pictures say what they are, no link to a file that is missing.
+    """HTML of the notebooks as XML: each element is closed, and no style sheet is named that is not there.
 
     >>> well_formed("a<br>b<hr class='x'><svg>")
     'a<br/>b<hr class=\'x\'/><svg xmlns="http://www.w3.org/2000/svg">'

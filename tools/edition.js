@@ -35,7 +35,7 @@ function titlePage() {
 }
 
 function contents() {
-  const list = Object.assign(document.createElement("nav"), { className: "contents" });
+  const list = Object.assign(document.createElement("nav"), { className: "book-contents" });
   list.append(Object.assign(document.createElement("h2"), { textContent: "Contents" }));
   chapters().forEach((chapter) => {
     list.append(entry(chapter, chapter.querySelector("h2"), "entry"));
@@ -54,7 +54,7 @@ function entry(target, heading, className) {
 }
 
 function number(pages) {
-  document.querySelectorAll(".contents a").forEach((link) => {
+  document.querySelectorAll(".book-contents a").forEach((link) => {
     link.lastChild.textContent = pages[decodeURIComponent(link.hash.slice(1))] ?? "";
   });
 }

@@ -10,6 +10,7 @@ HOST = "http://book"  # no server: what a page asks for there is read from a fol
 FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run"]
 BLANK = "<!doctype html><html lang='en'><head><title>-</title></head><body></body></html>"
 SETTINGS = "window.MathJax = {loader: {load: ['a11y/sre']}, startup: {typeset: false}}"
+READING = "{locale: 'en', domain: 'clearspeak', style: 'Log_LnAsNaturalLog:MultsymbolDot_Dot'}"
 SPEECH = "MathJax._.a11y.sre.Sre"
 CONVERT = f"""(formulas) => Promise.all(formulas.map(async ([tex, display]) => {{
     const mathml = await MathJax.tex2mmlPromise(tex, {{display}});
@@ -19,6 +20,11 @@ WORDS = {  # how this book reads a sign for which the rules of speech have anoth
     r"raised to the down tack power": "transpose",
     r"\bthe metric of\b": "the norm of",
     r"\bpartial differential\b": "partial",
+    r"\bdivides\b": "given",
+    r"\bcircled dot\b": "times, entry by entry,",
+    r"\bdouble struck E\b": "the expectation",
+    r"\bleft arrow\b": "becomes",
+    r"\bright arrow\b": "goes to",
     r"\b(softmax|exp|log|sigmoid|max|min|sign|tanh|cos) times open paren\b": r"\1 of open paren",
 }
 
@@ -66,7 +72,7 @@ def converted(page, formulas):
         page.evaluate(SETTINGS)
         page.add_script_tag(url=f"{HOST}/vendor/mathjax/tex-chtml.js")
         page.evaluate("MathJax.startup.promise")
-        page.evaluate(f"{SPEECH}.setupEngine({{locale: 'en', domain: 'clearspeak', style: 'MultsymbolDot_Dot'}})")
+        page.evaluate(f"{SPEECH}.setupEngine({READING})")
         page.evaluate(f"{SPEECH}.sreReady()")
     pairs = page.evaluate(CONVERT, formulas)
     wrong = [tex for (tex, _), (mathml, _) in zip(formulas, pairs, strict=True) if "<merror" in mathml]

@@ -9,7 +9,7 @@ from sphinx.util.math import get_node_equation_number
 
 
 def tex(node: nodes.Node) -> str:
-    """The formula of a node: paragraphs and lines of a displayed one stand below each other, as MathJax's pages have it.
+    """The formula of a node; the lines of a displayed one stand below each other, as on the site.
 
     >>> tex(nodes.math_block("", "a&=b\\\\\\\\ c&=d"))
     '\\\\begin{split}a&=b\\\\\\\\ c&=d\\\\end{split}'
