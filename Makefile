@@ -73,10 +73,10 @@ lite: setup $(DATA)  ## the same with chapters that run in the browser (fetches 
 	@sh tools/set_up_lite.sh
 	@python tools/build_site.py --lite
 
-pdf: setup  ## print the book into _editions/mathllm.pdf (four minutes)
+pdf: setup  ## print the book into _editions/mathllm.pdf (several minutes, 5 GB of memory)
 	@python tools/build_editions.py pdf
 
-epub: setup  ## the book for readers of EPUB, with MathML: _editions/mathllm.epub (two minutes)
+epub: setup  ## the book for readers of EPUB, with MathML: _editions/mathllm.epub (some minutes)
 	@python tools/build_editions.py epub
 
 dist: setup  ## build the package, a wheel and an archive of its source, into dist
