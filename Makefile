@@ -76,6 +76,12 @@ lite: setup $(DATA)  ## the same with chapters that run in the browser (fetches 
 	@sh tools/set_up_lite.sh
 	@python tools/build_site.py --lite
 
+pdf: setup  ## print the book into _editions/mathllm.pdf (several minutes, 5 GB of memory)
+	@python tools/build_editions.py pdf
+
+epub: setup  ## the book for readers of EPUB, with MathML: _editions/mathllm.epub (some minutes)
+	@python tools/build_editions.py epub
+
 dist: setup  ## build the package, a wheel and an archive of its source, into dist
 	@python -m hatchling build --directory dist
 
@@ -84,7 +90,7 @@ lock: setup  ## pin the newest versions that fit pyproject.toml into requirement
 	    --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements.lock
 
 clean:  ## remove what was built; text, notebooks, data, and environments stay
-	@rm -rf _site dist build .pytest_cache .ruff_cache .hypothesis *.egg-info
+	@rm -rf _site _editions dist build .pytest_cache .ruff_cache .hypothesis *.egg-info
 	@find . -name '$(VENV)*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help lab setup data test nightly quick parity bench lint check-source notebooks site lite dist lock clean
+.PHONY: help lab setup data test nightly quick parity bench lint check-source notebooks site lite pdf epub dist lock clean

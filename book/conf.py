@@ -13,6 +13,7 @@ from mathllm_exercises import bank
 from mathllm_exercises.compare import show
 from myst_nb.core.render import NbElementRenderer
 
+import mathllm
 from mathllm import reference
 
 sys.path.append(str(Path(__file__).parent / "_ext"))
@@ -25,7 +26,8 @@ author = ""
 language = "en"
 
 extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "sphinxcontrib.bibtex"]
-extensions += ["cards", "head", "icons", "landing", "search"]  # of _ext
+edition = tags.has("edition")  # a book to print or to load: tools/build_editions.py  # noqa: F821
+extensions += ["landing", *(["edition"] if edition else ["cards", "head", "icons", "search"])]  # of _ext
 exclude_patterns = ["[0-9][0-9]_*.md", "web", "lite"]  # of the chapters, the notebooks are rendered
 
 # Text and notebooks.
@@ -78,6 +80,21 @@ html_theme_options = {
 mathjax_path = "vendor/mathjax/tex-chtml.js"
 mathjax3_config = {"chtml": {"scale": 0.96}}
 nb_ipywidgets_js = {"widgets.js": {"defer": "defer"}}  # loads the rest when a figure comes near
+
+if edition:
+    html_theme, html_theme_options, templates_path, html_sidebars = "basic", {}, [], {"**": []}
+    version = release = mathllm.__version__
+    pygments_style = "a11y-high-contrast-light"
+    copybutton_selector = "none"  # nothing to press
+    html_static_path, html_css_files, html_js_files, html_favicon, html_logo = ["_edition"], ["edition.css"], [], "", ""
+    html_math_renderer = "mathml" if tags.has("epub") else "mathjax"  # noqa: F821
+    epub_title = project
+    epub_author = epub_publisher = "The authors of The Mathematics of Large Language Models"
+    epub_description = "Every line of mathematics inside a language model, derived, computed and tried."
+    epub_copyright = "Text under CC BY 4.0, code under the MIT licence."
+    epub_scheme, epub_identifier, epub_uid = "name", "mathllm-textbook", "mathllm-textbook"
+    epub_css_files, epub_tocdepth, epub_show_urls = ["edition.css"], 2, "no"
+    epub_use_index = html_use_index = False
 
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

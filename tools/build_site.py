@@ -33,8 +33,10 @@ PARTS = {  # from the npm packages  ->  into _static/vendor
     "mathjax/LICENSE": "mathjax/LICENSE",
     "minisearch/dist/umd/index.js": "minisearch.js",
     "requirejs/require.js": "require.js",
+    "axe-core/axe.min.js": "axe.js",  # for the tests of the pages only
     "@jupyter-widgets/html-manager/dist/embed-amd.js": "embed-amd.js",
 }
+NAMES = {"html": "site", "singlehtml": "PDF", "epub": "EPUB"}
 
 
 class BuildError(Exception):
@@ -56,7 +58,8 @@ def fetch():
     with tempfile.TemporaryDirectory(dir=ROOT / ".cache") as folder:
         work, vendor = Path(folder) / "npm", Path(folder) / "vendor"
         shutil.copytree(WEB, work)
-        done = subprocess.run(["npm", "ci", "--loglevel", "error"], cwd=work, capture_output=True, text=True)
+        command = ["npm", "ci", "--include", "dev", "--loglevel", "error"]
+        done = subprocess.run(command, cwd=work, capture_output=True, text=True)
         if done.returncode:
             raise BuildError(f"npm could not fetch what the pages load:\n{done.stderr.strip()}")
         for name, target in PARTS.items():
@@ -74,19 +77,29 @@ def build(output, lite=False):
     fetch()
     with tempfile.TemporaryDirectory(dir=ROOT / ".cache") as folder:
         book, pages = Path(folder) / "book", Path(folder) / "pages"
-        # A copy, because Sphinx follows the link book/notebooks and then finds the notebooks outside its folder.
-        shutil.copytree(ROOT / "book", book, ignore=shutil.ignore_patterns("web", "lite", "__pycache__", ".*"))
-        shutil.copytree(VENDOR, book / "_static" / "vendor")
-        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
-        command += ["-d", Path(folder) / "doctrees", *(["-t", "lite"] if lite else []), book, pages]
-        tools = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-        done = subprocess.run(command, env=os.environ | {"PYTHONPATH": tools}, stderr=subprocess.PIPE, text=True)
-        if done.returncode:
-            raise BuildError(f"{_where(done.stderr, folder)}\nthe site was not built: mend what is listed here")
+        copy_book(book)
+        shutil.copytree(VENDOR, book / "_static" / "vendor", ignore=shutil.ignore_patterns("axe.js", "stamp"))
+        run_sphinx("html", book, pages, ["lite"] if lite else [])
         if lite:
             build_lite.build(pages / "lite")
         shutil.rmtree(output, ignore_errors=True)
         shutil.move(pages, output)
+
+
+def copy_book(book):
+    """A copy of the text, because Sphinx follows the link book/notebooks and then finds them outside its folder."""
+    shutil.copytree(ROOT / "book", book, ignore=shutil.ignore_patterns("web", "lite", "__pycache__", ".*"))
+
+
+def run_sphinx(builder, book, pages, tags=()):
+    """Build `book` into `pages`. Raises: BuildError with Sphinx's warnings."""
+    folder = book.parent
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", builder, "-d", folder / "doctrees"]
+    command += [*(word for tag in tags for word in ("-t", tag)), book, pages]
+    tools = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": tools}, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise BuildError(f"{_where(done.stderr, folder)}\nthe {NAMES[builder]} was not built: mend what is listed here")
 
 
 def _where(warnings, folder):

@@ -48,6 +48,21 @@ def site(tmp_path_factory, build_site):
 
 
 @pytest.fixture(scope="session")
+def edition(site, browser, tmp_path_factory):
+    """A file of the first two chapters: "pdf" or "epub". (The site has fetched, the browser is there.)"""
+
+    @functools.cache
+    def make(kind):
+        output = tmp_path_factory.mktemp("edition") / f"book.{kind}"
+        command = [sys.executable, ROOT / "tools" / "build_editions.py", kind, "--output", output]
+        done = subprocess.run([*command, "--chapters", "01", "02"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return output
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def lite(site):
     """The folder of the edition that runs in the browser."""
     if not (site / "lite").exists():

@@ -448,6 +448,15 @@ def test_a_dark_page_is_printed_like_a_light_one_and_no_line_of_code_is_cut_off(
     assert page.evaluate(CUT_LINES) == 0
 
 
+def test_a_printed_page_keeps_the_number_of_its_chapter_and_no_bar_of_a_folded_cell(visit):
+    page = visit("notebooks/06_softmax.html")
+    page.emulate_media(media="print")
+    headings = [heading for heading in page.locator("h1").all() if heading.is_visible()]
+    assert [heading.text_content().split()[0] for heading in headings] == ["6."]
+    assert page.locator("div.cell details.hide").count() > 0
+    assert page.locator("div.cell details.hide:visible:not([open])").count() == 0
+
+
 def test_a_chapter_weighs_less_than_a_megabyte_until_its_figures_come_near(site, open_page):
     page = open_page("notebooks/10_attention.html")
     page.wait_for_load_state("networkidle")
