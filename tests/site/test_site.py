@@ -15,7 +15,6 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from mathllm_exercises import bank
 from playwright.sync_api import TimeoutError
-from pybtex.database import parse_file
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import labels
@@ -206,16 +205,12 @@ def test_no_page_tells_where_it_was_built(site):
         assert str(site) not in page_at(site / name).text
 
 
-def test_the_papers_that_chapters_quote_are_in_the_bibliography():
-    entries = parse_file(ROOT / "book" / "references.bib").entries.values()
-    listed = {(name, entry.fields["year"]) for entry in entries for person in entry.persons["author"]
-              for name in person.last_names}  # fmt: skip
-    quoted = set()
+def test_papers_are_cited_by_their_keys_and_not_typed():
+    typed = set()
     for chapter in sorted((ROOT / "book").glob("[0-9][0-9]_*.md")):
         text = " ".join(chapter.read_text(encoding="utf-8").split())
-        quoted |= {*re.findall(r"([A-Z][\w-]+)(?: et al\.| & [A-Z][\w-]+),? \(?((?:19|20)\d\d)\b", text)}
-    assert quoted, "chapters quote papers as Vaswani et al. (2017)"
-    assert quoted - listed == set()
+        typed |= {*re.findall(r"([A-Z][\w-]+)(?: et al\.| & [A-Z][\w-]+),? \(?((?:19|20)\d\d)\b", text)}
+    assert typed == set()
 
 
 def test_what_npm_fetches_is_pinned_with_checksums_and_without_addresses():
