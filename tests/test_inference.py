@@ -655,6 +655,7 @@ def test_the_law_of_whole_continuations_is_that_of_the_target():
         assert math.isclose(law[text], exact, rel_tol=1e-10)
 
 
+@pytest.mark.slow
 def test_accepted_drafts_follow_the_target_in_the_function_itself():
     chance = np.random.default_rng(0)
     draft, target = np.array([[0.7, 0.2, 0.1]]), np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
@@ -665,6 +666,7 @@ def test_accepted_drafts_follow_the_target_in_the_function_itself():
     assert chi_square < 13.8  # 2 degrees of freedom: exceeded once in a thousand seeds
 
 
+@pytest.mark.slow
 def test_speculative_texts_have_the_distribution_of_the_large_model():
     sizes = {"vocabulary": 3, "width": 4, "layers": 1, "heads": 1, "context": 8}
     (model, params, _), (small, small_params, _) = model_of(gpt2_config(**sizes), 1), model_of(gpt2_config(**sizes), 2)
@@ -746,6 +748,7 @@ def test_the_latest_earlier_occurrence_is_looked_up():
     assert lookup(np.array([1, 2]), 2, None)[0].size == 0
 
 
+@pytest.mark.slow
 def test_sampled_texts_with_looked_up_drafts_have_the_distribution_of_the_model():
     model, params, _ = model_of(gpt2_config(vocabulary=3, width=4, layers=1, heads=1, context=12), 1)
     chance, draws, counts = np.random.default_rng(5), 1500, np.zeros((3, 3))

@@ -567,6 +567,7 @@ def parallel(params, loss, workers):
     return training.parallel_value_and_grad(training.shared(params)[0], loss, workers)
 
 
+@pytest.mark.slow
 @given(rows=st.integers(1, 9), workers=st.integers(1, 3), seed=st.integers(0, 99))
 def test_workers_agree_with_one_worker_whatever_is_ignored(character_model, rows, workers, seed):
     model, loss, _ = character_model

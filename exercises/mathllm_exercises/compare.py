@@ -54,41 +54,54 @@ def difference(expected, got, rtol=1e-9, atol=1e-12):
     Numbers agree when |got − expected| ≤ atol + rtol·|expected|, in the expected shape. A list, a tuple and
     an array of the same numbers are the same answer. NaN agrees with nothing but an expected NaN.
     """
+    reason = _difference(expected, got, rtol, atol)
+    return reason and reason()
+
+
+def _difference(expected, got, rtol, atol):
+    """What writes the reason, since most comparisons only ask whether there is one; None when there is none."""
     if isinstance(expected, str):
-        if isinstance(got, str) and got.strip().casefold() == expected.strip().casefold():
-            return None
-        return f"expected {show(expected)}, got {show(got)}"
+        same = isinstance(got, str) and got.strip().casefold() == expected.strip().casefold()
+        return None if same else lambda: _instead(expected, got)
     if isinstance(expected, dict):
         if not isinstance(got, dict) or set(got) != set(expected):
-            return f"expected a dict with the keys {', '.join(map(str, expected))}, got {show(got)}"
-        reasons = ((key, difference(expected[key], got[key], rtol, atol)) for key in expected)
-        return next((f"at {key!r}: {reason}" for key, reason in reasons if reason), None)
+            return lambda: f"expected a dict with the keys {', '.join(map(str, expected))}, got {show(got)}"
+        return _first((f"at {key!r}", _difference(expected[key], got[key], rtol, atol)) for key in expected)
     wanted = numeric(expected)
     if wanted is None:  # a sequence of strings, or of arrays of several shapes, or None
         if not isinstance(expected, (list, tuple)):
             same = type(got) is type(expected) and got == expected
-            return None if same else f"expected {show(expected)}, got {show(got)}"
+            return None if same else lambda: _instead(expected, got)
         if not isinstance(got, (list, tuple)) or len(got) != len(expected):
-            return f"expected {len(expected)} entries, got {show(got)}"
-        reasons = (difference(e, g, rtol, atol) for e, g in zip(expected, got, strict=True))
-        return next((f"entry {i}: {reason}" for i, reason in enumerate(reasons) if reason), None)
+            return lambda: f"expected {len(expected)} entries, got {show(got)}"
+        pairs = enumerate(zip(expected, got, strict=True))
+        return _first((f"entry {i}", _difference(e, g, rtol, atol)) for i, (e, g) in pairs)
     value = numeric(got)
     if value is None:
-        return f"expected {show(expected)}, got {show(got)}, which is not a number or an array of numbers"
+        return lambda: f"{_instead(expected, got)}, which is not a number or an array of numbers"
     if (wanted.dtype.kind == "b") != (value.dtype.kind == "b"):
-        return f"expected {'True or False' if wanted.dtype.kind == 'b' else 'numbers'}, got {show(got)}"
+        return lambda: f"expected {'True or False' if wanted.dtype.kind == 'b' else 'numbers'}, got {show(got)}"
     if value.shape != wanted.shape:
-        return _other_shape(wanted, value, show(got), rtol, atol)
+        return lambda: _other_shape(wanted, value, show(got), rtol, atol)
     if wanted.dtype.kind == "b":
         same = value == wanted
     else:
         same = np.isclose(value.astype(float), wanted.astype(float), rtol=rtol, atol=atol, equal_nan=True)
     if np.all(same):
         return None
-    reason = f"expected {show(expected)}, got {show(got)}"
     if np.any(np.isnan(value) & ~np.isnan(wanted)):
-        return f"{reason}, which contains NaN"
-    return f"{reason}{_first_place(wanted, value, same)}"
+        return lambda: f"{_instead(expected, got)}, which contains NaN"
+    return lambda: f"{_instead(expected, got)}{_first_place(wanted, value, same)}"
+
+
+def _instead(expected, got):
+    return f"expected {show(expected)}, got {show(got)}"
+
+
+def _first(reasons):
+    """The first reason of an entry, with its place in front."""
+    place, reason = next((entry for entry in reasons if entry[1]), (None, None))
+    return reason and (lambda: f"{place}: {reason()}")
 
 
 def _other_shape(wanted, value, shown, rtol, atol):
@@ -114,7 +127,7 @@ def agree(expected, got, rtol=1e-9, atol=1e-12):
     >>> agree(5.0, 5), agree([1.0, 2.0], (1, 2)), agree(5.0, float("nan")), agree(5.0, "5")
     (True, True, False, False)
     """
-    return difference(expected, got, rtol, atol) is None
+    return _difference(expected, got, rtol, atol) is None
 
 
 def agreed_decimals(expected, got, atol):

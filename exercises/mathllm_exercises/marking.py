@@ -110,7 +110,8 @@ def mark(item, cases, observations, numbers=None, bank=None):
     answered = any(not _unanswered(seen) for group in observations for seen in group)
     outcomes = _outcomes(item, cases, observations, numbers)
     failed = _failed(outcomes)
-    mistakes = _named(observations, failed, item, bank or known_mistakes(item, cases, numbers)) if failed else ()
+    named = bool(failed) and answered  # an answer that is not there yet has no mistake
+    mistakes = _named(observations, failed, item, bank or known_mistakes(item, cases, numbers)) if named else ()
     return Marks(item, outcomes, mistakes, answered, bool(failed) and _unchanged(item, cases, observations))
 
 

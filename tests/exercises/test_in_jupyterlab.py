@@ -164,6 +164,7 @@ def test_a_chapter_opens_unchanged_and_its_figure_moves(page, address, folder):
     page.wait_for_function("([figure, before]) => figure.innerText !== before", arg=[figure.element_handle(), before])
 
 
+@pytest.mark.nightly
 def test_a_listing_has_colours(page, address, folder):
     notebook = shutil.copy(ROOT / "notebooks" / "02_similarity.ipynb", folder / "notebooks")
     open_notebook(page, address, "notebooks/02_similarity.ipynb")
@@ -194,6 +195,7 @@ def test_check_names_the_mistake_and_then_is_content(page, address, folder):
     run(page, where[NORM]).locator(".mathllm-pass").wait_for()
 
 
+@pytest.mark.nightly
 def test_validate_says_what_is_missing(page):
     page.get_by_role("button", name="Validate").click()
     dialog = page.locator(".jp-Dialog")
@@ -206,6 +208,7 @@ def test_validate_says_what_is_missing(page):
     dialog.get_by_role("button", name="Ok").click()
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("sandboxed")
 def test_what_was_handed_in_is_graded_and_its_formulas_are_shown(page, address):
     listed = assignments(page, address)
@@ -228,6 +231,7 @@ def test_what_was_handed_in_is_graded_and_its_formulas_are_shown(page, address):
     assert page.locator("script[src*='mathjax' i]").count() == 0
 
 
+@pytest.mark.nightly
 def test_the_lines_of_an_order_are_taken_at_the_keyboard_and_the_letters_are_checked(page, address, folder):
     order = next(entry for entry in items() if entry.kind == "order")
     sources = ["from mathllm_exercises import arrange, check", f'arrange("{order.id}")\n{order.answer} = ...',

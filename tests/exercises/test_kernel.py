@@ -11,6 +11,7 @@ FLOODS = "for _ in range(300):\n    print('x' * 100_000)"
 STUBBORN = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
 
 
+@pytest.mark.nightly
 def test_a_loop_that_ignores_interrupts_ends_with_its_notebook_and_loses_nothing_before_it(monkeypatch):
     monkeypatch.setenv("MATHLLM_COURSE_KEY", "k" * 32)
     cells = [NORM, LEAVES, FLOODS, graded("01.vectors.norm"), STUBBORN, graded("01.vectors.distance")]

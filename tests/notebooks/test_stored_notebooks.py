@@ -83,7 +83,7 @@ def run_nbval(folder, *cells):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=environment).stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("stored", "passes"), [("0.9493\n", True), ("0.9494\n", False)], ids=["the same", "another last digit"]
 )
@@ -95,7 +95,7 @@ def test_nbval_compares_text_to_the_last_digit_and_leaves_pictures_to_the_eye(tm
     assert ("2 passed" if passes else "1 failed, 1 passed") in run_nbval(tmp_path, first, second)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_nbval_compares_numbers_within_the_tolerance_of_their_cell(tmp_path):
     stored = [new_output("stream", text=f"{text}\n") for text in ("loss 0.9494", "loss 0.9593", "lost 0.9493")]
     options = {"metadata": {"tolerance": "1e-3"}, "execution_count": 1}

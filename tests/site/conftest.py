@@ -29,8 +29,8 @@ def build_site():
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory, build_site):
-    """The folder of the site, built once from the committed notebooks, with the browser's edition where that can be."""
+def site(request, tmp_path_factory, build_site):
+    """The folder of the site, built once from the committed notebooks; with the browser's edition if a test asks."""
     if shutil.which("npm") is None and not (VENDOR / "stamp").exists():
         pytest.skip("THE SITE WAS NOT BUILT: npm is not installed (Debian: apt install npm)")
     shared = tmp_path_factory.getbasetemp()
@@ -39,12 +39,21 @@ def site(tmp_path_factory, build_site):
     with (shared / "site.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (shared / "site").exists():
-            command = ["sh", ROOT / "tools" / "set_up_lite.sh"]
-            made = subprocess.run(command, env=PROGRAMS, capture_output=True, text=True)
-            (shared / "reason").write_text(made.stderr, encoding="utf-8")
-            done = build_site("--output", shared / "site", *([] if made.returncode else ["--lite"]))
+            options = ["--lite"] if _lite_is_wanted(request.session) and _lite_is_set_up(shared / "reason") else []
+            done = build_site("--output", shared / "site", *options)
             assert done.returncode == 0, done.stderr
     return shared / "site"
+
+
+def _lite_is_wanted(session):
+    return any("lite" in item.fixturenames for item in session.items if hasattr(item, "fixturenames"))
+
+
+def _lite_is_set_up(reason):
+    """Whether its environment could be made; if not, the file `reason` says why."""
+    made = subprocess.run(["sh", ROOT / "tools" / "set_up_lite.sh"], env=PROGRAMS, capture_output=True, text=True)
+    reason.write_text(made.stderr, encoding="utf-8")
+    return made.returncode == 0
 
 
 @pytest.fixture(scope="session")

@@ -43,6 +43,7 @@ def pages(archive, listed):
     return {name: ET.fromstring(archive.read(name)) for name in listed if name.endswith(".xhtml")}
 
 
+@pytest.mark.nightly
 def test_the_epub_holds_the_files_that_it_lists_its_type_first(archive, listed, pages):
     names = archive.namelist()
     first = archive.infolist()[0]
@@ -59,6 +60,7 @@ def test_the_epub_holds_the_files_that_it_lists_its_type_first(archive, listed, 
     assert "The dot product and similarity" in contents
 
 
+@pytest.mark.nightly
 def test_links_and_pictures_of_the_epub_lead_somewhere_and_no_id_is_there_twice(listed, pages):
     ids = {name: [element.get("id") for element in page.iter() if element.get("id")] for name, page in pages.items()}
     assert [name for name, found in ids.items() if len({*found}) != len(found)] == []
@@ -76,6 +78,7 @@ def test_links_and_pictures_of_the_epub_lead_somewhere_and_no_id_is_there_twice(
     assert broken == []
 
 
+@pytest.mark.nightly
 def test_formulas_of_the_epub_are_mathml_with_words_and_chapters_keep_their_numbers(listed, pages):
     for name, page in pages.items():
         found = list(page.iter(f"{MATH}math"))
@@ -90,6 +93,7 @@ def test_formulas_of_the_epub_are_mathml_with_words_and_chapters_keep_their_numb
     assert len(list(similarity.iter(f"{MATH}math"))) > 200
 
 
+@pytest.mark.nightly
 def test_an_interactive_figure_is_a_picture_and_a_sentence_in_the_epub(pages):
     page = "".join(pages["notebooks/02_similarity.xhtml"].itertext())
     assert "You can move it in notebooks/02_similarity.ipynb." in page
@@ -100,6 +104,7 @@ def test_an_interactive_figure_is_a_picture_and_a_sentence_in_the_epub(pages):
 # --- The PDF
 
 
+@pytest.mark.nightly
 def test_the_pdf_has_its_chapters_with_their_numbers_each_on_a_page_of_its_own(edition):
     document = edition("pdf").read_bytes()
     assert document.startswith(b"%PDF-")

@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
@@ -93,7 +93,6 @@ def test_the_shorter_glove_is_what_its_table_says(lite, needs, tmp_path):
     ]
 
 
-@pytest.mark.nightly
 def test_a_second_build_is_the_same_to_the_byte(lite, tmp_path):
     command = [sys.executable, ROOT / "tools" / "build_lite.py", "--output", tmp_path / "lite"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -197,9 +196,12 @@ for line in range(100_000): print(line)"""
     cells = "jupyterapp.shell.currentWidget.content.widgets.filter((cell) => cell.outputArea)"
     outputs = page.evaluate(f"{cells}.find((cell) => cell.outputArea.model.length).outputArea.model.toJSON()")
     kinds = [one.get("name", one["output_type"]) for one in outputs]
-    assert kinds[:2] == ["stdout", "display_data"] and set(kinds[2:]) == {"stdout", "stderr"}
+    assert kinds[:2] == ["stdout", "display_data"]
+    assert {*kinds[2:]} == {"stdout", "stderr"}
     assert outputs[0]["text"].splitlines() == [str(line) for line in range(10_000)]
-    stdout, stderr = ("".join(one["text"] for one in outputs[2:] if one["name"] == name) for name in ("stdout", "stderr"))
+    stdout, stderr = (
+        "".join(one["text"] for one in outputs[2:] if one["name"] == name) for name in ("stdout", "stderr")
+    )
     assert stdout.startswith("after it\n0\n1\n")  # each stream keeps its order; how the two mix depends on speed
     assert "Cut here: a cell shows 100,000 characters" in stdout
     assert stderr == "an error\n"

@@ -12,6 +12,7 @@
 Without `expected` the model solution says what is right. The check of a value is in its text: points and decimals.
 """
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Callable
@@ -96,6 +97,7 @@ def draws(id):
     return register
 
 
+@functools.cache
 def module(slug):
     """The checks of a chapter, or None where Python has nothing to say."""
     known = {name for _, name, _ in pkgutil.iter_modules(__path__)}
