@@ -79,6 +79,7 @@ def test_dpo_finds_the_closed_form_when_preferences_are_bradley_terry():
     np.testing.assert_allclose(found, kl_optimal_policy(policy, reward, beta=beta), atol=1e-3)  # 800 steps of 0.05
 
 
+@pytest.mark.slow
 def test_a_reward_model_recovers_the_differences_that_made_the_preferences():
     truth = np.array([0.0, 1.0, -0.5, 2.0])
     pairs = np.array([(w, l) for w in range(4) for l in range(4) if w != l])

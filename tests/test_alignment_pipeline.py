@@ -24,6 +24,8 @@ from mathllm.alignment import (
 from mathllm.interpretability import replace_with
 from mathllm.transformer import record_to
 
+pytestmark = pytest.mark.slow
+
 V, PROMPT, LENGTH, LIKED = 8, 3, 6, 5
 MODEL = ml.Transformer(ml.llama_config(vocabulary=V, width=16, layers=1, heads=2, hidden=32, context=LENGTH))
 

@@ -602,6 +602,7 @@ def test_networks_trained_side_by_side_are_those_trained_alone():
     np.testing.assert_allclose(together.params["W1"][1], alone.params["W1"], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_many_seeds_do_not_learn_xor():
     """Erratum C5: 72 of 200."""
     run = exhibits.train_xor(range(200), epochs=3000)

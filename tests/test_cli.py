@@ -414,6 +414,7 @@ def test_a_model_in_the_cache_of_the_hub_is_found_offline(cache, tiny):
     assert f"{REPOSITORY}: 4 files verified" in run("models", "install", REPOSITORY).output  # is here already
 
 
+@pytest.mark.slow
 def test_the_environment_says_where_the_cache_is(cache, tiny):
     settings = {"HF_HUB_CACHE": str(cache), "HF_HUB_OFFLINE": "1"}
     done = program("generate", REPOSITORY, "the cat", "--max-new-tokens", 4, **settings)

@@ -399,6 +399,7 @@ def test_a_page_of_text_shrinks_to_the_models_cross_entropy_and_comes_back(model
     assert ml.arithmetic_decode(code, model, len(TEXT)).tolist() == TEXT.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("smoothing", ["kneser-ney", "witten-bell"])
 def test_an_n_gram_model_compresses_a_page_it_has_not_seen(smoothing):
     chapters = [module for module in MODULES if set(module.split(".")) & set(CHAPTERS)]

@@ -14,6 +14,8 @@ from digit_cases import FORMULAS, HARD, WITHOUT_FORMULA
 from mpmath import mp
 from primitive_cases import ALL, public_primitives
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -15,6 +15,8 @@ import pytest
 
 from mathllm import data
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 CONTENT = b"mary 1\njames 2\n"
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from primitive_cases import ALL, public_primitives
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

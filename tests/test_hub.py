@@ -16,6 +16,8 @@ from mathllm.pretrained.huggingface import save_pretrained
 from mathllm.training import train_tokenizer
 from mathllm.transformer import Transformer, gpt2_config
 
+pytestmark = pytest.mark.slow
+
 NAME, COMMIT = "someone/tiny", "0123456789abcdef0123456789abcdef01234567"
 TEXT = "the cat sat on the mat; the dog sat on the cat. " * 60
 
@@ -109,7 +111,6 @@ def program(hub, tmp_path):
     return program
 
 
-@pytest.mark.slow
 def test_a_model_is_fetched_verified_and_found_again_without_a_network(hub, program, tmp_path):
     done = program("models", "install", NAME)
     place = tmp_path / "cache" / "models--someone--tiny" / "snapshots" / COMMIT

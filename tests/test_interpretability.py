@@ -380,6 +380,7 @@ def test_the_limit_of_sparse_decoding_solves_its_equation():
     assert k == pytest.approx(4096 / (2 * np.log(100_000 / k)), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_toy_model_keeps_two_dense_features_and_all_five_sparse_ones():
     rng, importance = np.random.default_rng(0), 0.7 ** np.arange(5)
     dense = train_superposition(5, 2, 1.0, rng, importance=importance, steps=1000)

@@ -194,6 +194,7 @@ def test_linear_takes_any_batch_also_none_and_an_empty_one():
 # --------------------------------------------------------------------------------------------------------- eigenvalues
 
 
+@pytest.mark.slow
 @given(st.integers(1, 6), st.integers(0, 10_000), st.sampled_from([1e-9, 1.0, 1e9]))
 def test_power_iteration_finds_the_eigenvalue_that_was_planted(n, seed, size):
     turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(n, n)))[0]

@@ -24,6 +24,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 EXERCISES = ROOT / "exercises"
 PACKAGES = ROOT / "mathllm", EXERCISES / "mathllm_exercises", EXERCISES / "mathllm_grading"

@@ -544,6 +544,7 @@ def test_training_and_scoring_leave_the_text_alone():
     model.next_probabilities(ids)
 
 
+@pytest.mark.slow
 def test_on_shakespeare_a_longer_memory_predicts_better(needs):
     needs("shakespeare")
     plays = data.shakespeare()

@@ -291,6 +291,7 @@ def test_a_text_of_length_t_gives_t_minus_one_signals_and_an_input_of_length_t_g
 # ---------------------------------------------------------------------------------------------------------- evaluation
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_truth_about_as_often_as_it_says():
     draw = np.random.default_rng(0)
     covered = []

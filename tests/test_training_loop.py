@@ -232,6 +232,7 @@ def test_the_progress_bar_is_silent_where_there_is_no_terminal(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_the_progress_bar_appears_by_itself_in_a_terminal():
     source = """
         import mathllm as ml
@@ -484,6 +485,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", FAULTS)
 def test_a_run_killed_while_it_writes_goes_on_as_if_nothing_had_happened(tmp_path, moment):
     path = tmp_path / "run.npz"

@@ -151,6 +151,7 @@ def test_gpt3_was_undertrained():
     assert best.loss < training.scaling_loss(175e9, 300e9) - 0.04
 
 
+@pytest.mark.slow
 @given(laws)
 def test_the_law_behind_runs_is_found_again(law):
     N, D = map(np.ravel, np.meshgrid(np.geomspace(1e3, 1e7, 5), np.geomspace(1e4, 1e8, 5)))

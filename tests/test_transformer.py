@@ -231,6 +231,7 @@ def test_the_encoder_of_a_translator_looks_both_ways_and_its_decoder_does_not():
     np.testing.assert_array_equal(*written)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(list(CONFIGS)), st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 8))
 def test_each_text_is_read_as_if_it_were_alone(name, seed, texts, length):
     model, params, options = model_of(name)

@@ -213,6 +213,7 @@ Promise.all([url(joined), url(alone)].map((source) => play(source, state)))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_control_of_a_figure_has_a_name_and_changes_what_it_shows(name):
     file = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower() + ".js"

@@ -6,6 +6,8 @@ import pytest
 import mathllm as ml
 from mathllm import gradient_descent
 
+pytestmark = pytest.mark.slow
+
 rng = np.random.default_rng(2)
 
 

@@ -8,6 +8,8 @@ from mathllm_exercises import arranging, item, items
 
 from mathllm.figures import widgets
 
+pytestmark = pytest.mark.slow
+
 ORDER = next(entry for entry in items() if entry.kind == "order")
 # What anywidget gives to a module, without a kernel behind it.
 PAGE = """<!doctype html><html lang="en"><title>An order</title><style>%s</style><main id="here"></main>

@@ -8,6 +8,8 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange import ExchangeError
 from nbgrader.utils import get_osusername
 
+pytestmark = pytest.mark.slow
+
 ME = get_osusername()
 TIME = "2026-01-0{} 10:00:00 UTC+abc"
 
@@ -42,7 +44,6 @@ def collect(tmp_path, database):
     return run
 
 
-@pytest.mark.slow
 def test_a_submission_in_anothers_name_is_not_collected(collect):
     folders = {f"ada+a1+{TIME.format(2)}": {"nb.ipynb": "forged"}, f"{ME}+a1+{TIME.format(1)}": {"nb.ipynb": "mine"}}
     assert collect(folders) == {ME: {"nb.ipynb": "mine"}}

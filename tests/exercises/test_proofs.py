@@ -58,6 +58,7 @@ def test_every_solution_scores_full(path, learner, monkeypatch):
         assert marks.points == entry.points, marking.text(marks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ASSIGNMENTS, ids=lambda path: path.stem)
 def test_every_released_stub_scores_nothing(path, monkeypatch):
     monkeypatch.setenv("MATHLLM_LEARNER", "reader")
@@ -79,6 +80,7 @@ def test_the_expected_answer_scores_full(id, learner):
     assert marks.points == entry.points, marking.text(marks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", CODE_ITEMS)
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_every_known_mistake_scores_what_its_card_says_and_is_named(id, learner, monkeypatch):
@@ -102,6 +104,7 @@ def test_every_function_item_knows_three_mistakes(id):
     assert len({mistake.sentence for mistake in item(id).mistakes}) == len(item(id).mistakes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).calls])
 def test_an_answer_that_always_raises_or_is_always_zero_scores_nothing(id):
     def raises(*args):
@@ -141,6 +144,7 @@ def test_released_notebooks_hold_no_solution_and_no_rubric(path):
         assert all(criterion not in text for _, criterion in entry.rubric)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).numbers])
 def test_nobodys_own_numbers_make_a_known_mistake_right(id):
     entry = item(id)

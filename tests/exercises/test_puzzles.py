@@ -293,6 +293,7 @@ def test_answers_are_plain_data_and_their_verdict_is_the_graders(id):
         assert marks == check(id, answer).marks
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sandboxed")
 def test_a_submission_with_each_kind_is_graded_and_says_what_its_check_says():
     """In the sandbox: right answers, half-right ones, stubs and attacks."""

@@ -13,6 +13,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import CheckCellMetadata, ComputeChecksums, SaveCells
 
+pytestmark = pytest.mark.slow
+
 FLAGS = {"schema_version": 3, "grade": False, "locked": False, "solution": False, "task": False}
 
 
