@@ -36,10 +36,10 @@ data: setup  ## fetch the real data that is still missing (MODELS=no leaves it o
 test: setup $(DATA) lint check-source  ## prove the code, the exercises, all notebooks and the site
 	@$(PYTEST) -m "not nightly" --nbval --nbval-current-env
 
-nightly: setup $(DATA) lint check-source parity  ## the same with long trainings, second builds, a cluster, and parity
+nightly: setup $(DATA) lint check-source parity  ## and what takes long: the edition in the browser, PDF, EPUB, trainings, a cluster, parity
 	@$(PYTEST) --nbval --nbval-current-env
 
-quick: setup $(DATA) lint check-source  ## the same without the notebooks and the site (under two minutes)
+quick: setup $(DATA) lint check-source  ## prove what takes a second or less, without notebooks and site
 	@$(PYTEST) -m "not slow and not nightly" --ignore tests/notebooks --ignore tests/site
 
 parity: setup $(DATA)  ## compare with PyTorch, transformers and tokenizers (fetches them; two minutes)
