@@ -27,7 +27,7 @@ language = "en"
 
 extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "sphinxcontrib.bibtex"]
 edition = tags.has("edition")  # a book to print or to load: tools/build_editions.py  # noqa: F821
-extensions += ["landing", *(["edition"] if edition else ["cards", "head", "icons", "search"])]  # of _ext
+extensions += ["landing", *(["edition"] if edition else ["cards", "head", "icons", "review", "search"])]  # of _ext
 exclude_patterns = ["[0-9][0-9]_*.md", "web", "lite"]  # of the chapters, the notebooks are rendered
 
 # Text and notebooks.
@@ -58,7 +58,9 @@ html_static_path = ["_static"]
 html_scaled_image_link = False
 templates_path = ["_templates"]
 html_css_files = ["book.css"]
-html_js_files = [(name, {"defer": "defer"}) for name in ("formulas.js", "paper.js", "questions.js", "cards.js")]
+html_js_files = [
+    (name, {"defer": "defer"}) for name in ("formulas.js", "paper.js", "questions.js", "cards.js", "progress.js")
+]
 html_context = {"default_mode": "auto"}  # as the reader's system has it, until they choose
 html_show_copyright = False
 html_show_sphinx = False

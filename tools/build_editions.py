@@ -40,7 +40,8 @@ def prepare(folder, chapters, browser):
     build_site.copy_book(book)
     index = (book / "index.md").read_text(encoding="utf-8")
     index = OFFER.sub("", index, count=1).replace(":hidden:\n:caption: Chapters", ":caption: Chapters")
-    (book / "index.md").write_text(index, encoding="utf-8")
+    (book / "index.md").write_text(index.replace("\nreview\n", "\n"), encoding="utf-8")
+    (book / "review.md").unlink()  # nothing to press
     if chapters:
         leave_out(book, [path for path in book.glob("notebooks/*") if not path.name.startswith(("00", *chapters))])
     for path in sorted((book / "notebooks").glob("*.ipynb")):

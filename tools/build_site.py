@@ -33,6 +33,7 @@ PARTS = {  # from the npm packages  ->  into _static/vendor
     "mathjax/LICENSE": "mathjax/LICENSE",
     "minisearch/dist/umd/index.js": "minisearch.js",
     "requirejs/require.js": "require.js",
+    "ts-fsrs/dist/index.umd.js": "ts-fsrs.js",
     "axe-core/axe.min.js": "axe.js",  # for the tests of the pages only
     "@jupyter-widgets/html-manager/dist/embed-amd.js": "embed-amd.js",
 }

@@ -85,7 +85,7 @@ def leave_out_the_usual_index(app):
 
 
 def add_page(app, pagename, templatename, context, doctree):
-    if doctree is not None:
+    if doctree is not None and pagename != "review":  # its cards stand in their chapters, too
         app.book_sections += sections(pagename, doctree, app.book_glossary)
 
 

@@ -63,6 +63,7 @@
       const right = isRight(given, details.dataset.choice ?? details.dataset.answer);
       verdict.textContent = right ? "Right." : "Not this one: see below.";
       form.dataset.right = right;
+      form.dispatchEvent(new CustomEvent("book-answered", { bubbles: true, detail: { question: i, right } }));
       details.open = true;
     });
     details.before(form);
