@@ -160,7 +160,7 @@ const names = widget("names-model", ["word", "layer", "head", "shown"], (figure,
     html("strong", "", button, letter);
     const size = html("span", "", button);
     button.addEventListener("click", () => figure.change(() => model.set("shown", name)));
-    return { name, letter, button, canvas, size };
+    return { name, button, canvas, size };
   });
   const words = html("p", "mathllm-words", figure.root);
   const numbers = Object.assign(html("div", "mathllm-numbers", figure.root), { tabIndex: 0 });
@@ -186,12 +186,12 @@ const names = widget("names-model", ["word", "layer", "head", "shown"], (figure,
       value.textContent = percent(order[i]);
     });
 
-    buttons.forEach(({ name, letter, button, canvas, size }) => {
+    buttons.forEach(({ name, button, canvas, size }) => {
       const matrix = matrices[name];
       paint(canvas, matrix);
       size.textContent = `${matrix.length} × ${matrix[0].length}`;
       button.setAttribute("aria-pressed", name === shown);
-      button.setAttribute("aria-label", `${letter}, ${size.textContent}: show its numbers`);
+      button.title = "Show its numbers";
     });
     const [letter, sentence] = SHOWN[shown];
     words.textContent = sentence;
