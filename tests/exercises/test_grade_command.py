@@ -228,6 +228,59 @@ main(sys.argv[1:])
 """
 
 
+# Kills this process, or one that it forked, at a given step: a file, a folder, a database or a program that it touches.
+KILLED_AT = """
+import os, signal, sys
+from mathllm_grading.__main__ import main
+STEPS = {"open", "os.chmod", "os.fork", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink",
+         "shutil.move", "shutil.rmtree", "shutil.copytree", "sqlite3.connect", "subprocess.Popen"}
+count, last = 0, int(sys.argv.pop(1))
+def step(event, arguments):
+    global count
+    count += event in STEPS
+    if event in STEPS and count == last:
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(step)
+try:
+    main(sys.argv[1:])
+finally:
+    print("steps:", count)
+"""
+
+
+@pytest.fixture(scope="module")
+def half_graded(generated, tmp_path_factory):
+    """A course with one grade, work handed in again and new work; how many steps a run has; what it leaves."""
+    course = shutil.copytree(generated, tmp_path_factory.mktemp("half") / "course")
+    hand_in(course, "again", SQUARED)
+    program(course, "grade", NAME, "--jobs", "1")
+    hand_in(course, "again", timestamp="2026-11-21 10:00:00 UTC")
+    hand_in(course, "broken", b'{"cells": [')
+    hand_in(course, "squared", SQUARED)
+    whole = shutil.copytree(course, course.parent / "whole")
+    shown = subprocess.run(killed_at(-1), cwd=whole, capture_output=True, text=True, env=os.environ | HERE, check=True)
+    return course, int(re.search(r"steps: (\d+)", shown.stdout)[1]), contents(whole)
+
+
+def killed_at(step):
+    return [sys.executable, "-c", KILLED_AT, str(step), "grade", NAME, "--jobs", "1"]
+
+
+@pytest.mark.parametrize(
+    "part", [pytest.param(n, marks=[] if n in (9, 16) else pytest.mark.nightly) for n in range(20)]
+)
+def test_a_run_that_is_killed_at_any_step_is_finished_by_the_next_and_nothing_is_lost_or_doubled(
+    half_graded, tmp_path, part
+):
+    before, steps, whole = half_graded
+    course = shutil.copytree(before, tmp_path / "course")
+    done = subprocess.run(killed_at(1 + part * steps // 20), cwd=course, capture_output=True, env=os.environ | HERE)
+    assert done.returncode == -signal.SIGKILL
+    assert {learner: points for learner, (points, _) in scores(course).items()}["again"] in (0, FULL)
+    program(course, "grade", NAME, "--jobs", "1")
+    assert contents(course) == whole
+
+
 def hear_interrupts():
     """A shell starts what runs in the background deaf to them, and its children inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
