@@ -200,6 +200,8 @@ def gather_notebooks(target):
         path = target / source.relative_to(ROOT)
         path.parent.mkdir(parents=True, exist_ok=True)
         notebook = nbformat.read(source, as_version=4)  # joins the lines of a text, as a Jupyter server does
+        for cell in notebook.cells:
+            cell.metadata.trusted = True  # a server says so of notebooks that it knows; else no figure is shown
         path.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
 
 
@@ -210,8 +212,10 @@ def run_jupyterlite(work, output):
 
 
 def dress(output):
-    """Give the pages the book's sign, JupyterLab's colours for listings, and a line that says how far Python is."""
-    for path in (ROOT / "book/_static/vector.svg", ROOT / "tools/jupyter/custom/custom.css", *LITE.glob("page.*")):
+    """Give the pages the book's sign, JupyterLab's colours, a service worker and a line that says how far Python is."""
+    (output / "service-worker.js").rename(output / "jupyterlite-service-worker.js")  # ours goes on to it
+    ours = (LITE / name for name in ("page.css", "page.js", "service-worker.js"))
+    for path in (ROOT / "book/_static/vector.svg", ROOT / "tools/jupyter/custom/custom.css", *ours):
         shutil.copy(path, output)
     links = '<link rel="icon" href="../vector.svg" />\n    <link rel="stylesheet" href="../custom.css" />'
     status = '\n    <link rel="stylesheet" href="../page.css" />\n    <script defer src="../page.js"></script>'

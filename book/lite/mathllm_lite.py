@@ -1,4 +1,4 @@
-"""What cells print in the browser: sent in pieces, and cut where it would stop the page.
+"""Python in the browser: Stop reaches it, and what cells print is sent in pieces, and cut where it would stop the page.
 
 The page draws every message anew together with all before it, so that ten thousand lines, sent one by one, stop it for
 more than a minute. IPython loads this file when it starts (ipython_config.py).
@@ -6,6 +6,8 @@ more than a minute. IPython loads this file when it starts (ipython_config.py).
 
 import time
 
+import js
+import pyodide_js
 from pyodide_kernel.display import LiteDisplayHook, LiteDisplayPublisher, LiteStream
 
 AT_ONCE = 50  # messages of a cell that are sent as they come; later ones wait for the next
@@ -52,7 +54,14 @@ def load_ipython_extension(shell):
         setattr(owner, name, _after(output.send, getattr(owner, name)))
     LiteDisplayPublisher.clear_output = _after(output.begin, LiteDisplayPublisher.clear_output)
 
+    signal = js.Uint8Array.new(js.SharedArrayBuffer.new(1)) if getattr(js, "crossOriginIsolated", False) else None
+    if signal is not None:  # one byte: the page writes it at Stop (page.js), and Python reads it while it computes
+        pyodide_js.setInterruptBuffer(signal)
+        js.postMessage(signal)
+
     def start(_):
+        if signal is not None:
+            signal[0] = 0  # a Stop that came too late for the cell before
         output.running = True
         output.begin()
 

@@ -1,5 +1,5 @@
-// A line at the foot of a notebook in the browser: whether Python is there yet, where changes are kept, and what to do
-// where Stop does not reach Python.
+// A line at the foot of a notebook in the browser: whether Python is there yet, where changes are kept, whether the book
+// has a newer version, and what to do where Stop does not reach Python.
 (async () => {
   const SLOW = 90; // seconds after which something may be wrong
   const PATIENCE = 3; // seconds in which Stop should have ended a cell
@@ -7,9 +7,31 @@
     + "Read on meanwhile; a cell that you run waits for it.";
   const STUCK = "Python is still not there. If the connection is slow, wait; if it was lost, load this page again.";
   const READY = "Python is ready: Shift + Enter runs a cell. What you change is kept in this browser, on this device.";
+  const NEWER = "The book has a newer version of this notebook. Yours is as you left it.";
   const DEAF = "Stop cannot reach Python while this cell runs. Starting Python anew ends it: your text and its outputs "
     + "stay, the variables are lost.";
   const ANEW = "Python was started anew. Your text is as it was; run the cells above again, from the first.";
+
+  // The service worker isolates the page and keeps its files, from the second time that a page is loaded.
+  if (navigator.serviceWorker && !window.crossOriginIsolated && !sessionStorage.getItem("book-isolated")) {
+    sessionStorage.setItem("book-isolated", "tried"); // once, in case the browser does not isolate pages
+    await navigator.serviceWorker.register("../service-worker.js?enableCache=false"); // the address that JupyterLite uses
+    await navigator.serviceWorker.ready;
+    window.location.reload();
+    return;
+  }
+
+  // In an isolated page JupyterLite talks to Python in a way that loses a call when the answer is too quick. In any other
+  // it talks in a way that does not, so it is told that this is another.
+  if (window.crossOriginIsolated) Object.defineProperty(window, "crossOriginIsolated", { value: false });
+
+  let signal = null; // one byte that Python shares with this page when it starts (mathllm_lite.py)
+  window.Worker = class extends Worker {
+    constructor(...description) {
+      super(...description);
+      this.addEventListener("message", ({ data }) => { if (data instanceof Uint8Array) signal = data; });
+    }
+  };
 
   const line = document.createElement("div");
   line.id = "book-status";
@@ -40,13 +62,30 @@
     await notebook().context.save();
     await window.jupyterapp.commands.execute("docmanager:download");
   });
-  const original = button("Bring back the original", async () => {
+  const original = (name) => button(name, async () => {
     if (!window.confirm("Give up your changes to this notebook, and bring back the book's?")) return;
     const { context } = notebook();
     await window.jupyterapp.serviceManager.contents.delete(context.path); // of the two, the reader's
     await context.revert();
-    say(READY, download, original);
+    greet();
   });
+
+  async function greet() {
+    if (await isNewer(notebook().context.path)) say(NEWER, download, original("Take the newer version"));
+    else say(READY, download, original("Bring back the original"));
+  }
+
+  // Whether the book's notebook has changed since the reader began to change it.
+  async function isNewer(path) {
+    const book = await (await fetch(`../files/${path}`)).json();
+    const { content } = await window.jupyterapp.serviceManager.contents.get(path);
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(book)));
+    const version = new Uint8Array(digest).join(" ");
+    const name = `book-version ${path}`;
+    const began = localStorage.getItem(name);
+    if (!began || JSON.stringify(content) === JSON.stringify(book)) localStorage.setItem(name, version);
+    return localStorage.getItem(name) !== version;
+  }
 
   // --- Stop
 
@@ -60,11 +99,22 @@
 
   async function afterCommand(_, { id }) {
     if (id !== "notebook:interrupt-kernel" || status() !== "busy") return;
+    if (signal) signal[0] = 2; // SIGINT, which Python reads while it computes
     await pause(PATIENCE);
     if (status() === "busy") say(DEAF, button("Start Python anew", startAnew));
   }
 
+  // --- Every notebook opens without a network, too
+
+  async function keepAll() {
+    for (const folder of ["notebooks", "exercises/practice"]) {
+      const { content } = await (await fetch(`../api/contents/${folder}/all.json`)).json();
+      for (const { path } of content) await fetch(`../files/${path}`); // the service worker keeps it
+    }
+  }
+
   while (!["idle", "busy"].includes(status())) await pause(0.2);
   window.jupyterapp.commands.commandExecuted.connect(afterCommand);
-  say(READY, download, original);
+  await greet();
+  if (navigator.serviceWorker?.controller) await keepAll();
 })();

@@ -1,11 +1,14 @@
 """The edition that runs in the browser: the same notebooks, a Python that computes there, and no other server asked."""
 
+import functools
 import hashlib
+import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
+import threading
 import zipfile
 from pathlib import Path
 
@@ -27,7 +30,9 @@ def test_every_notebook_and_practice_notebook_is_there_and_tells_the_same(lite):
         wanted = sorted(path.name for path in (ROOT / folder).glob("*.ipynb"))
         assert sorted(path.name for path in (lite / "files" / folder).iterdir()) == wanted
         for name in wanted:
-            assert nbformat.read(lite / "files" / folder / name, 4) == nbformat.read(ROOT / folder / name, 4)
+            notebook = nbformat.read(lite / "files" / folder / name, 4)
+            assert all(cell.metadata.pop("trusted") for cell in notebook.cells)
+            assert notebook == nbformat.read(ROOT / folder / name, 4)
 
 
 def test_every_page_of_a_notebook_has_the_button_and_no_other(site, lite):
@@ -208,17 +213,91 @@ for line in range(100_000): print(line)"""
     assert sum(len(one.get("text", "")) for one in outputs) < 101_000
 
 
+def type_and_run(page, text):
+    """Run the first cell with these lines added, without waiting for its end; the cell."""
+    cell = page.locator(".jp-CodeCell .cm-content").first
+    cell.click()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text(text)
+    page.keyboard.press("Shift+Enter")
+    page.locator(".jp-OutputArea-output", has_text="begun").wait_for()
+    return cell
+
+
+def test_stop_ends_an_endless_loop_and_the_variables_stay(lite, open_page):
+    page = open_page(PRACTICE)
+    page.locator("#book-status", has_text="Python is ready").wait_for()
+    type_and_run(page, "\nkept = 49\nprint('begun')\nwhile True: pass")
+    page.evaluate("jupyterapp.commands.execute('notebook:interrupt-kernel')")
+    page.locator(".jp-OutputArea-output", has_text="KeyboardInterrupt").wait_for()
+    assert "50" in run_cell(page, "squares_and_length =", "\nkept + 1").inner_text()
+
+
 def test_where_stop_does_not_reach_python_a_button_starts_it_anew_and_the_text_stays(lite, open_page):
     page = open_page(PRACTICE)
+    page.locator("#book-status", has_text="Python is ready").wait_for()
+    cell = type_and_run(page, "\nprint('begun')\nmax(range(10**15))")  # one call, during which Python hears nothing
+    page.evaluate("jupyterapp.commands.execute('notebook:interrupt-kernel')")
+    page.get_by_role("button", name="Start Python anew").click()
+    page.locator("#book-status", has_text="Python was started anew").wait_for(timeout=START)
+    assert "max(range(10**15))" in cell.inner_text()
+    assert "49" in run_cell(page, "squares_and_length =", "\n7 * 7").inner_text()
+
+
+@pytest.fixture
+def host(site, tmp_path):
+    """A server that can be stopped, whose files a test may put in front of the site's."""
+
+    class Files(http.server.SimpleHTTPRequestHandler):
+        def translate_path(self, path):
+            newer = tmp_path / path.split("?")[0].lstrip("/")
+            return str(newer) if newer.is_file() else super().translate_path(path)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=site)) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def open_from(host, browser):
+    page = browser.new_context().new_page()
+    page.set_default_timeout(START)
+    page.goto(f"http://127.0.0.1:{host.server_port}/{PRACTICE}")
+    return page
+
+
+def test_after_the_first_visit_every_notebook_opens_and_runs_without_a_network(lite, host, browser):
+    page = open_from(host, browser)
+    page.locator("#book-status", has_text="Python is ready").wait_for()
+    page.wait_for_load_state("networkidle")  # the other notebooks are kept, too
+    host.shutdown()
+    host.server_close()
+    page.goto(page.url.replace("practice/01_vectors", "practice/02_similarity"))
+    page.locator(".jp-Notebook h1", has_text="Practice 02").wait_for()
+    assert "error" not in run_cell(page, "from mathllm_exercises import").inner_text().lower()
+
+
+def test_a_newer_version_is_told_and_the_readers_copy_stays_until_it_is_given_up(lite, host, browser, tmp_path):
+    page = open_from(host, browser)
     page.locator("#book-status", has_text="Python is ready").wait_for()
     cell = page.locator(".jp-CodeCell .cm-content").first
     cell.click()
     page.keyboard.press("Control+End")
-    page.keyboard.insert_text("\nprint('begun')\nwhile True: pass")
-    page.keyboard.press("Shift+Enter")
-    page.locator(".jp-OutputArea-output", has_text="begun").wait_for()
-    page.evaluate("jupyterapp.commands.execute('notebook:interrupt-kernel')")
-    page.get_by_role("button", name="Start Python anew").click()
-    page.locator("#book-status", has_text="Python was started anew").wait_for(timeout=START)
-    assert "while True: pass" in cell.inner_text()
-    assert "49" in run_cell(page, "squares_and_length =", "\n7 * 7").inner_text()
+    page.keyboard.insert_text("\n# mine")
+    page.wait_for_function("!jupyterapp.shell.currentWidget.context.model.dirty")
+    newer = tmp_path / "lite/files/exercises/practice/01_vectors.ipynb"
+    newer.parent.mkdir(parents=True)
+    original = (lite / newer.relative_to(tmp_path / "lite")).read_text(encoding="utf-8")
+    newer.write_text(original.replace("Practice 01", "Practice 01, second edition"), encoding="utf-8")
+    page.reload()
+    page.locator("#book-status", has_text="The book has a newer version of this notebook").wait_for()
+    assert "# mine" in cell.inner_text()
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Take the newer version").click()
+    page.locator(".jp-Notebook h1", has_text="second edition").wait_for()
+    page.locator("#book-status", has_text="Python is ready").wait_for()
