@@ -215,10 +215,12 @@ def dress(output):
     """Give the pages the book's sign, JupyterLab's colours, a service worker and a line that says how far Python is."""
     (output / "service-worker.js").rename(output / "jupyterlite-service-worker.js")  # ours goes on to it
     ours = (LITE / name for name in ("page.css", "page.js", "service-worker.js"))
-    for path in (ROOT / "book/_static/vector.svg", ROOT / "tools/jupyter/custom/custom.css", *ours):
+    shared = (ROOT / "book/_static" / name for name in ("vector.svg", "progress.js"))
+    for path in (*shared, ROOT / "tools/jupyter/custom/custom.css", *ours):
         shutil.copy(path, output)
     links = '<link rel="icon" href="../vector.svg" />\n    <link rel="stylesheet" href="../custom.css" />'
-    status = '\n    <link rel="stylesheet" href="../page.css" />\n    <script defer src="../page.js"></script>'
+    status = '\n    <link rel="stylesheet" href="../page.css" />'
+    status += "".join(f'\n    <script defer src="../{name}.js"></script>' for name in ("progress", "page"))
     for page in output.glob("*/index.html"):
         head = f"</title>\n    {links}{status if page.parent.name == 'notebooks' else ''}"
         page.write_text(page.read_text(encoding="utf-8").replace("</title>", head, 1), encoding="utf-8")

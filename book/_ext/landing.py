@@ -10,6 +10,7 @@ import re
 import tomllib
 from pathlib import Path
 
+from docutils.nodes import make_id
 from mathllm_exercises import bank
 
 from mathllm import reference
@@ -47,6 +48,21 @@ def contents(listed: list[dict]) -> str:
             f"<p>{html.escape(chapter['question'], quote=False)}</p><small>{chapter['time']}</small></div></li>"
         )
     return f'<ol class="book-chapters">{"".join(items)}</ol>'
+
+
+def exercises(listed: list[dict]) -> str:
+    """The exercises that answer, chapter by chapter, for the script that finds the next one (progress.js)."""
+    answering = [card for card in bank.records() if card["graded"] and card["kind"] != "text"]
+    found = []
+    for chapter in listed:
+        cards = [
+            {"id": card["id"], "title": card["title"], "place": make_id(card["title"])}
+            for card in answering
+            if card["id"].startswith(chapter["name"][:2])
+        ]
+        found.append({"name": chapter["name"], "cards": cards})
+    text = json.dumps(found).replace("<", r"\u003c")
+    return f'<script type="application/json" id="book-exercises">{text}</script>'
 
 
 def linked_map(listed: list[dict]) -> str:
@@ -107,7 +123,7 @@ def fill(app, docname, source):
         "run": here if app.tags.has("lite") else there,
         "figure": raw(figure(book)),
         "map": raw(linked_map(listed)),
-        "contents": raw(contents(listed)),
+        "contents": raw(contents(listed) + exercises(listed)),
         **{name: f"{count:,}" for name, count in counts(book).items()},
     }
     source[0] = re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], source[0])

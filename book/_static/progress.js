@@ -1,18 +1,19 @@
-// What this browser remembers: where the reader was last, which questions were answered right, when a card comes again.
+// What this browser remembers: where the reader was last, which questions and exercises are right, when a card comes again.
 // Nothing leaves the browser; the page "Review" writes it into a file and reads it from one.
 (() => {
   const KEY = "mathllm-book";
-  const EMPTY = { version: 1, pages: {}, questions: {}, cards: {} };
+  const EMPTY = { version: 1, pages: {}, questions: {}, exercises: {}, cards: {} };
 
   function isWhole(memory) {
     const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
-    return isObject(memory) && memory.version === EMPTY.version && ["pages", "questions", "cards"].every((part) => isObject(memory[part]));
+    if (!isObject(memory) || memory.version !== EMPTY.version) return false;
+    return ["pages", "questions", "cards"].every((part) => isObject(memory[part])) && isObject(memory.exercises ?? {});
   }
 
   function load() {
     try {
       const memory = JSON.parse(localStorage.getItem(KEY));
-      return isWhole(memory) ? memory : structuredClone(EMPTY);
+      return { ...structuredClone(EMPTY), ...(isWhole(memory) ? memory : {}) };
     } catch {
       return structuredClone(EMPTY); // no storage, or not ours
     }
@@ -69,18 +70,35 @@
     return made;
   }
 
-  // On the first page: where the reader was last, and what each chapter has come to.
+  // The next exercise, of the chapters that the reader has opened, the last one first: one that was tried and is not right
+  // yet, else the first that was not tried.
+  function nextExercise(chapters, pages, exercises) {
+    const opened = chapters.filter(({ name }) => pages[name]).sort((a, b) => pages[b.name].at - pages[a.name].at);
+    const all = opened.flatMap(({ name, cards }) => cards.map((card) => ({ ...card, name })));
+    return all.find(({ id }) => exercises[id] === false) ?? all.find(({ id }) => !exercises[id]);
+  }
+
+  // On the first page: where the reader was last, what each chapter has come to, and the next exercise.
   function goOn(list) {
-    const { pages, questions } = load();
+    const { pages, questions, exercises } = load();
     const [name, last] = Object.entries(pages).sort(([, a], [, b]) => b.at - a.at)[0] ?? [];
     if (!last) return;
     const link = element("a", { href: `notebooks/${name}.html#${last.section}` }, `${last.title}: ${last.heading}`);
     const line = element("p", { className: "book-go-on" }, "Go on reading ", link, ", or ", element("a", { href: "review.html" }, "review what you have read"), ".");
+    const chapters = JSON.parse(document.querySelector("#book-exercises").textContent);
+    const next = nextExercise(chapters, pages, exercises);
+    if (next) line.append(" The next exercise: ", element("a", { href: `notebooks/${next.name}.html#${next.place}` }, next.title), ".");
     document.querySelector(".bd-article h1").after(line);
     list.querySelectorAll("a.book-chapter").forEach((anchor) => {
       const page = anchor.getAttribute("href").match(/(\d\d_\w+)\.html/)[1];
       const right = Object.values(questions[page] ?? {}).filter(Boolean).length;
-      const parts = [pages[page] && (pages[page].read ? "read" : "begun"), right && `${right} ${right > 1 ? "questions" : "question"} right`];
+      const { cards = [] } = chapters.find(({ name }) => name === page) ?? {};
+      const solved = cards.filter(({ id }) => exercises[id]).length;
+      const parts = [
+        pages[page] && (pages[page].read ? "read" : "begun"),
+        right && `${right} ${right > 1 ? "questions" : "question"} right`,
+        solved && `${solved} of ${cards.length} exercises solved`,
+      ];
       const text = parts.filter(Boolean).join(", ");
       if (text) anchor.closest("li").querySelector("small").append(element("b", { className: "book-come-to" }, ` ✓ ${text}`));
     });

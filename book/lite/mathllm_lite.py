@@ -1,13 +1,15 @@
-"""Python in the browser: Stop reaches it, and what cells print is sent in pieces, and cut where it would stop the page.
+"""Python in the browser: Stop reaches it, the page hears of exercises, and a flood of output is sent in pieces and cut.
 
 The page draws every message anew together with all before it, so that ten thousand lines, sent one by one, stop it for
 more than a minute. IPython loads this file when it starts (ipython_config.py).
 """
 
+import sys
 import time
 
 import js
 import pyodide_js
+from pyodide.ffi import to_js
 from pyodide_kernel.display import LiteDisplayHook, LiteDisplayPublisher, LiteStream
 
 AT_ONCE = 50  # messages of a cell that are sent as they come; later ones wait for the next
@@ -64,6 +66,7 @@ def load_ipython_extension(shell):
             signal[0] = 0  # a Stop that came too late for the cell before
         output.running = True
         output.begin()
+        tell_of_exercises()
 
     def end(_):
         output.send()
@@ -72,6 +75,21 @@ def load_ipython_extension(shell):
 
     shell.events.register("pre_run_cell", start)
     shell.events.register("post_run_cell", end)
+
+
+def tell_of_exercises():
+    """Once exercises are imported: a report that is shown also tells the page whether the answer is right (page.js)."""
+    report = sys.modules.get("mathllm_exercises.report")
+    if report is None or hasattr(report.Report, "show"):
+        return
+
+    def show(self):
+        if self.marks.answered:
+            told = {"exercise": self.marks.item.id, "right": self.passed}
+            js.postMessage(to_js(told, dict_converter=js.Object.fromEntries))
+        return shown(self)
+
+    shown, report.Report.show, report.Report._repr_html_ = report.Report._repr_html_, show, show
 
 
 def _after(first, method):

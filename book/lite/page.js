@@ -25,11 +25,15 @@
   // it talks in a way that does not, so it is told that this is another.
   if (window.crossOriginIsolated) Object.defineProperty(window, "crossOriginIsolated", { value: false });
 
-  let signal = null; // one byte that Python shares with this page when it starts (mathllm_lite.py)
+  // What Python tells this page (mathllm_lite.py): when it starts, a byte that both share; then, which exercises are right.
+  let signal = null;
   window.Worker = class extends Worker {
     constructor(...description) {
       super(...description);
-      this.addEventListener("message", ({ data }) => { if (data instanceof Uint8Array) signal = data; });
+      this.addEventListener("message", ({ data }) => {
+        if (data instanceof Uint8Array) signal = data;
+        if (data?.exercise) window.bookMemory.change(({ exercises }) => { exercises[data.exercise] ||= data.right; });
+      });
     }
   };
 

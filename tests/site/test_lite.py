@@ -162,9 +162,12 @@ def test_an_exercise_is_marked(lite, open_page):
     run_cell(page, "squares_and_length =", "\nsquares_and_length = [49, 8]")
     report = run_cell(page, 'check("01.vectors.length_by_hand"')
     assert "✗" in report.locator(".mathllm-fail").inner_text()
+    solved = "bookMemory.load().exercises['01.vectors.length_by_hand']"
+    page.wait_for_function(f"{solved} === false")
     run_cell(page, "squares_and_length =", "\nsquares_and_length = [49, 7]")
     report = run_cell(page, 'check("01.vectors.length_by_hand"')
     assert "2 of 2 points" in report.locator(".mathllm-pass").inner_text()
+    page.wait_for_function(f"{solved} === true")  # the first page of the book knows it, too
 
 
 def test_changes_outlive_a_reload_until_the_reader_wants_the_original_back(lite, open_page):

@@ -76,6 +76,28 @@ def test_the_first_page_leads_back_to_where_the_reader_was_and_shows_what_each_c
     assert "begun, 1 question right" in chapter.inner_text()
 
 
+def test_the_next_exercise_is_one_that_was_wrong_or_the_first_that_was_not_tried_and_every_place_exists(site, reader):
+    page = reader.visit("index.html")
+    chapters = json.loads(page.locator("#book-exercises").text_content())
+    for chapter in chapters:
+        text = (site / "notebooks" / f"{chapter['name']}.html").read_text(encoding="utf-8")
+        assert len(chapter["cards"]) >= 8
+        assert [card for card in chapter["cards"] if f'id="{card["place"]}"' not in text] == []
+    cards = next(chapter["cards"] for chapter in chapters if chapter["name"] == "06_softmax")
+    for answers, expected in [({}, 0), ({0: True}, 1), ({0: True, 5: False}, 5), ({0: True, 5: True}, 1)]:
+        exercises = {cards[place]["id"]: right for place, right in answers.items()}
+        read = {"06_softmax": {"title": "6. Softmax", "section": "logits", "heading": "Logits", "at": 1}}
+        page.evaluate(
+            "([pages, exercises]) => bookMemory.change((all) => Object.assign(all, { pages, exercises }))",
+            [read, exercises],
+        )
+        page = reader.visit("index.html")
+        link = page.locator(".book-go-on a").last
+        assert link.text_content() == cards[expected]["title"]
+        assert link.get_attribute("href") == f"notebooks/06_softmax.html#{cards[expected]['place']}"
+    assert f"2 of {len(cards)} exercises solved" in page.locator(".book-chapters li").nth(5).inner_text()
+
+
 def test_a_card_comes_again_when_it_is_due_and_what_is_remembered_travels_in_a_file(reader, tmp_path):
     page = reader.visit("review.html")
     assert "no chapter has been opened" in left(page)
