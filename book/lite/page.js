@@ -7,6 +7,7 @@
     + "Read on meanwhile; a cell that you run waits for it.";
   const STUCK = "Python is still not there. If the connection is slow, wait; if it was lost, load this page again.";
   const READY = "Python is ready: Shift + Enter runs a cell. What you change is kept in this browser, on this device.";
+  const KEPT = " All notebooks open here without a network, too.";
   const NEWER = "The book has a newer version of this notebook. Yours is as you left it.";
   const DEAF = "Stop cannot reach Python while this cell runs. Starting Python anew ends it: your text and its outputs "
     + "stay, the variables are lost.";
@@ -27,6 +28,7 @@
 
   // What Python tells this page (mathllm_lite.py): when it starts, a byte that both share; then, which exercises are right.
   let signal = null;
+  let kept = false; // whether all notebooks are there without a network
   window.Worker = class extends Worker {
     constructor(...description) {
       super(...description);
@@ -76,13 +78,13 @@
 
   async function greet() {
     if (await isNewer(notebook().context.path)) say(NEWER, download, original("Take the newer version"));
-    else say(READY, download, original("Bring back the original"));
+    else say(READY + (kept ? KEPT : ""), download, original("Bring back the original"));
   }
 
   // Whether the book's notebook has changed since the reader began to change it.
   async function isNewer(path) {
     const book = await (await fetch(`../files/${path}`)).json();
-    const { content } = await window.jupyterapp.serviceManager.contents.get(path);
+    const { content } = await window.jupyterapp.serviceManager.contents.get(path, { content: true });
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(book)));
     const version = new Uint8Array(digest).join(" ");
     const name = `book-version ${path}`;
@@ -115,6 +117,8 @@
       const { content } = await (await fetch(`../api/contents/${folder}/all.json`)).json();
       for (const { path } of content) await fetch(`../files/${path}`); // the service worker keeps it
     }
+    kept = true;
+    if (line.textContent.startsWith(READY) && line.isConnected) await greet();
   }
 
   while (!["idle", "busy"].includes(status())) await pause(0.2);
