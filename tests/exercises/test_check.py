@@ -463,10 +463,3 @@ def test_the_learners_package_never_imports_the_graders():
     for path in Path(kernel_side.__file__).parent.rglob("*.py"):
         imported = re.findall(r"^\s*(?:from|import) .*", path.read_text(encoding="utf-8"), re.MULTILINE)
         assert not any("mathllm_grading" in line for line in imported), path
-
-
-def test_an_exercise_that_points_to_another_names_it_as_the_page_does():
-    titles = {entry.title for entry in items()}
-    named = {title for entry in items() for title in re.findall(r"exercise \*([^*]+)\*", f"{entry.source} {entry.task}")}
-    assert named
-    assert named <= titles

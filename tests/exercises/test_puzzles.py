@@ -1,6 +1,7 @@
 """The kinds `order`, `lines` and `choice`: what earns how much, and what is never accepted."""
 
 import itertools
+import re
 from collections import deque
 
 import numpy as np
@@ -317,3 +318,10 @@ def test_a_submission_with_each_kind_is_graded_and_says_what_its_check_says():
         if name == "known mistakes":
             for entry in some:
                 assert entry.mistakes[0].sentence in marking.text(result.marks[entry.grade_id])
+
+
+def test_an_exercise_that_points_to_another_names_it_as_the_page_does():
+    titles = {entry.title for entry in items()}
+    named = {title for entry in items() for title in re.findall(r"exercise \*([^*]+)\*", f"{entry.source} {entry.task}")}
+    assert named
+    assert named <= titles
