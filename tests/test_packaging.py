@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
 EXERCISES = ROOT / "exercises"
-PACKAGES = ROOT / "mathllm", EXERCISES / "mathllm_exercises", EXERCISES / "mathllm_grading"
+PACKAGES = ROOT / "mathllm", *(EXERCISES / f"mathllm_{name}" for name in ("course", "exercises", "grading"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCK = [Requirement(line) for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()]
 PARITY = ROOT / "tests" / "parity"
@@ -97,7 +97,7 @@ def imported_packages():
 
 def test_every_package_that_is_imported_is_named_in_pyproject():
     named = {canonicalize_name(requirement.name) for requirement in asked_for()}
-    ours = {"mathllm", "mathllm_exercises", "mathllm_grading"}
+    ours = {"mathllm", "mathllm_course", "mathllm_exercises", "mathllm_grading"}
     ours |= {path.stem for pattern in ("t*/**/*.py", "book/_ext/*.py") for path in ROOT.glob(pattern)}
     distributions = metadata.packages_distributions()
     for package, path in imported_packages():

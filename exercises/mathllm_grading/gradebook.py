@@ -20,8 +20,8 @@ from sqlalchemy.pool import NullPool
 from traitlets.log import get_logger
 
 __all__ = [
-    "asked", "back_up", "backups", "check_encoding", "check_points", "is_gradebook", "opened", "record", "restore",
-    "sqlite_file",
+    "asked", "back_up", "backups", "check_encoding", "check_points", "entry_of", "is_gradebook", "opened", "record",
+    "restore", "sqlite_file",
 ]  # fmt: skip
 
 KEPT = 20  # backups
@@ -201,7 +201,7 @@ def record(book, assignment, learner, graded, timestamp=None, unchanged=(), pena
     penalty(learner, score, seconds late): points lost, or None   before(): called when nothing but the commit is left
     """
     try:
-        entry = _submission(book, assignment, learner)
+        entry = entry_of(book, assignment, learner)
         entry.timestamp = timestamp or entry.timestamp
         for notebook in entry.notebooks:
             asked = notebook.notebook
@@ -225,7 +225,7 @@ def record(book, assignment, learner, graded, timestamp=None, unchanged=(), pena
         raise
 
 
-def _submission(book, assignment, learner):
+def entry_of(book, assignment, learner):
     """A learner's entry for an assignment, with a row for each of its cells; what is not there yet is made."""
     whole = book.find_assignment(assignment)
     student = book.db.get(Student, learner) or Student(id=learner)

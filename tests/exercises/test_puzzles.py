@@ -322,6 +322,8 @@ def test_a_submission_with_each_kind_is_graded_and_says_what_its_check_says():
 
 def test_an_exercise_that_points_to_another_names_it_as_the_page_does():
     titles = {entry.title for entry in items()}
-    named = {title for entry in items() for title in re.findall(r"exercise \*([^*]+)\*", f"{entry.source} {entry.task}")}
+    named = {
+        title for entry in items() for title in re.findall(r"exercise \*([^*]+)\*", f"{entry.source} {entry.task}")
+    }
     assert named
     assert named <= titles

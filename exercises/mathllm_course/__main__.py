@@ -1,0 +1,98 @@
+"""`python -m mathllm_course`: the course office. Run it in the course's folder, like nbgrader's own commands."""
+
+import sys
+
+import click
+
+
+class _Commands(click.Group):
+    """Errors that are explained in words end a command with exit code 1."""
+
+    def invoke(self, context):
+        try:
+            return super().invoke(context)
+        except (ValueError, OSError, RuntimeError) as error:
+            raise click.ClickException(str(error) or type(error).__name__) from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def main():
+    """Learners and grades of a learning platform, extensions, and collecting what was uploaded there."""
+
+
+ID = click.option("--id", "id_column", metavar="COLUMN", help="The column with the learners' ids.")
+CSV = click.argument("file", type=click.Path(exists=True, dir_okay=False))
+
+
+@main.command("enrol")
+@CSV
+@ID
+def _enrol(file, id_column):
+    """Add the learners of a CSV FILE, as Moodle (Participants) or Canvas (Gradebook) exports it."""
+    from .office import Office
+    from .platform import read_learners
+
+    learners = read_learners(file, id_column)
+    with Office() as office:
+        new = office.enrol(learners)
+    click.echo(f"{len(learners.by_id)} learners of {learners.platform}, {new} of them new")
+
+
+@main.command("grades")
+@CSV
+@click.option("-a", "--assignment", "assignments", multiple=True, help="Only this one; may be repeated.")
+@click.option("-o", "--output", default="grades_to_import.csv", show_default=True, type=click.Path(dir_okay=False))
+@click.option("--items", is_flag=True, help="A column for each item in place of each assignment.")
+@ID
+def _grades(file, assignments, output, items, id_column):
+    """Write the grades into a copy of FILE, the gradebook as Moodle or Canvas exports it, to be imported there."""
+    from .office import Office
+    from .platform import read_learners, write_grades
+
+    learners = read_learners(file, id_column)
+    with Office() as office:
+        points, possible, unread = office.points(assignments, items)
+    write_grades(learners, points, possible, output)
+    graded = len(points.keys() & learners.by_id)
+    click.echo(f"{output}: {graded} of {len(learners.by_id)} learners of {learners.platform}, {len(possible)} columns")
+    for what, names in [("not in the file", points.keys() - learners.by_id), ("with texts still to be graded", unread)]:
+        if names:
+            click.echo(f"{what}: {', '.join(sorted(names))}", err=True)
+
+
+@main.command("extend")
+@click.argument("learner")
+@click.argument("assignment")
+@click.argument("time")
+def _extend(learner, assignment, time):
+    """Give LEARNER more TIME for ASSIGNMENT: 12h, 2d or 1w after the deadline; 0d takes it back."""
+    from .office import Office
+
+    with Office() as office:
+        deadline = office.extend(learner, assignment, time)
+    click.echo(f"{learner} may hand in {assignment} until {deadline:%Y-%m-%d %H:%M} UTC")
+    click.echo(f"if it is graded already: python -m mathllm_grading grade {assignment} --student {learner} --force")
+
+
+@main.command("collect")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@click.argument("assignment")
+def _collect(folder, assignment):
+    """Take the notebooks of ASSIGNMENT from FOLDER, an unpacked download of all submissions from Moodle or Canvas.
+
+    A file counts as handed in when it was last changed, as the platform's archive says.
+    """
+    from .office import Office
+
+    with Office() as office:
+        done, unknown = office.collect(folder, assignment)
+    for learner, what in sorted(done.items()):
+        click.echo(f"{learner}: {what}")
+    for place in unknown:
+        click.echo(f"{place}: no learner is known for it; enrol FILE adds learners", err=True)
+    click.echo(f"{sum(what.startswith('taken') for what in done.values())} of {len(done) + len(unknown)} taken")
+    sys.exit(1 if unknown or any(what.startswith("not") for what in done.values()) else 0)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m mathllm_course")

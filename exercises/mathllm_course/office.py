@@ -1,0 +1,147 @@
+"""What the office does to a course: learners in, grades out, extensions, and collecting what was uploaded."""
+
+import os
+import re
+import shutil
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from mathllm_grading import gradebook
+from mathllm_grading.run import alone, open_course
+from nbgrader.api import Student
+
+from mathllm.errors import suggest
+
+from . import platform
+
+__all__ = ["Office"]
+
+UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class Office:
+    """A course, as the office sees it. Use it in a `with` statement: no grading run meets it."""
+
+    def __init__(self):
+        self.directory, _ = open_course()
+
+    def __enter__(self):
+        self._alone = alone(self.directory.root)
+        self._alone.__enter__()
+        gradebook.check_encoding(self.directory.db_url)
+        self.book = gradebook.opened(self.directory.db_url, self.directory.course_id)
+        return self
+
+    def __exit__(self, *error):
+        self.book.close()
+        return self._alone.__exit__(*error)
+
+    def enrol(self, learners):
+        """Add learners, or bring what is known of them up to date; nobody is removed. How many are new."""
+        known = {student.id for student in self.book.students}
+        for learner, row in learners.by_id.items():
+            student = self.book.db.get(Student, learner) or Student(id=learner)
+            for name, value in platform.details(row).items():
+                setattr(student, name, value or getattr(student, name))
+            self.book.db.add(student)
+        self.book.db.commit()
+        return len(learners.by_id.keys() - known)
+
+    def points(self, assignments, items=False):
+        """({learner: {column: points}}, {column: points possible}, learners whose texts are not graded yet).
+
+        A column is an assignment or, with items, an item of it. Points lost for lateness are taken off an assignment.
+        """
+        points, possible, unread = {}, {}, set()
+        for name in assignments or [assignment.name for assignment in self.book.assignments]:
+            assignment = self._assignment(name)
+            cells = [
+                cell for notebook in assignment.notebooks for cell in [*notebook.grade_cells, *notebook.task_cells]
+            ]
+            possible |= (
+                {f"{name}: {cell.name}": cell.max_score for cell in cells} if items else {name: assignment.max_score}
+            )
+            for entry in assignment.submissions:
+                grades = [grade for notebook in entry.notebooks for grade in notebook.grades]
+                if all(grade.auto_score is None and grade.manual_score is None for grade in grades):
+                    continue  # not graded yet
+                found = {f"{name}: {grade.cell.name}": grade.score for grade in grades}
+                whole = {name: max(0.0, entry.score - (entry.late_submission_penalty or 0.0))}
+                points.setdefault(entry.student_id, {}).update(found if items else whole)
+                if entry.needs_manual_grade:
+                    unread.add(entry.student_id)
+        return points, possible, unread
+
+    def extend(self, learner, assignment, time):
+        """Give a learner more time, "2d" or "12h"; "0d" takes it back. The new deadline, in UTC.
+
+        Raises: ValueError for a name that is not there, an assignment without a deadline, a time in other words.
+        """
+        entry = self._assignment(assignment)
+        self._learner(learner)
+        length = re.fullmatch(r"(\d+)([mhdw])", time)
+        if length is None:
+            raise ValueError(f"{time!r} is no length of time: say 30m, 12h, 2d or 1w, and 0d for none")
+        if entry.duedate is None:
+            raise ValueError(f"{assignment} has no deadline: set one in Formgrader first")
+        extension = timedelta(**{UNITS[length[2]]: int(length[1])})
+        theirs = gradebook.entry_of(self.book, assignment, learner)
+        theirs.extension = extension or None
+        self.book.db.commit()
+        return theirs.duedate
+
+    def collect(self, folder, assignment):
+        """Take the notebooks of a platform's download into the course.
+
+        Returns: {learner: what was done}, and the files for which no learner is known
+        """
+        notebooks = [notebook.name for notebook in self._assignment(assignment).notebooks]
+        students = self.book.students
+        names, ids = {}, {student.lms_user_id: student.id for student in students if student.lms_user_id}
+        for student in students:
+            names.setdefault(f"{student.first_name} {student.last_name}".casefold(), []).append(student.id)
+        done, unknown = {}, []
+        for upload in platform.uploads(folder):
+            candidates = names.get(upload.name.casefold(), [])
+            learner = ids.get(upload.lms_user_id) or (candidates[0] if len(candidates) == 1 else None)
+            if learner is None:
+                unknown.append(str(upload.path.relative_to(Path(folder).resolve())))
+                continue
+            done[learner] = self._take(upload.path, learner, assignment, notebooks)
+        return done, unknown
+
+    def _take(self, path, learner, assignment, notebooks):
+        named = [name for name in notebooks if name in path.stem] or notebooks
+        if len(named) != 1:
+            return f"not taken: {path.name} is none of {', '.join(notebooks)}"
+        if path.stat().st_size > 1000 * self.directory.max_dir_size:
+            return "not taken: it is larger than CourseDirectory.max_dir_size"
+        place = Path(self.directory.format_path(self.directory.submitted_directory, learner, assignment))
+        content, target = path.read_bytes(), place / f"{named[0]}.ipynb"
+        if target.exists() and target.read_bytes() == content:
+            return "there already"
+        moment = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent) as new:
+            fresh = Path(new, assignment)
+            if place.exists():
+                shutil.copytree(place, fresh)  # another notebook of the assignment, taken before
+            fresh.mkdir(exist_ok=True)
+            (fresh / target.name).write_bytes(content)
+            (fresh / "timestamp.txt").write_text(f"{moment:%Y-%m-%d %H:%M:%S.%f} UTC", encoding="utf-8")
+            if place.exists():
+                os.rename(place, Path(new, "before"))
+            os.rename(fresh, place)
+        return f"taken, handed in {moment:%Y-%m-%d %H:%M} UTC"
+
+    def _assignment(self, name):
+        known = {assignment.name: assignment for assignment in self.book.assignments}
+        if name not in known:
+            raise ValueError(f"there is no assignment {name!r} in the gradebook{suggest(name, known)}")
+        return known[name]
+
+    def _learner(self, name):
+        known = [student.id for student in self.book.students]
+        if name not in known:
+            raise ValueError(f"there is no learner {name!r}{suggest(name, known)}")

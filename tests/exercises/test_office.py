@@ -1,0 +1,186 @@
+"""The course office: learners in, grades out, more time for one, and what was uploaded elsewhere."""
+
+import csv
+import os
+import shutil
+from datetime import datetime
+
+import nbformat
+import pytest
+from click.testing import CliRunner
+from grading import make_course
+from mathllm_course.__main__ import main
+from mathllm_course.platform import read_learners
+from mathllm_grading import gradebook
+from mathllm_grading.autograde import course as application
+from nbgrader.apps.api import NbGraderAPI
+from nbgrader.coursedir import CourseDirectory
+
+NAME = "01_vectors"
+MOODLE = """First name,Last name,ID number,Email address,Groups
+Ada,Lovelace,4711,ada@example.org,A
+Alan,Turing,4712,alan@example.org,B
+"""
+CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,01_vectors (998),Final Score
+    Points Possible,,,,,100,(read only)
+"Lovelace, Ada",31,s31,ada,S1,,
+"Turing, Alan",32,s32,alan,S1,50,
+"Student, Test",33,,,S1,,
+"""
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory):
+    root = tmp_path_factory.mktemp("generated")
+    make_course(root, NAME)
+    source = nbformat.read(root / "source" / NAME / f"{NAME}.ipynb", 4)
+    graded = [cell for cell in source.cells if cell.metadata.get("nbgrader", {}).get("grade")]
+    source.cells = graded[:3]
+    nbformat.write(source, root / "source" / NAME / f"{NAME}.ipynb")
+    app = application(str(root))
+    assert NbGraderAPI(CourseDirectory(parent=app), parent=app).generate_assignment(NAME)["success"]
+    return root
+
+
+@pytest.fixture
+def inside(generated, tmp_path, monkeypatch):
+    """A course in which nobody is enrolled yet, and we are in its folder."""
+    root = shutil.copytree(generated, tmp_path / "course")
+    monkeypatch.chdir(root)
+    (root / "moodle.csv").write_text(MOODLE, encoding="utf-8-sig")
+    (root / "canvas.csv").write_text(CANVAS)
+    return root
+
+
+def office(*arguments, code=0):
+    """Run a command in the folder we are in; what it prints."""
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def book(root):
+    return gradebook.opened(f"sqlite:///{root}/gradebook.db", "mathllm")
+
+
+def graded(root, learner, *points, late=None):
+    """A learner's work, graded with these points."""
+    with book(root) as opened:
+        entry = gradebook.entry_of(opened, NAME, learner)
+        grades = sorted(entry.notebooks[0].grades, key=lambda grade: grade.cell.name)
+        for grade, score in zip(grades, points, strict=True):
+            grade.auto_score, grade.needs_manual_grade = score, False
+        entry.notebooks[0].late_submission_penalty = late
+        opened.db.commit()
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize(
+    ("file", "platform", "lms"), [("moodle.csv", "Moodle", "4711"), ("canvas.csv", "Canvas", "31")]
+)
+def test_learners_of_a_platform_are_enrolled_once(inside, file, platform, lms):
+    assert f"2 learners of {platform}, 2 of them new" in office("enrol", file)
+    assert "0 of them new" in office("enrol", file)
+    with book(inside) as opened:
+        ada = opened.find_student("ada")
+        assert (ada.first_name, ada.last_name, ada.lms_user_id) == ("Ada", "Lovelace", lms)
+        assert len(opened.students) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name,mark\nAda,1\n", "no column 'Student' \\(Canvas\\)"),
+        ("", "its columns are none"),
+        ("id\nada\nada\n", "line 3: the id 'ada' occurs twice"),
+        ("id\n../ada\n", "line 2: '../ada' cannot be a learner's id"),
+        ("id\n.ada\n", "cannot be a learner's id"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused_before_anybody_is_enrolled(tmp_path, text, message):
+    (tmp_path / "list.csv").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_learners(tmp_path / "list.csv")
+
+
+def test_a_column_of_ids_can_be_named(inside):
+    assert set(read_learners("moodle.csv", "ID number").by_id) == {"4711", "4712"}
+    assert "no column 'Matrikel'" in office("enrol", "moodle.csv", "--id", "Matrikel", code=1)
+
+
+def test_grades_go_back_in_the_form_of_the_platform(inside):
+    office("enrol", "canvas.csv")
+    graded(inside, "ada", 1.0, 0.5, 0.0, late=0.25)
+    said = office("grades", "canvas.csv", "-o", "back.csv")
+    assert "1 of 2 learners of Canvas, 1 columns" in said
+    possible, ada, alan = rows("back.csv")
+    assert list(ada) == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "01_vectors (998)"]
+    assert possible["Student"] == "    Points Possible"
+    assert float(possible["01_vectors (998)"]) > 0
+    assert (ada["ID"], ada["01_vectors (998)"]) == ("31", "1.25")
+    assert alan["01_vectors (998)"] == ""  # nothing is graded: what the platform holds stays
+
+
+def test_grades_of_single_items_and_for_moodle(inside):
+    office("enrol", "moodle.csv")
+    graded(inside, "alan", 1.0, 0.5, 0.0)
+    office("grades", "moodle.csv", "--items", "-o", "items.csv", "-a", NAME)
+    ada, alan = rows("items.csv")
+    assert list(alan)[:4] == ["First name", "Last name", "ID number", "Email address"]
+    assert [alan[name] for name in sorted(alan) if name.startswith(NAME)] == ["1", "0.5", "0"]
+    assert all(ada[name] == "" for name in ada if name.startswith(NAME))
+    assert "did you mean 01_vectors?" in office("grades", "moodle.csv", "-a", "01_vector", code=1)
+
+
+def test_a_learner_gets_more_time(inside):
+    office("enrol", "moodle.csv")
+    assert "has no deadline" in office("extend", "ada", NAME, "2d", code=1)
+    with book(inside) as opened:
+        opened.find_assignment(NAME).duedate = datetime(2026, 11, 20, 12)
+        opened.db.commit()
+    assert "until 2026-11-22 12:00 UTC" in office("extend", "ada", NAME, "2d")
+    assert "until 2026-11-20 12:00 UTC" in office("extend", "ada", NAME, "0d")
+    assert "is no length of time" in office("extend", "ada", NAME, "soon", code=1)
+    assert "there is no learner 'eda'" in office("extend", "eda", NAME, "2d", code=1)
+
+
+@pytest.mark.parametrize(
+    ("file", "place"),
+    [
+        ("moodle.csv", "Ada Lovelace_99_assignsubmission_file/01_vectors.ipynb"),
+        ("moodle.csv", "Ada Lovelace_99_assignsubmission_file_01_vectors.ipynb"),
+        ("canvas.csv", "lovelaceada_31_777_01_vectors.ipynb"),
+        ("canvas.csv", "lovelaceada_LATE_31_777_01_vectors-2.ipynb"),
+    ],
+)
+def test_what_was_uploaded_is_collected(inside, tmp_path, file, place):
+    office("enrol", file)
+    (tmp_path / "all" / place).parent.mkdir(parents=True)
+    (tmp_path / "all" / place).write_text("{}")
+    os.utime(tmp_path / "all" / place, (1_700_000_000, 1_700_000_000))
+    assert "1 of 1 taken" in office("collect", str(tmp_path / "all"), NAME)
+    handed_in = inside / "submitted" / "ada" / NAME
+    assert (handed_in / f"{NAME}.ipynb").read_text() == "{}"
+    assert (handed_in / "timestamp.txt").read_text().startswith("2023-11-14 22:13:20")
+    assert "there already" in office("collect", str(tmp_path / "all"), NAME)
+    (tmp_path / "all" / place).write_text('{"again": 1}')
+    office("collect", str(tmp_path / "all"), NAME)
+    assert "again" in (handed_in / f"{NAME}.ipynb").read_text()
+    assert sorted(path.name for path in handed_in.parent.iterdir()) == [NAME]
+
+
+def test_what_belongs_to_nobody_and_what_is_a_link_is_not_collected(inside, tmp_path):
+    office("enrol", "moodle.csv")
+    for name in ("Eve Stranger_1", "Ada Lovelace_2"):
+        (tmp_path / "all" / f"{name}_assignsubmission_file").mkdir(parents=True)
+    (tmp_path / "all" / "Eve Stranger_1_assignsubmission_file" / f"{NAME}.ipynb").write_text("{}")
+    secret = tmp_path / "secret.ipynb"
+    secret.write_text("secret")
+    (tmp_path / "all" / "Ada Lovelace_2_assignsubmission_file" / f"{NAME}.ipynb").symlink_to(secret)
+    said = office("collect", str(tmp_path / "all"), NAME, code=1)
+    assert "Eve Stranger_1_assignsubmission_file/01_vectors.ipynb: no learner is known" in said
+    assert not (inside / "submitted").exists()
