@@ -1,6 +1,7 @@
 """`python -m mathllm_course`: the course office. Run it in the course's folder, like nbgrader's own commands."""
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -92,6 +93,22 @@ def _collect(folder, assignment):
         click.echo(f"{place}: no learner is known for it; enrol FILE adds learners", err=True)
     click.echo(f"{sum(what.startswith('taken') for what in done.values())} of {len(done) + len(unknown)} taken")
     sys.exit(1 if unknown or any(what.startswith("not") for what in done.values()) else 0)
+
+
+@main.command("report")
+@click.argument("assignments", nargs=-1, required=True, metavar="ASSIGNMENT...")
+@click.option("-o", "--output", default="report.html", show_default=True, type=click.Path(dir_okay=False))
+def _report(assignments, output):
+    """Write a page about the questions of ASSIGNMENT..., with a CSV file beside it: who solved what, which mistakes."""
+    from .office import Office
+    from .report import write_csv, write_page
+
+    with Office() as office:
+        found, days = office.questions(assignments)
+    table = Path(output).with_suffix(".csv")
+    write_page(found, days, output)
+    write_csv(found, table)
+    click.echo(f"{output} and {table}: {len(found)} questions")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from nbgrader.api import Student
 
 from mathllm.errors import suggest
 
-from . import platform
+from . import platform, report
 
 __all__ = ["Office"]
 
@@ -66,12 +67,30 @@ class Office:
                 grades = [grade for notebook in entry.notebooks for grade in notebook.grades]
                 if all(grade.auto_score is None and grade.manual_score is None for grade in grades):
                     continue  # not graded yet
-                found = {f"{name}: {grade.cell.name}": grade.score for grade in grades}
+                read = [grade for grade in grades if grade.auto_score is not None or not grade.needs_manual_grade]
+                found = {f"{name}: {grade.cell.name}": grade.score for grade in read}
                 whole = {name: max(0.0, entry.score - (entry.late_submission_penalty or 0.0))}
                 points.setdefault(entry.student_id, {}).update(found if items else whole)
                 if entry.needs_manual_grade:
                     unread.add(entry.student_id)
         return points, possible, unread
+
+    def questions(self, assignments):
+        """Numbers about the items of assignments: a list of report.Question, and {assignment: {day: hand-ins}}."""
+        found, days = [], {}
+        folder = Path(self.directory.root, self.directory.autograded_directory)
+        for name in assignments:
+            points, _, _ = self.points([name], items=True)
+            mine = {
+                learner: {key.partition(": ")[2]: value for key, value in given.items()}
+                for learner, given in points.items()
+            }
+            if not mine:
+                raise ValueError(f"nobody is graded in {name}: python -m mathllm_grading grade {name}")
+            found += report.questions(name, mine, folder)
+            moments = [entry.timestamp for entry in self._assignment(name).submissions if entry.timestamp]
+            days[name] = dict(sorted(Counter(f"{moment:%Y-%m-%d}" for moment in moments).items()))
+        return found, days
 
     def extend(self, learner, assignment, time):
         """Give a learner more time, "2d" or "12h"; "0d" takes it back. The new deadline, in UTC.

@@ -6,15 +6,21 @@ import shutil
 from datetime import datetime
 
 import nbformat
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from grading import make_course
+from mathllm_course import report
 from mathllm_course.__main__ import main
 from mathllm_course.platform import read_learners
+from mathllm_exercises import item, marking
 from mathllm_grading import gradebook
+from mathllm_grading.__main__ import main as grading
 from mathllm_grading.autograde import course as application
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
+
+import mathllm as ml
 
 NAME = "01_vectors"
 MOODLE = """First name,Last name,ID number,Email address,Groups
@@ -184,3 +190,66 @@ def test_what_belongs_to_nobody_and_what_is_a_link_is_not_collected(inside, tmp_
     said = office("collect", str(tmp_path / "all"), NAME, code=1)
     assert "Eve Stranger_1_assignsubmission_file/01_vectors.ipynb: no learner is known" in said
     assert not (inside / "submitted").exists()
+
+
+# Numbers about questions
+
+SQUARED = "def norm(x):\n    return np.sum(x * x, axis=-1)"
+SEVEN = "def norm(x):\n    return '<script>alert(1)</script>'"
+
+
+def test_discrimination_is_the_correlation_with_the_other_items():
+    item, rest = np.array([0.0, 0, 1, 1]), np.array([1.0, 2, 3, 5])
+    expected = np.mean((item - 0.5) * (rest - 2.75)) / (item.std() * rest.std())
+    assert report.discrimination(item, rest) == pytest.approx(expected)
+    assert report.discrimination(np.ones(4), rest) is None
+    assert report.discrimination(item[:2], rest[:2]) is None
+
+
+def verdict(answer):
+    entry = item("01.vectors.norm")
+    cases = marking.draw(entry, np.random.default_rng(0))
+    return marking.text(marking.mark(entry, cases, marking.read(marking.observe_all(answer, cases), cases)))
+
+
+def test_a_verdict_is_read_as_it_is_written():
+    known = {mistake.sentence for mistake in item("01.vectors.norm").mistakes}
+    names = [check.name for check in item("01.vectors.norm").checks]
+    checks, mistakes, others = report.read_text(verdict(lambda x: np.sum(x * x, axis=-1)), known)
+    assert list(checks) == names
+    assert not any(checks.values())
+    assert [sentence for sentence in mistakes if "squared length" in sentence] == mistakes != []
+    assert others == []
+    checks, mistakes, others = report.read_text(verdict(lambda x: np.full(x.shape[:-1], 7.0)), known)
+    assert (mistakes, others) == ([], ["got 7"])
+    checks, mistakes, others = report.read_text(verdict(ml.norm), known)
+    assert all(checks[name] for name in names)
+
+
+@pytest.mark.slow
+def test_a_report_counts_what_was_solved_and_which_mistakes_were_made(tmp_path, monkeypatch):
+    make_course(tmp_path, NAME)
+    monkeypatch.chdir(tmp_path)
+    app = application(str(tmp_path))
+    assert NbGraderAPI(CourseDirectory(parent=app), parent=app).generate_assignment(NAME)["success"]
+    assert "nobody is graded in 01_vectors" in office("report", NAME, code=1)
+    for learner, answer in {"ada": None, "bob": SQUARED, "eve": SQUARED, "zoe": SEVEN}.items():
+        source = nbformat.read(f"source/{NAME}/{NAME}.ipynb", 4)
+        for cell in source.cells:
+            if answer and cell.metadata.get("nbgrader", {}).get("grade_id") == "01-vectors-norm-answer":
+                cell.source = answer
+        folder = tmp_path / "submitted" / learner / NAME
+        folder.mkdir(parents=True)
+        (folder / "timestamp.txt").write_text("2026-11-20 10:00:00 UTC")
+        nbformat.write(source, folder / f"{NAME}.ipynb")
+    monkeypatch.setenv("MATHLLM_UNSANDBOXED", "yes")
+    assert CliRunner().invoke(grading, ["grade", NAME]).exit_code == 0
+    assert "report.html and report.csv" in office("report", NAME)
+    found = {row["item"]: row for row in rows("report.csv")}
+    assert found["01-vectors-norm"]["full_marks"] == "0.250"
+    assert found["01-vectors-norm"]["learners"] == "4"
+    page = (tmp_path / "report.html").read_text()
+    assert "2 made this mistake" in page
+    assert "2026-11-20: 4 handed in" in page
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
