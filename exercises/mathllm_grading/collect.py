@@ -15,10 +15,15 @@ import tempfile
 from datetime import datetime
 from pathlib import Path
 
+import nbformat
+from nbformat.v4 import new_markdown_cell
 from nbgrader.exchange.default.collect import ExchangeCollect
 from nbgrader.exchange.default.release_assignment import ExchangeReleaseAssignment
 from nbgrader.exchange.default.release_feedback import ExchangeReleaseFeedback
+from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.utils import find_owner
+
+from .gradebook import opened, sqlite_file
 
 __all__ = ["Collect", "ReleaseAssignment", "ReleaseFeedback", "exchange_problem"]
 
@@ -57,6 +62,27 @@ class ReleaseAssignment(_Checked, ExchangeReleaseAssignment):
             os.makedirs(self.root)
             os.chmod(self.root, 0o1777)
         super().ensure_root()
+
+    def do_copy(self, src, dest, log=None):
+        """Copy the assignment; the first cell of each notebook then says until when it may be handed in."""
+        super().do_copy(src, dest, log)
+        deadline = self._deadline()
+        for path in Path(dest).glob("*.ipynb") if deadline else []:
+            notebook = nbformat.read(path, 4)
+            notebook.cells.insert(0, new_markdown_cell(deadline))
+            nbformat.write(notebook, path)
+
+    def _deadline(self):
+        """The deadline as learners read it, or None."""
+        file = sqlite_file(self.coursedir.db_url)
+        if file is not None and not file.exists():
+            return None
+        with opened(self.coursedir.db_url, self.coursedir.course_id) as book:
+            known = {assignment.name: assignment.duedate for assignment in book.assignments}
+        moment = known.get(self.coursedir.assignment_id)
+        nothing = LateSubmissionPlugin(parent=self).penalty_method == "zero"
+        late = "earns nothing" if nothing else "is marked as late"
+        return moment and f"**Hand in by {moment:%A, %-d %B %Y, %H:%M} UTC.** Later work {late}."
 
 
 class Collect(_Checked, ExchangeCollect):

@@ -17,8 +17,10 @@ from mathllm_exercises import item, marking
 from mathllm_grading import gradebook
 from mathllm_grading.__main__ import main as grading
 from mathllm_grading.autograde import course as application
+from mathllm_grading.collect import ReleaseAssignment
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
+from traitlets.config import Config
 
 import mathllm as ml
 
@@ -190,6 +192,26 @@ def test_what_belongs_to_nobody_and_what_is_a_link_is_not_collected(inside, tmp_
     said = office("collect", str(tmp_path / "all"), NAME, code=1)
     assert "Eve Stranger_1_assignsubmission_file/01_vectors.ipynb: no learner is known" in said
     assert not (inside / "submitted").exists()
+
+
+@pytest.mark.parametrize(("rule", "late"), [("none", "is marked as late"), ("zero", "earns nothing")])
+def test_a_notebook_that_is_released_says_until_when_it_may_be_handed_in(inside, tmp_path, rule, late):
+    def release():
+        shutil.rmtree(tmp_path / "exchange", ignore_errors=True)
+        settings = Config({"LateSubmissionPlugin": {"penalty_method": rule}})
+        directory = CourseDirectory(
+            root=str(inside), course_id="mathllm", assignment_id=NAME, db_url=f"sqlite:///{inside}/gradebook.db"
+        )
+        ReleaseAssignment(coursedir=directory, root=str(tmp_path / "exchange"), config=settings).start()
+        return nbformat.read(tmp_path / "exchange" / "mathllm" / "outbound" / NAME / f"{NAME}.ipynb", 4).cells
+
+    plain = release()
+    with book(inside) as opened:
+        opened.find_assignment(NAME).duedate = datetime(2026, 11, 20, 12)
+        opened.db.commit()
+    first, *rest = release()
+    assert first.source == f"**Hand in by Friday, 20 November 2026, 12:00 UTC.** Later work {late}."
+    assert rest == plain
 
 
 # Numbers about questions
