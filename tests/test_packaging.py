@@ -221,6 +221,8 @@ def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel):
     here = {path.relative_to(EXERCISES if path.is_relative_to(EXERCISES) else ROOT).as_posix() for path in files}
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
+    sources = {path.relative_to(EXERCISES).as_posix() for path in (EXERCISES / "source").rglob("*.ipynb")}
+    here |= {f"mathllm_course/course/{name}" for name in {"nbgrader_config.py", *sources}}
     assert held == {name for name in here if "__pycache__" not in name}
     assert {Path(name).suffix for name in held} >= {".py", ".toml", ".js", ".css", ".svg", ".mplstyle"}
 

@@ -138,6 +138,8 @@ def our_wheels(work):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
+    (source / "exercises" / "source").mkdir()  # nobody makes a course in the browser
+    shutil.copy(ROOT / "exercises" / "nbgrader_config.py", source / "exercises")
     for name in SMALL:
         if data.available(name):
             pack_data(data.packages()[name], wheels)

@@ -1,4 +1,4 @@
-"""`python -m mathllm_course`: the course office. Run it in the course's folder, like nbgrader's own commands."""
+"""`python -m mathllm_course`: the course office. But for `init`, run it in the course's folder."""
 
 import sys
 from pathlib import Path
@@ -19,6 +19,16 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def main():
     """Learners and grades of a learning platform, extensions, and collecting what was uploaded there."""
+
+
+@main.command("init")
+@click.argument("folder", type=click.Path(file_okay=False))
+def _init(folder):
+    """Make a course in FOLDER, with the book's assignments and settings. No checkout is needed."""
+    from .office import make_course
+
+    make_course(folder)
+    click.echo(f"cd {folder}; then: python -m mathllm_grading doctor, and nbgrader generate_assignment 01_vectors")
 
 
 ID = click.option("--id", "id_column", metavar="COLUMN", help="The column with the learners' ids.")

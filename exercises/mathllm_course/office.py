@@ -16,9 +16,25 @@ from mathllm.errors import suggest
 
 from . import platform, report
 
-__all__ = ["Office"]
+__all__ = ["Office", "make_course"]
 
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def make_course(folder):
+    """Make a course of the book's assignments: its settings and sources, in a folder that nobody else can look into.
+
+    Raises: FileExistsError if there is something in the folder already.
+    """
+    folder = Path(folder)
+    if folder.exists() and any(folder.iterdir()):
+        raise FileExistsError(f"{folder} is not empty: name a folder that is not there yet")
+    here = Path(__file__).parent
+    shipped = here / "course" if (here / "course").exists() else here.parent  # of a wheel, or of a checkout
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    shutil.copy(shipped / "nbgrader_config.py", folder)
+    shutil.copytree(shipped / "source", folder / "source", ignore=shutil.ignore_patterns(".*"))
 
 
 class Office:
