@@ -41,9 +41,13 @@ class Gone(RuntimeError):
     """The process of a notebook has ended, or had to be ended."""
 
 
-@cache
 def warm_up():
     """Start the warm process, which this process and those forked from it share; the way to it."""
+    return _warm_process(sandbox.required())
+
+
+@cache
+def _warm_process(sandboxed):  # in a sandbox, its children have another environment and another home
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     fonts = os.environ.get("MPLCONFIGDIR") or os.path.expanduser("~/.cache/matplotlib")
     with theirs:

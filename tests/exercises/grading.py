@@ -45,6 +45,7 @@ def run(*cells, folder=None, hidden=(), key=b"k" * 32, **limits):
     cells = [code(cell) if isinstance(cell, str) else copy.deepcopy(cell) for cell in cells]
     files = read_submission(folder).files if folder else {}
     marks, missing = run_cells(cells, "ada", "a1", key, Limits(**PATIENCE | limits), files, hidden)
+    print("A grade that is missing is missing because:", missing, file=sys.stderr)  # shown where a test fails
     flags = [cell["metadata"].get("nbgrader", {}) for cell in cells]
     asked = [flag["grade_id"] for flag in flags if flag.get("grade")]
     judged = {name: mark for name, mark in marks.items() if isinstance(mark, Marks)}

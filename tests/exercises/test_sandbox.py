@@ -346,6 +346,14 @@ def test_nothing_passes_from_one_learner_to_the_next(course):
 
 
 @slow
+def test_one_process_grades_with_and_without_a_sandbox(monkeypatch):
+    home = "import os; print(os.environ['HOME'])"
+    for unsandboxed, expected in (("yes", os.environ["HOME"]), ("", str(sandbox.HOME)), ("yes", os.environ["HOME"])):
+        monkeypatch.setenv("MATHLLM_UNSANDBOXED", unsandboxed)
+        assert run(home).texts == [f"{expected}\n"]
+
+
+@slow
 def test_two_shells_at_once_do_not_see_each_other(course):
     with Shell("ada", sandbox.Limits()) as ada, Shell("bob", sandbox.Limits()) as bob:
         ada.run("import socket; door = socket.socket(socket.AF_UNIX); door.bind('\\0door'); door.listen()")
