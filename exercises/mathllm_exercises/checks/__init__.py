@@ -18,6 +18,7 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from .. import scoring
 from ..item import Check, gradient, keeps_dtype, leaves_inputs, raised, refuses, shape, values
 
 __all__ = ["Checks", "Rules", "checks", "draws", "rules"]
@@ -61,6 +62,10 @@ class Checks(list):
         """See `item.gradient`."""
         self.append(gradient(*args, **options))
         self.of_gradient = True
+
+    def scored(self, *args):
+        """The one check of a challenge: see `scoring.check`."""
+        self.append(scoring.check(*args))
 
     def judge(self, name, points, cases, judge, **options):
         """A check of its own: `judge(expected, case, observation)` returns None, or the reason in words."""

@@ -5,6 +5,7 @@ import numpy as np
 import mathllm as ml
 
 from ..cases import each, normals
+from ..scoring import operations
 from . import checks, draws
 
 
@@ -104,3 +105,18 @@ def _(c):
         name="by hand",
     )
     c.refuses(1, public=[(np.eye(2), -0.1)], name="refuses a negative tolerance")
+
+
+def _products(program):
+    inputs = [f"{matrix}{i}{j}" for matrix in "ab" for i in "12" for j in "12"]
+
+    def product(**x):
+        return {f"c{i}{j}": x[f"a{i}1"] * x[f"b1{j}"] + x[f"a{i}2"] * x[f"b2{j}"] for i in "12" for j in "12"}
+
+    count = operations(program, inputs, product)
+    return count["*"] + count["/"]
+
+
+@checks("03.matrices.fewest_multiplications")
+def _(c):
+    c.scored("multiplications", _products, {7: 1, 8: 1 / 3})

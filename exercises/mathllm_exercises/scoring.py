@@ -1,0 +1,105 @@
+"""Challenges: an answer that is scored by its cost, in counted operations or in nats; the lower, the better.
+
+    @checks("03.matrices.fewest_multiplications")
+    def _(c):
+        c.scored("multiplications", cost, {7: 1, 8: 0.5})
+
+`cost(answer)` is a number; for an answer that does not do what is asked it raises ValueError with the reason. The share
+of the points is that of the lowest bound that the cost does not exceed. The answer is plain data; nothing of it is run.
+A cost is often the number of operations in a program of lines such as `s = a * b + c`, which `operations` counts.
+"""
+
+import ast
+import hashlib
+from collections import Counter
+from functools import partial
+
+import numpy as np
+
+from .derivation import steps
+from .expressions import ExpressionError, compute, parse
+from .verdict import UNANSWERED, AssessedCheck, Verdict
+
+__all__ = ["check", "operations"]
+
+NAMES = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+ALLOWED = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Constant, ast.Attribute)
+ALLOWED += (ast.operator, ast.unaryop, ast.expr_context)
+DRAWS = 4
+MAX_LINES = 100
+RTOL = 1e-8
+
+
+def check(unit, cost, shares) -> AssessedCheck:
+    """The one check of a challenge. unit: what is counted   shares: {highest cost: share of the points}"""
+    return AssessedCheck(f"few {unit}", 1, None, None, assess=partial(_assess, unit, cost, shares))
+
+
+def _assess(unit, cost, shares, value) -> Verdict:
+    if value is None or value is Ellipsis:
+        return Verdict(0, UNANSWERED)
+    try:
+        found = cost(value)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return Verdict(0, str(error) if type(error) is ValueError else "this is not in the form that the card asks for")
+    best, share = min(shares), max((share for bound, share in shares.items() if found <= bound), default=0)
+    words = f"your answer needs {found:.6g} {unit}"
+    return Verdict(1.0, "", (f"Reached: {words}.",)) if share == 1 else Verdict(share, f"{words}; reach {best:.6g}")
+
+
+def operations(program, inputs, results, functions=()) -> Counter:
+    """How often each operation occurs in a program, which is proven on random numbers first.
+
+    program: a text with one `name = expression` of numbers on each line, or a list of such strings
+    inputs:  the names that it starts from   results: results(**inputs) -> {name: value} that it must compute
+    functions: what a line may call, such as "np.exp"
+    Returns: {"+": …, "-": …, "*": …, "/": …, "np.exp": …}; a change of sign is free.
+
+    >>> operations("s = a + b\\nsquare = s * s", "ab", lambda a, b: {"square": (a + b) ** 2})
+    Counter({'+': 1, '*': 1})
+
+    Raises: ValueError, with the line that is wrong.
+    """
+    lines = steps(program)
+    if not lines or len(lines) > MAX_LINES:
+        raise ValueError(f"the answer is a text of at most {MAX_LINES} lines `name = expression`")
+    rng = np.random.default_rng(int.from_bytes(hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).digest()))
+    draws = [dict(zip(inputs, rng.uniform(0.5, 2, len(inputs)) * rng.choice([-1, 1], len(inputs)), strict=True))
+             for _ in range(DRAWS)]  # fmt: skip
+    known, count = [dict(draw) for draw in draws], Counter()
+    for number, line in enumerate(lines, 1):
+        try:
+            name, tree = _assignment(line, inputs)
+            nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.BinOp, ast.Call))]
+            count.update(_operation(node, functions) for node in nodes)
+            for names in known:
+                names[name] = compute(tree, names).value
+        except ExpressionError as error:
+            raise ValueError(f"line {number} {error}") from None
+    for draw, names in zip(draws, known, strict=True):
+        for name, wanted in results(**draw).items():
+            if name not in names:
+                raise ValueError(f"no line computes `{name}`")
+            if not np.allclose(names[name], wanted, rtol=RTOL, atol=RTOL):
+                shown = ", ".join(f"{key} = {value:.3g}" for key, value in draw.items())
+                raise ValueError(f"`{name}` is {float(names[name]):.4g} and should be {wanted:.4g} for {shown}")
+    return count
+
+
+def _assignment(line, inputs):
+    name, equals, expression = line.partition("=")
+    if not equals or not name.strip().isidentifier() or name.strip() in inputs:
+        raise ExpressionError("is not of the form `name = expression`, with a name that is no input")
+    tree = parse(expression)
+    for node in ast.walk(tree):
+        if not isinstance(node, ALLOWED) or (isinstance(node, ast.Attribute) and ast.unparse(node.value) != "np"):
+            raise ExpressionError(f"uses `{ast.unparse(node)[:40]}`, which a line may not contain")
+    return name.strip(), tree
+
+
+def _operation(node, functions):
+    name = ast.unparse(node.func) if isinstance(node, ast.Call) else NAMES.get(type(node.op))
+    if name not in (*functions, *NAMES.values()):
+        may = f" and {', '.join(functions)}" if functions else ""
+        raise ExpressionError(f"uses `{ast.unparse(node)[:40]}`; a line may use + - * /{may}")
+    return name
