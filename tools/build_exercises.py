@@ -30,7 +30,11 @@ def texts(root: Path) -> list[Path]:
 
 def compiled(root: Path) -> str:
     """The content of bank.json. Raises: SourceError with file and line."""
-    records = [exercise.record for path in texts(root) for exercise in exercise_text.read(path).exercises.values()]
+    records = []
+    for text in map(exercise_text.read, texts(root)):
+        answers = {cell.options["item"]: cell for cell in text.cells if "item" in cell.options and cell.kind == "code"}
+        stubs = {id: {"stub": exercise_text.released(cell.source)} for id, cell in answers.items()}
+        records += [exercise.record | stubs.get(id, {}) for id, exercise in text.exercises.items()]
     if extra := rules_without_text({record["id"] for record in records}):
         raise SourceError(bank.BANK, 1, f"there are checks for {extra[0]!r}, but no text has this exercise")
     return json.dumps(records, ensure_ascii=False, indent=1) + "\n"

@@ -66,7 +66,9 @@ HOW_TO_WORK = """\
 `check`. Replace the `...` or the line `# your code here` by your answer (where a function is to be fixed, change it),
 run your cell, then run the check. It tries your answer on the documents' own numbers and on fresh random ones, and
 tells you what holds and what does not. It recognises common mistakes. If inputs are too long to be shown, they are in
-`check.case`. You may run the check as often as you like: it keeps no score.
+`check.case`. You may run the check as often as you like: it keeps no score. To begin an answer
+anew, write `start_again("...")` into its cell, with the name that stands in its check, and run the cell: it is then
+as it was at the beginning.
 
 **What counts.** Points belong to the named checks, so a partly right function earns part of them. When your work is
 graded the inputs are new. Every function returns its result (printing it is not enough) and leaves its inputs as they
@@ -85,7 +87,7 @@ submit the notebook under its own name. Leave the cells with the checks as they 
 SETUP = """\
 import numpy as np
 import mathllm as ml
-from mathllm_exercises import arrange, check, learner, numbers
+from mathllm_exercises import arrange, check, learner, numbers, start_again
 
 print("your numbers are drawn for:", learner())"""
 

@@ -10,8 +10,9 @@ from .item import Check, Item, Mistake, gradient, keeps_dtype, leaves_inputs, re
 from .own_numbers import learner, numbers
 from .registry import item, items
 from .report import Report, check
+from .starting import start_again
 
 __all__ = [
     "Check", "Item", "Mistake", "Report", "arrange", "check", "gradient", "item", "items", "keeps_dtype", "learner",
-    "leaves_inputs", "numbers", "refuses", "shape", "values",
+    "leaves_inputs", "numbers", "refuses", "shape", "start_again", "values",
 ]  # fmt: skip

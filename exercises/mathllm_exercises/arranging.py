@@ -9,7 +9,7 @@ from importlib import resources
 from . import kernel_side
 from .registry import item
 
-__all__ = ["arrange"]
+__all__ = ["arrange", "in_a_notebook"]
 
 
 def arrange(id) -> None:
@@ -24,7 +24,7 @@ def arrange(id) -> None:
     entry = item(id)
     if entry.kind != "order":
         raise ValueError(f"{id!r} has no lines to put in order")
-    if kernel_side.own_numbers or not _in_a_notebook():  # a submission is graded: no screen shows it
+    if kernel_side.own_numbers or not in_a_notebook():  # a submission is graded: no screen shows it
         return
     try:
         figure = _figure()
@@ -37,7 +37,8 @@ def arrange(id) -> None:
     display(figure(title=entry.title, name=entry.answer, lines=shown))
 
 
-def _in_a_notebook():
+def in_a_notebook() -> bool:
+    """Whether this runs in IPython, which can show figures."""
     try:
         from IPython import get_ipython
     except ImportError:

@@ -195,6 +195,17 @@ def test_check_names_the_mistake_and_then_is_content(page, address, folder):
     run(page, where[NORM]).locator(".mathllm-pass").wait_for()
 
 
+def test_an_answer_is_begun_anew_and_then_given_again(page, folder):
+    where, _ = numbers(folder / NAME / f"{NAME}.ipynb")
+    original = nbformat.read(folder / NAME / f"{NAME}.ipynb", 4).cells[where[f"{NORM}-answer"]].source
+    _, answers = numbers(folder / "exercises" / "source" / NAME / f"{NAME}.ipynb")
+    answer = run(page, where[f"{NORM}-answer"], 'start_again("01.vectors.norm")')
+    answer.locator(".cm-line", has_text="your code here").wait_for()
+    assert answer.locator(".cm-line").all_inner_texts() == original.splitlines()
+    run(page, where[f"{NORM}-answer"], answers[f"{NORM}-answer"])
+    run(page, where[NORM]).locator(".mathllm-pass").wait_for()
+
+
 @pytest.mark.nightly
 def test_validate_says_what_is_missing(page):
     page.get_by_role("button", name="Validate").click()
