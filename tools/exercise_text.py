@@ -67,8 +67,8 @@ HOW_TO_WORK = """\
 run your cell, then run the check. It tries your answer on the documents' own numbers and on fresh random ones, and
 tells you what holds and what does not. It recognises common mistakes. If inputs are too long to be shown, they are in
 `check.case`. You may run the check as often as you like: it keeps no score. To begin an answer
-anew, write `start_again("...")` into its cell, with the name that stands in its check, and run the cell: it is then
-as it was at the beginning.
+anew, write `start_again("...")` into its cell, with the name that stands in its check, and run the cell: it is then as
+it was at the beginning. (The browser edition prints the text of that cell.)
 
 **What counts.** Points belong to the named checks, so a partly right function earns part of them. When your work is
 graded the inputs are new. Every function returns its result (printing it is not enough) and leaves its inputs as they

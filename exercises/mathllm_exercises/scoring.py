@@ -16,11 +16,12 @@ from functools import partial
 
 import numpy as np
 
+from .compare import numeric
 from .derivation import steps
 from .expressions import ExpressionError, compute, parse
 from .verdict import UNANSWERED, AssessedCheck, Verdict
 
-__all__ = ["check", "operations"]
+__all__ = ["array", "check", "operations"]
 
 NAMES = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 ALLOWED = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Constant, ast.Attribute)
@@ -40,19 +41,32 @@ def _assess(unit, cost, shares, value) -> Verdict:
         return Verdict(0, UNANSWERED)
     try:
         found = cost(value)
+    except ExpressionError as error:
+        return Verdict(0, f"the answer {error}")
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return Verdict(0, str(error) if type(error) is ValueError else "this is not in the form that the card asks for")
     best, share = min(shares), max((share for bound, share in shares.items() if found <= bound), default=0)
-    words = f"your answer needs {found:.6g} {unit}"
-    return Verdict(1.0, "", (f"Reached: {words}.",)) if share == 1 else Verdict(share, f"{words}; reach {best:.6g}")
+    said = f"your answer costs {found:.6g} {unit}"
+    return Verdict(1.0, "", (f"{said.capitalize()}.",)) if share == 1 else Verdict(share, f"{said}; aim at {best:.6g}")
 
 
-def operations(program, inputs, results, functions=()) -> Counter:
+def array(value, *shape) -> np.ndarray:
+    """An answer as an array of finite numbers of this shape; None stands for any size up to 50. Raises: ValueError."""
+    found = numeric(value)
+    fits = found is not None and found.ndim == len(shape) and np.all(np.isfinite(found))
+    if not fits or any(n > 50 if m is None else n != m for n, m in zip(found.shape, shape, strict=True)):
+        size = "" if shape[0] is None else f"{shape[0]} "
+        asked = f"a list of {size}finite numbers" if len(shape) == 1 else f"finite numbers in the shape {shape}"
+        raise ValueError(f"the answer needs {asked.replace('None', 'any number')}")
+    return found.astype(float)
+
+
+def operations(program, inputs, results, functions=(), positive=()) -> Counter:
     """How often each operation occurs in a program, which is proven on random numbers first.
 
     program: a text with one `name = expression` of numbers on each line, or a list of such strings
     inputs:  the names that it starts from   results: results(**inputs) -> {name: value} that it must compute
-    functions: what a line may call, such as "np.exp"
+    functions: what a line may call, such as "np.exp"   positive: the inputs that are no negative numbers
     Returns: {"+": …, "-": …, "*": …, "/": …, "np.exp": …}; a change of sign is free.
 
     >>> operations("s = a + b\\nsquare = s * s", "ab", lambda a, b: {"square": (a + b) ** 2})
@@ -64,8 +78,7 @@ def operations(program, inputs, results, functions=()) -> Counter:
     if not lines or len(lines) > MAX_LINES:
         raise ValueError(f"the answer is a text of at most {MAX_LINES} lines `name = expression`")
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).digest()))
-    draws = [dict(zip(inputs, rng.uniform(0.5, 2, len(inputs)) * rng.choice([-1, 1], len(inputs)), strict=True))
-             for _ in range(DRAWS)]  # fmt: skip
+    draws = [{x: rng.uniform(0.5, 2) * (x in positive or rng.choice([-1, 1])) for x in inputs} for _ in range(DRAWS)]
     known, count = [dict(draw) for draw in draws], Counter()
     for number, line in enumerate(lines, 1):
         try:

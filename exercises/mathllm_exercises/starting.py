@@ -1,5 +1,7 @@
 """start_again(): an answer cell as it was handed out."""
 
+import sys
+
 from .arranging import in_a_notebook
 from .bank import records
 from .registry import item
@@ -12,17 +14,16 @@ def start_again(id) -> None:
 
         start_again("01.vectors.norm")
 
-    The line is replaced by the original. Outside a notebook the original is printed.
+    The line is replaced by the original. Outside a notebook, and in the browser edition, the original is printed.
 
     Raises: UnknownReferenceError for an id that no exercise has, ValueError for an exercise without a cell of code.
     """
     stub = next(record.get("stub") for record in records() if record["id"] == item(id).id)
     if stub is None:
         raise ValueError(f"the answer to {id!r} is no cell of code")
-    if not in_a_notebook():
+    if not in_a_notebook() or sys.platform == "emscripten":  # there, a kernel cannot change a cell
         print(stub)
         return
     from IPython import get_ipython
 
-    # What IPython's set_next_input(stub, replace=True) does in a kernel; the browser edition's does nothing.
-    get_ipython().payload_manager.write_payload({"source": "set_next_input", "text": stub, "replace": True})
+    get_ipython().set_next_input(stub, replace=True)

@@ -55,8 +55,8 @@ def test_the_share_is_that_of_the_lowest_bound_that_is_reached():
     check = scoring.check("nats", float, {1.5: 1, 2: 0.5, 3: 0.25})
     shares = [said(value).share for value in (1.2, 1.5, 1.6, 2, 2.5, 3.1, float("nan"), float("inf"))]
     assert shares == [1, 1, 0.5, 0.5, 0.25, 0, 0, 0]
-    assert said(1.6).reason == "your answer needs 1.6 nats; reach 1.5"
-    assert said(1.2).replies == ("Reached: your answer needs 1.2 nats.",)
+    assert said(1.6).reason == "your answer costs 1.6 nats; aim at 1.5"
+    assert said(1.2).replies == ("Your answer costs 1.2 nats.",)
     assert said(...).reason == "no answer yet"
     assert said([1]).reason == "this is not in the form that the card asks for"
 

@@ -6,6 +6,7 @@ import mathllm as ml
 
 from ..cases import each
 from ..compare import numeric, show
+from ..scoring import array
 from . import checks, draws
 
 
@@ -331,3 +332,18 @@ def _(c):
     c.judge("gains within the budget", 2, _worlds, _buys(0.1))
     c.judge("half of what it can buy", 2, _worlds, _buys(0.5))
     c.judge("95 % of what it can buy", 3, _worlds, _buys(0.95))
+
+
+def _divergence(policy):
+    policy = array(policy, 6)
+    reference, R = np.array([0.40, 0.25, 0.15, 0.10, 0.07, 0.03]), np.array([0.0, 1, 1, 2, 3, 5])
+    if np.any(policy < 0) or abs(policy.sum() - 1) > 1e-6:
+        raise ValueError(f"the six probabilities are at least 0 and sum to 1; yours sum to {policy.sum():.6g}")
+    if policy @ R < 3 - 1e-6:
+        raise ValueError(f"the mean reward of this policy is {policy @ R:.6g}; at least 3 is asked for")
+    return np.sum(policy * np.log(np.where(policy > 0, policy, 1) / reference))
+
+
+@checks("15.alignment.cheapest_policy")
+def _(c):
+    c.scored("nats", _divergence, {0.967: 1, 1.146: 2 / 3, 2.31: 1 / 3})

@@ -5,6 +5,7 @@ import numpy as np
 import mathllm as ml
 
 from ..cases import each, normals
+from ..scoring import array
 from . import checks, draws
 
 Q, K = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
@@ -183,3 +184,18 @@ def _(c):
         rtol=1e-6,
     )
     c.values(2, _with_slopes((6, 8, 5)), name="a longer sequence")
+
+
+def _nats_of_the_token_before(M):
+    M = array(M, 4, 4)
+    if np.linalg.norm(M) > 10 * (1 + 1e-9):
+        raise ValueError(f"the norm of M is {np.linalg.norm(M):.4g}; at most 10 is allowed")
+    angles = np.arange(16)[:, None] * np.array([1.0, 0.25])
+    P = np.stack([np.cos(angles), np.sin(angles)], axis=-1).reshape(16, 4)
+    scores = np.where(np.tril(np.ones((16, 16), bool)), P @ M @ P.T, -np.inf)
+    return -np.diagonal(ml.log_softmax(scores), offset=-1).mean()
+
+
+@checks("10.attention.previous_token")
+def _(c):
+    c.scored("nats", _nats_of_the_token_before, {0.0966: 1, 0.117: 2 / 3, 0.5: 1 / 3})

@@ -1,5 +1,6 @@
 """Chapter 11, backpropagation: a step of training by hand, two mended listings, two pullbacks, a tape of one's own."""
 
+import ast
 import math
 
 import numpy as np
@@ -8,6 +9,7 @@ import mathllm as ml
 from mathllm.exhibits import backpropagation as exhibits
 
 from ..cases import each
+from ..expressions import parse
 from . import checks, draws
 
 STEP = exhibits.trace_network()  # the network of document 004
@@ -257,3 +259,33 @@ def _(c):
     )
     c.values(1, public=[(NUMBERS, SCORE)], name="the network of document 004")
     c.values(1, public=[(np.array([1.0]), DOUBLINGS)], name="sixty doublings")
+
+
+SIZES = (8, 40, 3, 50, 4, 30, 6)
+
+
+def _multiplications(order):
+    """The cost of a product of J1 to J6 in this order; only names, @ and brackets are read."""
+
+    def shape_and_cost(node):
+        if isinstance(node, ast.Name) and node.id in jacobians:
+            return jacobians[node.id], 0
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.MatMult):
+            raise ValueError(f"`{ast.unparse(node)[:40]}` is no product of J1 to J6, written with @")
+        (left, price), (right, more) = shape_and_cost(node.left), shape_and_cost(node.right)
+        if left[1] != right[0]:
+            raise ValueError(f"`{ast.unparse(node)[:60]}`: shapes {left} and {right} do not fit")
+        return (left[0], right[1]), price + more + left[0] * left[1] * right[1]
+
+    jacobians = {f"J{k}": (SIZES[k], SIZES[k - 1]) for k in range(1, 7)}
+    if not isinstance(order, str):
+        raise ValueError('the answer is a text, such as "(J6 @ J5) @ J4"')
+    shape, cost = shape_and_cost(parse(order))
+    if shape != (6, 8):
+        raise ValueError(f"this product has the shape {shape}; the whole Jacobian has (6, 8)")
+    return cost
+
+
+@checks("11.backpropagation.jacobian_order")
+def _(c):
+    c.scored("multiplications", _multiplications, {2496: 1, 2604: 2 / 3, 5460: 1 / 3})

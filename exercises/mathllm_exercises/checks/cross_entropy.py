@@ -5,6 +5,7 @@ import numpy as np
 import mathllm as ml
 
 from ..cases import each
+from ..scoring import array
 from . import checks, draws
 
 
@@ -161,3 +162,16 @@ def _(c):
 @checks("07.cross_entropy.quick_bytes")
 def _(c):
     c.values(1, rtol=0.0, atol=1.0)
+
+
+def _worse_text(q):
+    q = array(q, 4)
+    if np.any(q <= 0) or abs(q.sum() - 1) > 1e-6:
+        raise ValueError(f"the four probabilities are above 0 and sum to 1; yours sum to {q.sum():.6g}")
+    p, r = np.array([0.6, 0.3, 0.05, 0.05]), np.array([0.05, 0.05, 0.1, 0.8])
+    return max(-p @ np.log(q), -r @ np.log(q))
+
+
+@checks("07.cross_entropy.two_texts")
+def _(c):
+    c.scored("nats", _worse_text, {1.2433: 1, 1.37: 2 / 3, 1.387: 1 / 3})

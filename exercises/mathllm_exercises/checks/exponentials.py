@@ -6,6 +6,7 @@ import mathllm as ml
 
 from ..cases import each, normals
 from ..compare import numeric
+from ..scoring import operations
 from . import checks, draws
 
 
@@ -109,3 +110,13 @@ def _(c):
         ],
         name="zeros",
     )
+
+
+def _products(program):
+    count = operations(program, ["y"], lambda y: {"power": y**23}, positive=["y"])
+    return count["*"] + count["/"]
+
+
+@checks("04.exponentials.fewest_products")
+def _(c):
+    c.scored("multiplications", _products, {6: 1, 7: 2 / 3, 22: 1 / 3})

@@ -5,6 +5,7 @@ import numpy as np
 import mathllm as ml
 
 from ..cases import each
+from ..scoring import array
 from . import checks, draws
 
 
@@ -183,3 +184,16 @@ def _(c):
         _weights_and_data((5, 2), (8, 3), (3, 4)),
         public=[(np.array([0.5]), np.array([[1.0], [2.0]]), np.array([1.0, 2.0]), 0.5, 2.0, 1.0)],
     )
+
+
+def _steps(rates):
+    rates = array(rates, None)
+    left = np.abs(np.prod(1 - np.outer(np.linspace(1, 10, 2_001), rates), axis=1)).max()
+    if left > 0.01 * (1 + 1e-9):
+        raise ValueError(f"after these {len(rates)} steps, {left:.3g} of the distance is left for some curvature")
+    return len(rates)
+
+
+@checks("09.gradient_descent.fewest_steps")
+def _(c):
+    c.scored("steps", _steps, {9: 1, 14: 2 / 3, 23: 1 / 3})

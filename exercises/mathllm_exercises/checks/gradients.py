@@ -8,6 +8,7 @@ import mathllm as ml
 
 from ..cases import each, normals
 from ..compare import numeric, show
+from ..scoring import operations
 from . import checks, draws
 
 
@@ -301,3 +302,20 @@ def _(c):
         name="steep ground",
     )
     c.values(1, _claims((5, 3, 3), whole=True), name="weights that are whole numbers")
+
+
+def _products(program):
+    names = [f"x{i}" for i in range(1, 6)]
+
+    def slopes(**x):
+        return {f"g{i}": float(np.prod([x[name] for name in names if name != f"x{i}"])) for i in range(1, 6)}
+
+    count = operations(program, names, slopes)
+    if count["/"]:
+        raise ValueError("a division fails where a component is 0; use products only")
+    return count["*"]
+
+
+@checks("08.gradients.fewest_multiplications")
+def _(c):
+    c.scored("multiplications", _products, {9: 1, 12: 2 / 3, 15: 1 / 3})

@@ -5,6 +5,7 @@ import numpy as np
 import mathllm as ml
 
 from ..cases import each
+from ..scoring import array
 from . import checks, draws
 
 EXAMPLE = np.array([0.629, 0.231, 0.140])  # softmax of [2, 1, 0.5], as 003 and 004 use it
@@ -209,3 +210,17 @@ def _(c):
     c.values(2, public=[ALTERNATING, (np.array([0, 0, 0]), ALTERNATING[1])], name="all green, none green")
     c.values(3, _marked_texts, name="random texts")
     c.refuses(1, public=[(np.array([1]), ALTERNATING[1])], name="refuses a text of one token")
+
+
+LOGITS = np.array([9.1, 8.3, 7.9, 6.6, 6.1, 5.2, 4.4, 3.7, 2.9, 1.5, 0.8, -0.6, -2.0, -3.1, -5.2, -7.4])
+
+
+def _nats_of_rounding(levels):
+    levels = array(levels, 4)
+    rounded = levels[np.abs(LOGITS[:, None] - levels).argmin(axis=1)]
+    return np.sum(ml.softmax(LOGITS) * (ml.log_softmax(LOGITS) - ml.log_softmax(rounded)))
+
+
+@checks("14.inference.four_levels")
+def _(c):
+    c.scored("nats", _nats_of_rounding, {0.0282: 1, 0.053: 2 / 3, 0.343: 1 / 3})

@@ -5,6 +5,7 @@ import numpy as np
 import mathllm as ml
 
 from ..cases import each
+from ..scoring import array
 from . import checks, draws
 
 
@@ -256,3 +257,27 @@ def _circuit(weights, tokens, after=1, back=1, within=0):
 def _(c):
     c.values(2, _planted((4, 2)), name="nothing that distracts", rtol=0)
     c.values(4, _planted((3, 4), (4, 4), decoys=True), name="among heads that look alike", rtol=0)
+
+
+UNITS = np.array([
+    [1, -1, -1, 1], [1, 1, 1, -2], [-2, 2, 1, 2], [-1, -1, 2, -2], [2, -1, 0, 2],
+    [-1, 2, 0, 0], [0, 2, -2, 2], [-1, 2, -1, 2], [1, 1, 1, 0], [-2, 2, 0, 2],
+])  # fmt: skip
+BIASES, OUTPUTS = np.array([-2, 0, -2, 0, 0, -1, -2, 0, -2, -2]), np.array([-2, 1, 1, -3, -1, 2, 3, -1, 2, 0])
+
+
+def _units(kept):
+    kept = sorted(set(array(kept, None).tolist()))
+    if not set(kept) <= set(range(10)):
+        raise ValueError("the answer is a list of numbers of units, from 0 to 9")
+    bits = np.array([[i >> k & 1 for k in (3, 2, 1, 0)] for i in range(16)])
+    effects = np.maximum(bits @ UNITS.T + BIASES, 0) * OUTPUTS
+    changed = (effects.sum(axis=1) > 0) != (effects[:, np.array(kept, int)].sum(axis=1) > 0)
+    if np.any(changed):
+        raise ValueError(f"with these units alone, the answer changes for {changed.sum()} of 16 inputs")
+    return len(kept)
+
+
+@checks("16.interpretability.smallest_circuit")
+def _(c):
+    c.scored("units", _units, {3: 1, 5: 2 / 3, 7: 1 / 3})

@@ -166,3 +166,23 @@ def _(c):
     c.values(4, _corpora, public=[(np.array([0, 1, 0, 1, 0, 2]), np.array([0, 1, 0, 2]), 2, 3, 1.0)])
     c.values(1, _unseen, name="a history that was never seen")
     c.refuses(1, public=[(np.array([0, 1, 0]), np.array([0, 1]), 3, 2, 1.0)], name="refuses a text too short")
+
+
+LETTERS = {"e": 0.30, "t": 0.20, "a": 0.15, "o": 0.12, "n": 0.10, "s": 0.06, "h": 0.04, "z": 0.03}
+
+
+def _questions(codes):
+    if not isinstance(codes, dict) or set(codes) != set(LETTERS):
+        raise ValueError(f"the answer is a dictionary with the letters {' '.join(LETTERS)}")
+    if not all(isinstance(code, str) and set(code) <= {"0", "1"} for code in codes.values()):
+        raise ValueError('each letter has a text of 0 and 1, such as "010"')
+    for letter, code in codes.items():
+        for other, longer in codes.items():
+            if letter != other and longer.startswith(code):
+                raise ValueError(f"the sequence of {letter} is the beginning of that of {other}")
+    return sum(LETTERS[letter] * len(code) for letter, code in codes.items())
+
+
+@checks("05.probability.fewest_questions")
+def _(c):
+    c.scored("questions", _questions, {2.7 + 1e-9: 1, 2.98 + 1e-9: 2 / 3, 3 + 1e-9: 1 / 3})

@@ -61,3 +61,39 @@ def _(c):
         name="right values",
         rtol=1e-6,
     )
+
+
+PASSES = sorted(f"{way}{n}" for way in "FB" for n in range(1, 9))
+
+
+def _stored(schedule):
+    if not isinstance(schedule, (list, tuple)) or len(schedule) != 4 or not all(isinstance(s, str) for s in schedule):
+        raise ValueError('the answer is a list of four texts such as "F1 F2 B1 B2"')
+    waiting = [text.split() for text in schedule]
+    if any(sorted(passes) != PASSES for passes in waiting):
+        raise ValueError("each device has the passes F1 to F8 and B1 to B8, each once")
+    done, stored, most, slots = set(), [0] * 4, [0] * 4, 0
+    while any(waiting):
+        ready = [d for d, passes in enumerate(waiting) if passes and _needs(d, passes[0]) <= done]
+        if not ready:
+            raise ValueError(f"after {slots} slots, every device waits for another one")
+        for d in ready:
+            stored[d] += 1 if waiting[d][0][0] == "F" else -1
+            most[d] = max(most[d], stored[d])
+        done |= {(d, waiting[d].pop(0)) for d in ready}
+        slots += 1
+    if slots > 22:
+        raise ValueError(f"the batch is ready after {slots} slots; 22 are enough")
+    return sum(most)
+
+
+def _needs(device, step):
+    """The passes that must be done before this one: {(device, pass)}."""
+    if step[0] == "F":
+        return {(device - 1, step)} if device > 0 else set()
+    return {(device, "F" + step[1:])} | ({(device + 1, step)} if device < 3 else set())
+
+
+@checks("17.scale.pipeline_schedule")
+def _(c):
+    c.scored("stored micro-batches", _stored, {10: 1, 16: 2 / 3, 32: 1 / 3})

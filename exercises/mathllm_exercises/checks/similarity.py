@@ -6,6 +6,7 @@ import mathllm as ml
 from mathllm.exhibits.similarity import interpret_cosine
 
 from ..cases import each, normals
+from ..scoring import operations
 from . import checks, draws
 
 CAT, DOG = np.array([2.0, 5.0, 1.0]), np.array([3.0, 4.0, 2.0])  # 003, chapter II, example 2
@@ -177,3 +178,17 @@ def _(c):
     c.values(3, _plain, public=[(TOY, 0, 2, 1), (TOY, 2, 0, 3), (TOY, 0, 1, 2)], name="finds the word")
     c.values(2, _unequal, name="lengths do not count")
     c.values(1, _traps, public=[(TOY, 5, 3, 1)], name="leaves the question's words out")
+
+
+def _roots_and_divisions(program):
+    def cosines(d11, d22, d33, d12, d13, d23):
+        return {"c12": d12 / np.sqrt(d11 * d22), "c13": d13 / np.sqrt(d11 * d33), "c23": d23 / np.sqrt(d22 * d33)}
+
+    squares = ["d11", "d22", "d33"]
+    count = operations(program, [*squares, "d12", "d13", "d23"], cosines, ["np.sqrt"], squares)
+    return count["np.sqrt"] + count["/"]
+
+
+@checks("02.similarity.fewest_roots")
+def _(c):
+    c.scored("roots and divisions", _roots_and_divisions, {3: 1, 5: 2 / 3, 9: 1 / 3})

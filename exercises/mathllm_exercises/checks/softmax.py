@@ -5,6 +5,7 @@ import numpy as np
 import mathllm as ml
 
 from ..cases import each, normals
+from ..scoring import operations
 from . import checks, draws
 
 EXAMPLE = np.array([2.0, 1.0, 0.5])  # 003, chapter VI, example 6; 004 uses it for temperature
@@ -123,3 +124,17 @@ def _(c):
         public=[(EXAMPLE, 0.3), (EXAMPLE, 1.0), (np.array([1.0, 1.0, 0.0]), 0.6)],
         name="refuses a share out of reach",
     )
+
+
+def _exponentials(program):
+    def joined(m1, s1, m2, s2):
+        m = max(m1, m2)
+        return {"m": m, "s": s1 * np.exp(m1 - m) + s2 * np.exp(m2 - m)}
+
+    functions = ["np.exp", "np.maximum", "np.abs", "np.sign"]
+    return operations(program, ["m1", "s1", "m2", "s2"], joined, functions, ["s1", "s2"])["np.exp"]
+
+
+@checks("06.softmax.one_exponential")
+def _(c):
+    c.scored("exponentials", _exponentials, {1: 1, 2: 1 / 3})

@@ -296,3 +296,19 @@ def _(c):
     c.judge("beats the frequencies", 2, _lesson, _below("needed", _counted(1)))
     c.judge("beats pairs", 3, _lesson, _below("needed", _counted(2)))
     c.judge("comes near the entropy", 3, _lesson, _near_entropy)
+
+
+WORDS = {"tenant": 6, "antenna": 8, "tennis": 5, "nab": 9, "band": 4}
+
+
+def _tokens(merges):
+    pairs = isinstance(merges, (list, tuple)) and all(isinstance(pair, (list, tuple)) for pair in merges)
+    if not pairs or [len(pair) for pair in merges] != [2] * 4 or not all(isinstance(s, str) for p in merges for s in p):
+        raise ValueError("the answer is a list of four pairs of symbols (two strings each)")
+    ranks = ml.training.merge_ranks([tuple(pair) for pair in merges])
+    return sum(len(ml.training.apply_merges(word, ranks)) * count for word, count in WORDS.items())
+
+
+@checks("13.training.fewest_tokens")
+def _(c):
+    c.scored("tokens", _tokens, {92: 1, 94: 2 / 3, 98: 1 / 3})

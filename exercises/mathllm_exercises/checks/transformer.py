@@ -5,6 +5,7 @@ import numpy as np
 import mathllm as ml
 
 from ..cases import each, normals
+from ..scoring import array
 from . import checks, draws
 
 
@@ -146,3 +147,26 @@ def _block_cases(rng, size):
 def _(c):
     c.values(3, _block_cases((4, 8, 1), (1, 4, 1)), name="one head")
     c.values(3, _block_cases((5, 8, 2), (3, 12, 4)), name="several heads")
+
+
+def _weights_of_a_maximum(blocks):
+    if not isinstance(blocks, (list, tuple)) or [len(block) for block in blocks] != [2, 2]:
+        raise ValueError("the answer is a list of two pairs (W_up, W_down)")
+    stream, count = np.random.default_rng(0).normal(size=(500, 4)), 0
+    largest = stream.max(axis=1)
+    for up, down in blocks:
+        up = array(up, 4, None)
+        down = array(down, up.shape[1], 4)
+        if up.shape[1] > 16:
+            raise ValueError(f"a block has {up.shape[1]} hidden units; at most 16 are allowed")
+        stream = stream + np.maximum(stream @ up, 0) @ down
+        count += np.count_nonzero(up) + np.count_nonzero(down)
+    wrong = np.abs(stream[:, 0] - largest) > 1e-6
+    if np.any(wrong):
+        raise ValueError(f"component 0 is not the largest number for {wrong.mean():.0%} of 500 random inputs")
+    return count
+
+
+@checks("12.transformer.maximum")
+def _(c):
+    c.scored("weights", _weights_of_a_maximum, {9: 1, 12: 2 / 3, 21: 1 / 3})

@@ -5,6 +5,7 @@ import numpy as np
 import mathllm as ml
 
 from ..cases import each, normals
+from ..scoring import operations
 from . import checks, draws
 
 TABLE = np.array(
@@ -150,3 +151,18 @@ def _(c):
         public=[(SMALL_MAP, np.zeros(2), 0), (SMALL_MAP, np.zeros(2), 7), (SMALL_MAP, np.zeros(2), -1)],
         name="refuses a wrong k",
     )
+
+
+def _products(program):
+    def wanted(**x):
+        a, b = (np.array([x[f"{name}{i}"] for i in range(1, 5)]) for name in "ab")
+        squares = {"sum_squared": np.sum((a + b) ** 2), "difference_squared": np.sum((a - b) ** 2)}
+        return {"aa": a @ a, "bb": b @ b, "ab": a @ b} | squares
+
+    count = operations(program, [f"{name}{i}" for name in "ab" for i in range(1, 5)], wanted)
+    return count["*"] + count["/"]
+
+
+@checks("01.vectors.fewest_multiplications")
+def _(c):
+    c.scored("multiplications", _products, {12: 1, 16: 2 / 3, 20: 1 / 3})
