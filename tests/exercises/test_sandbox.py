@@ -7,6 +7,7 @@ kernel of its own with small limits. None of it runs anywhere but in the sandbox
 import ast
 import json
 import os
+import platform
 import socket
 import subprocess
 import sys
@@ -343,6 +344,34 @@ def test_nothing_passes_from_one_learner_to_the_next(course):
     assert found == []
     assert umask == 0o22
     assert not [one for one, other in zip(left, before, strict=True) if one == other]
+
+
+ASK = """
+import ctypes, errno, platform, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def asked(number, *arguments):
+    return "done" if libc.syscall(number, *arguments) >= 0 else errno.errorcode[ctypes.get_errno()]
+def opened(family):
+    try:
+        socket.socket(family, socket.SOCK_STREAM if family != 16 else socket.SOCK_RAW).close()
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return "done"
+calls = {"x86_64": (248, 298, 321, 323), "aarch64": (217, 241, 280, 282)}[platform.machine()]
+key = [asked(calls[0], b"user", b"MARK", b"secret", 6, keyring) for keyring in (-1, -3, -4, -5)]
+others = [asked(number, 0, 0, 0) for number in (*calls[1:], 425)]
+print([key, others, [opened(family) for family in (1, 2, 10, 16)], [opened(family) for family in (17, 31, 38, 40)]])
+"""
+
+
+@slow
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="the numbers are those of these machines")
+def test_system_calls_that_no_notebook_needs_are_refused_and_no_key_stays_behind():
+    mark = "mark-of-this-test"
+    key, others, allowed, refused = ast.literal_eval(run(ASK.replace("MARK", mark)).texts[0])
+    assert set(key) == set(others) == set(refused) == {"EPERM"}  # packets, Bluetooth, the kernel's ciphers, a VM's host
+    assert set(allowed) == {"done"}
+    assert mark not in run("print(open('/proc/keys').read())").texts[0]
 
 
 @slow
