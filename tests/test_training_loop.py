@@ -385,6 +385,29 @@ def test_a_checkpoint_refuses_what_it_could_not_give_back(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+class Pickled:
+    """An object whose pickle makes a file when it is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_a_checkpoint_with_a_pickled_object_is_refused_and_runs_nothing(tmp_path):
+    path, made = ml.save_checkpoint(tmp_path / "run.npz", fresh()), tmp_path / "made"
+    with np.load(path) as arrays:
+        content = dict(arrays) | {"state/params/slope": np.array([Pickled(made)])}
+    np.savez(path, **content)
+    with pytest.raises(ValueError, match=r"run\.npz is damaged or no checkpoint"):
+        ml.load_checkpoint(path)
+    assert not made.exists()
+    with np.load(path, allow_pickle=True) as arrays:  # the control: the pickle does what it says
+        arrays["state/params/slope"]
+    assert made.exists()
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
 def test_a_cut_file_is_refused_in_words(tmp_path, share):
     path = ml.save_checkpoint(tmp_path / "run.npz", fresh())

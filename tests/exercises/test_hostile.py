@@ -612,3 +612,15 @@ def test_the_formgrader_carries_nothing_active_to_the_instructor(course, monkeyp
     assert active_parts(pages[0]) == active_parts(pages[1]) == active_parts(pages[2])
     assert "alert(1)" in pages[0]
     assert PICTURE in pages[0]
+
+
+def test_every_attack_in_the_table_has_its_test():
+    table = (EXERCISES / "ATTACKS.md").read_text(encoding="utf-8")
+    rows = [line for line in table.splitlines() if line.startswith("| ") and not line.startswith("| attack |")]
+    sources = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("test_*.py"))
+    assert len(rows) >= 40
+    for row in rows:
+        cases, tests = re.findall(r"`\[([\w-]+)\]`", row), re.findall(r"`(test_\w+)`", row)
+        assert cases or tests, row
+        assert set(cases) <= CASES.keys(), row
+        assert all(f"def {name}(" in sources for name in tests), row
