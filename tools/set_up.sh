@@ -69,6 +69,8 @@ mirror=${PIP_INDEX_URL:-$(chosen_for_pip index-url)}
 certificates=${PIP_CERT:-$(chosen_for_pip cert)}
 if [ -z "${UV_DEFAULT_INDEX:-}" ] && [ -n "$mirror" ]; then export UV_DEFAULT_INDEX="$mirror"; fi
 if [ -z "${SSL_CERT_FILE:-}" ] && [ -n "$certificates" ]; then export SSL_CERT_FILE="$certificates"; fi
-install --requirements requirements.lock || fail "Not all packages could be installed; run the same command to try again."
+# Compiled once here and not at each start, also where Python must not write (in containers, in the sandbox of grading).
+install --compile-bytecode --requirements requirements.lock || fail "Not all packages could be installed; run the same command to try again."
 install --no-deps --no-build-isolation --editable .
+.venv/bin/python -m compileall -q mathllm exercises
 printf '%s\n' "$wanted" > $stamp
