@@ -69,7 +69,7 @@ class Shell:
     """A notebook's process. `hidden` are folders that it must not see."""
 
     def __init__(self, learner, limits, hidden=()):
-        self.limits, self._number, self._sandbox, self._child = limits, 0, None, None
+        self.limits, self._number, self._sandbox, self._child, self._look_at = limits, 0, None, None, 0.0
         self._connection, theirs = socket.socketpair()
         self._cleanup = contextlib.ExitStack()
         self._cleanup.callback(self._connection.close)
@@ -79,7 +79,7 @@ class Shell:
                 place = self._shut_in(hidden) if sandbox.required() else self._folder()
                 request = {"environment": own, "room": limits.output, **place}
                 socket.send_fds(warm_up(), [json.dumps(request).encode()], [theirs.fileno()])
-            self._look_at, self._deadline, self._interrupted = 0.0, time.monotonic() + START, True
+            self._deadline, self._interrupted = time.monotonic() + START, True
             (self._child,) = LENGTH.unpack(self._received(LENGTH.size))
             self._cleanup.callback(self._kill)
         except BaseException:
@@ -129,7 +129,7 @@ class Shell:
     def _ask(self, request, seconds):
         self._number += 1
         content = json.dumps(request | {"number": self._number}).encode()
-        self._look_at, self._deadline, self._interrupted = 0.0, time.monotonic() + seconds, False
+        self._deadline, self._interrupted = time.monotonic() + seconds, False
         try:
             self._connection.settimeout(START)
             self._connection.sendall(LENGTH.pack(len(content)) + content)
