@@ -30,6 +30,7 @@ from . import sandbox
 __all__ = ["Gone", "Shell", "warm_up"]
 
 TEMPLATE = Path(__file__).with_name("in_sandbox") / "template.py"
+BACKEND = "module://matplotlib_inline.backend_inline"
 LENGTH = struct.Struct("!I")
 START = 60  # seconds
 GRACE = 5  # seconds from an interrupt to the end
@@ -53,7 +54,7 @@ def _warm_process(sandboxed):  # in a sandbox, its children have another environ
     with theirs:
         process = subprocess.Popen(
             [sys.executable, "-P", str(TEMPLATE), str(theirs.fileno())], pass_fds=[theirs.fileno()], cwd="/",
-            env=sandbox.environment() | {"MATHLLM_FONTS": fonts}, stdin=subprocess.DEVNULL,
+            env=sandbox.environment() | {"MPLCONFIGDIR": fonts, "MPLBACKEND": BACKEND}, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=None, start_new_session=True,
         )  # fmt: skip
     atexit.register(_stop, process)
@@ -73,7 +74,7 @@ class Shell:
         self._connection, theirs = socket.socketpair()
         self._cleanup = contextlib.ExitStack()
         self._cleanup.callback(self._connection.close)
-        own = {"MATHLLM_LEARNER": learner, "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+        own = {"MATHLLM_LEARNER": learner}
         try:
             with theirs:
                 place = self._shut_in(hidden) if sandbox.required() else self._folder()

@@ -50,11 +50,10 @@ def main(descriptor):
     """Serve until nobody holds the other end of the socket."""
     sys.modules["_warm"] = sys.modules["__main__"]  # IPython puts another module in its place
     channel = socket.socket(fileno=int(descriptor))
-    fonts = {path.name: path.read_bytes() for path in Path(os.environ.pop("MATHLLM_FONTS", "/nowhere")).glob("fontl*")}
     with tempfile.TemporaryDirectory() as folder:
         os.environ["IPYTHONDIR"] = folder
         shell = _warm_shell()
-    del os.environ["IPYTHONDIR"]
+    del os.environ["IPYTHONDIR"], os.environ["MPLCONFIGDIR"]  # matplotlib has read its list of fonts there
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         message, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)
@@ -63,7 +62,7 @@ def main(descriptor):
         if os.fork() == 0:
             try:
                 channel.close()
-                _serve(json.loads(message), socket.socket(fileno=descriptors[0]), shell, fonts)
+                _serve(json.loads(message), socket.socket(fileno=descriptors[0]), shell)
             finally:
                 os._exit(1)
         os.close(descriptors[0])
@@ -78,7 +77,8 @@ def _warm_shell():
     )
     sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules[PACKAGE])
-    for name in ("mathllm", "IPython.core.completer", "IPython.core.magics", "asyncio"):
+    ipython = ("IPython.core.completer", "IPython.core.magics", "matplotlib_inline.backend_inline")
+    for name in ("mathllm", "mathllm.figures.plots", "matplotlib.pyplot", *ipython, "asyncio"):
         importlib.import_module(name)
     shell = _shell_class().instance(colors="nocolor")
     shell.run_cell("1 + 1; display(1); 1 / 0", store_history=False)
@@ -179,7 +179,7 @@ class Stream(io.TextIOBase):
 # A child
 
 
-def _serve(request, connection, shell, fonts):
+def _serve(request, connection, shell):
     """Enter the sandbox, if there is to be one, and run the submission in a process of its own there."""
     if request["sandbox"]:
         _enter(request["sandbox"], request["account"])
@@ -194,7 +194,7 @@ def _serve(request, connection, shell, fonts):
         os._exit(0)
     libc.prctl(DEATH_SIGNAL, signal.SIGKILL)
     os.setsid()
-    connection = _settle(request, connection.detach(), fonts)
+    connection = _settle(request, connection.detach())
     sys.stdout, sys.stderr = Stream("stdout", shell), Stream("stderr", shell)
     shell.room = request["room"]
     _answer(connection, shell)
@@ -257,7 +257,7 @@ def _filter_system_calls():
     return libc.prctl(SECCOMP, 2, described, 0, 0) == 0
 
 
-def _settle(request, descriptor, fonts):
+def _settle(request, descriptor):
     """Limits, an environment, a working directory, and no open file but the socket."""
     connection = socket.socket(fileno=os.dup2(descriptor, 3))
     os.closerange(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
@@ -274,15 +274,7 @@ def _settle(request, descriptor, fonts):
     os.chdir(request["folder"])
     sys.path.insert(0, "")  # a module that was handed in can be imported
     sys.path_importer_cache.clear()
-    if request["sandbox"] and fonts:  # making the list anew takes seconds
-        _keep(Path.home() / ".cache/matplotlib", fonts)
     return connection
-
-
-def _keep(folder, files):
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
 
 
 def _answer(connection, shell):
@@ -298,7 +290,8 @@ def _answer(connection, shell):
         try:
             if "file" in request:
                 path = Path(request["file"])
-                _keep(path.parent, {path.name: base64.b64decode(request["content"])})
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(base64.b64decode(request["content"]))
             else:
                 shell.run_cell(request["run"], store_history=request["counts"])
         except (Exception, KeyboardInterrupt, SystemExit) as error:
