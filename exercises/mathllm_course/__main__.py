@@ -31,6 +31,24 @@ def _init(folder):
     click.echo(f"cd {folder}; then: python -m mathllm_grading doctor, and nbgrader generate_assignment 01_vectors")
 
 
+@main.command("edition")
+@click.argument("folder", type=click.Path(file_okay=False))
+def _edition(folder):
+    """Write the learners' edition of the book into FOLDER, without solutions, for the learners of the gradebook.
+
+    It holds the chapters, the package, the exercises, and the assignments generated so far.
+    """
+    from .edition import make_edition
+    from .office import Office
+
+    with Office() as office:
+        learners, directory = [student.id for student in office.book.students], office.directory
+    if not learners:
+        raise click.ClickException("nobody is enrolled yet: python -m mathllm_course enrol FILE")
+    make_edition(folder, learners, directory.course_id, Path(directory.root, directory.release_directory))
+    click.echo(f"{folder}: the edition for {len(learners)} learners; hand out this folder")
+
+
 ID = click.option("--id", "id_column", metavar="COLUMN", help="The column with the learners' ids.")
 CSV = click.argument("file", type=click.Path(exists=True, dir_okay=False))
 

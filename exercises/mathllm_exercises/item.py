@@ -21,7 +21,7 @@ serves the learner, whose answer runs next to it, and the grader, whose process 
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -130,6 +130,7 @@ class Item:
     masked:     names in mathllm that may not be called by the answer (by default the answer's own name)
     graded:     False for an item that is practised but not handed in
     broken:     what a repair begins with: an answer that does the same earns nothing
+    own:        the numbers of the learners of a class under their digests, in place of `numbers` (see `recorded`)
     """
 
     id: str
@@ -150,6 +151,7 @@ class Item:
     masked: Sequence[str] | None = None
     graded: bool = True
     broken: Callable | None = None
+    own: Mapping | None = None
 
     def __post_init__(self):
         problem = _problem(self)

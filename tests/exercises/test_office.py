@@ -1,6 +1,7 @@
 """The course office: learners in, grades out, more time for one, and what was uploaded elsewhere."""
 
 import csv
+import json
 import os
 import shutil
 from datetime import datetime
@@ -13,7 +14,7 @@ from grading import make_course
 from mathllm_course import report
 from mathllm_course.__main__ import main
 from mathllm_course.platform import read_learners
-from mathllm_exercises import item, marking
+from mathllm_exercises import item, marking, recorded
 from mathllm_grading import gradebook
 from mathllm_grading.__main__ import main as grading
 from mathllm_grading.autograde import course as application
@@ -91,6 +92,17 @@ def test_a_course_is_made_where_nothing_is_yet(tmp_path, monkeypatch):
     assert "course is not empty" in office("init", "course", code=1)
     monkeypatch.chdir(tmp_path / "course")
     assert application().config.CourseDirectory.root == str(tmp_path / "course")
+
+
+def test_the_edition_to_hand_out_holds_the_numbers_of_the_class_and_the_released_assignments(inside):
+    assert "nobody is enrolled yet" in office("edition", "handout", code=1)
+    office("enrol", "moodle.csv")
+    assert "the edition for 2 learners" in office("edition", "handout")
+    assert [path.name for path in (inside / "handout" / "assignments").iterdir()] == [NAME]
+    records = json.loads((inside / "handout" / "exercises" / "mathllm_exercises" / "bank.json").read_text())
+    shares = next(record for record in records if record["id"] == "06.softmax.own_shares")
+    assert shares["own"].keys() == {recorded.digest(learner, shares["id"]) for learner in ("ada", "alan")}
+    assert "name a new folder" in office("edition", "handout", code=1)
 
 
 def rows(path):
