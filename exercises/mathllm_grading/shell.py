@@ -57,11 +57,12 @@ def _warm_process(sandboxed):  # in a sandbox, its children have another environ
             env=sandbox.environment() | {"MPLCONFIGDIR": fonts, "MPLBACKEND": BACKEND}, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=None, start_new_session=True,
         )  # fmt: skip
-    atexit.register(_stop, process)
+    atexit.register(_stop, process, ours)
     return ours
 
 
-def _stop(process):
+def _stop(process, connection):
+    connection.close()
     process.terminate()
     process.wait()
 

@@ -88,7 +88,7 @@ def test_a_course_is_made_where_nothing_is_yet(tmp_path, monkeypatch):
     assert "generate_assignment 01_vectors" in office("init", "course")
     assert (tmp_path / "course").stat().st_mode & 0o777 == 0o700
     assert {path.name for path in (tmp_path / "course").iterdir()} == {"nbgrader_config.py", "source"}
-    assert len(list((tmp_path / "course").glob("source/*/*.ipynb"))) == 17
+    assert len(list((tmp_path / "course").glob("source/*/*.ipynb"))) == 18
     assert "course is not empty" in office("init", "course", code=1)
     monkeypatch.chdir(tmp_path / "course")
     assert application().config.CourseDirectory.root == str(tmp_path / "course")
