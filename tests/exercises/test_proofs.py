@@ -132,7 +132,7 @@ def test_released_notebooks_hold_no_solution_and_no_rubric(path):
     text = "\n".join(cell.source for cell in released.cells)
     assert "SOLUTION" not in text
     solved = [cell.source for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("solution")]
-    assert len(solved) >= 8
+    assert len(solved) >= 5
     for source in solved:
         kept = [line.strip() for line in exercise_cells.released(source).splitlines()]
         hidden = [line.strip() for line in source.splitlines() if "SOLUTION" not in line]
