@@ -123,6 +123,27 @@ def _collect(folder, assignment):
     sys.exit(1 if unknown or any(what.startswith("not") for what in done.values()) else 0)
 
 
+@main.command("grade-one")
+@click.argument("assignment")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@click.argument("learner")
+@click.option("--to", "system", type=click.Choice(["gradescope", "classroom"]), required=True)
+@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The file to write or append to.")
+def _grade_one(assignment, folder, learner, system, output):
+    """Grade what LEARNER handed in, the notebooks in FOLDER, and write the result for another system.
+
+    For Gradescope, -o is results.json, and LEARNER may be the path of submission_metadata.json. For GitHub Classroom,
+    -o is $GITHUB_OUTPUT: the step's output `result` is what the reporter reads.
+    """
+    from .adapters import FORMATS, grade_one, learner_of
+
+    if learner.endswith(".json"):
+        learner = learner_of(Path(learner).read_text(encoding="utf-8"))
+    text = FORMATS[system](grade_one(assignment, folder, learner))
+    with open(output, "a" if system == "classroom" else "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 @main.command("report")
 @click.argument("assignments", nargs=-1, required=True, metavar="ASSIGNMENT...")
 @click.option("-o", "--output", default="report.html", show_default=True, type=click.Path(dir_okay=False))

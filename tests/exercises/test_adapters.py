@@ -1,0 +1,83 @@
+"""One submission graded for Gradescope and for GitHub Classroom, in their documented formats."""
+
+import base64
+import json
+
+import nbformat
+import pytest
+from click.testing import CliRunner
+from grading import make_course
+from mathllm_course.__main__ import main
+from mathllm_exercises import items
+from mathllm_grading.autograde import course as application
+from nbgrader.apps.api import NbGraderAPI
+from nbgrader.coursedir import CourseDirectory
+
+pytestmark = pytest.mark.slow
+NAME = "01_vectors"
+ASKED = [entry for entry in items("01") if entry.graded and entry.kind != "text"]
+
+
+@pytest.fixture(scope="module")
+def inside(tmp_path_factory, sandboxed):
+    root = tmp_path_factory.mktemp("course")
+    make_course(root, NAME)
+    app = application(str(root))
+    assert NbGraderAPI(CourseDirectory(parent=app), parent=app).generate_assignment(NAME)["success"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        yield root
+
+
+@pytest.fixture(scope="module")
+def handed_in(inside, tmp_path_factory):
+    """The model solution, with a wrong answer to one exercise."""
+    folder = tmp_path_factory.mktemp("submission")
+    notebook = nbformat.read(inside / "source" / NAME / f"{NAME}.ipynb", 4)
+    cells = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell for cell in notebook.cells}
+    cells["01-vectors-norm-answer"].source = "def norm(x):\n    return np.sum(x * x, axis=-1)"
+    nbformat.write(notebook, folder / f"{NAME}.ipynb")
+    (folder / "metadata.json").write_text('{"users": [{"email": "ada@example.org", "id": 1, "name": "Ada"}]}')
+    return folder
+
+
+def grade(folder, learner, system, output, code=0):
+    arguments = ["grade-one", NAME, str(folder), learner, "--to", system, "-o", str(output)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_gradescope_gets_a_test_for_each_exercise_with_its_points(handed_in, tmp_path):
+    grade(handed_in, str(handed_in / "metadata.json"), "gradescope", tmp_path / "results.json")
+    found = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert found.keys() == {"score", "stdout_visibility", "tests"}
+    assert [(test["name"], test["max_score"]) for test in found["tests"]] == [(e.title, e.points) for e in ASKED]
+    assert found["score"] == sum(test["score"] for test in found["tests"])
+    less = [test for test in found["tests"] if test["score"] < test["max_score"]]
+    assert [test["name"] for test in less] == ["The length of every vector"]
+    assert less[0]["output_format"] == "text"
+    assert "square root" in less[0]["output"]
+
+
+def test_classroom_gets_what_its_reporter_reads(handed_in, tmp_path):
+    output = tmp_path / "github_output"
+    output.write_text("before=1\n")
+    grade(handed_in, "ada", "classroom", output)
+    first, line = output.read_text().splitlines()
+    assert first == "before=1"
+    found = json.loads(base64.b64decode(line.removeprefix("result=")))
+    assert found.keys() == {"version", "status", "max_score", "tests"}
+    assert found["status"] == "fail"
+    assert found["max_score"] == sum(entry.points for entry in ASKED)
+    wrong = [test for test in found["tests"] if test["status"] == "fail"]
+    assert [test["name"].partition(":")[0] for test in wrong] == ["The length of every vector"]
+    assert found["max_score"] - sum(test["score"] for test in found["tests"]) > 0
+
+
+def test_a_name_that_leads_out_of_the_course_is_refused(inside, handed_in, tmp_path):
+    (tmp_path / "metadata.json").write_text('{"users": [{"email": "../../ada@example.org"}]}')
+    assert "cannot be the id" in grade(
+        handed_in, str(tmp_path / "metadata.json"), "gradescope", tmp_path / "x.json", code=1
+    )
+    assert not (tmp_path / "x.json").exists()
