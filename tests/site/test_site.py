@@ -222,6 +222,7 @@ def test_what_npm_fetches_is_pinned_with_checksums_and_without_addresses():
         assert "resolved" not in package, name
 
 
+@pytest.mark.nightly
 def test_a_figure_without_words_or_a_broken_link_stops_the_build_and_leaves_the_old_pages(site, build_site, tmp_path):
     shutil.copytree(ROOT / "book", tmp_path / "book", ignore=shutil.ignore_patterns("notebooks", "[0-9]*.md"))
     shutil.copytree(ROOT / "tools", tmp_path / "tools")
