@@ -170,7 +170,7 @@ def test_an_exercise_is_marked(lite, open_page):
     assert "2 of 2 points" in report.locator(".mathllm-pass").inner_text()
     page.wait_for_function(f"{solved} === true")  # the first page of the book knows it, too
     original = run_cell(page, "squares_and_length =", '\nstart_again("01.vectors.length_by_hand")')
-    assert original.inner_text().strip() == "squares_and_length = ..."
+    assert original.inner_text().strip() == "squares_and_length = ...\n# your code here"
 
 
 def test_changes_outlive_a_reload_until_the_reader_wants_the_original_back(lite, open_page):

@@ -85,7 +85,9 @@ FOUR = np.array([0.4, 0.35, 0.2, 0.05])  # 003, chapter V, exercise 11
 def _(c):
     c.values(3, _lotteries, public=[(FOUR, 0.1), (FOUR, 0.5), (FOUR, 0.8), (FOUR, 0.99)], name="inside the pieces")
     c.values(2, public=[(HALVES, 0.25), (HALVES, 0.5), (np.array([0.0, 1.0]), 0.0)], name="at the ends of the pieces")
-    c.values(1, public=[(np.full(10, 0.1), 1 - 2**-53), (np.full(3, 1 / 3 - 3e-11), 1 - 2e-11)], name="just below one")
+    tenths = np.full(10, 0.1)
+    just_below = [(tenths, 1 - 2**-53), (np.append(tenths, 0.0), 1 - 2**-53), (np.full(3, 1 / 3 - 3e-11), 1 - 2e-11)]
+    c.values(1, public=just_below, name="just below one")
     c.refuses(1, public=[(np.array([0.4, 0.35, 0.2, 0.1]), 0.5), (np.array([1.5, -0.5]), 0.5)])
 
 
