@@ -37,7 +37,8 @@
     const radios = [...list.children].map((item, i) => {
       const radio = element("input", { type: "radio", name, value: String(i + 1) });
       radio.setAttribute("form", form.id);
-      const label = element("label", {}, radio, " ");
+      const spoken = element("span", { className: "visually-hidden" }, `Answer ${i + 1}: `); // formulas have no name
+      const label = element("label", {}, radio, " ", spoken);
       const words = item.querySelector("p") ?? item;
       label.append(...words.childNodes);
       words.append(label);

@@ -57,14 +57,13 @@ function drawBars(picture, n, active, bias) {
 export default widget("feature-plane", ["features", "active", "bias"], (figure, model) => {
   html("div", "mathllm-name", figure.root, "bars: pale, the read-out; full, after bias and ReLU");
   const picture = figure.picture("0 0 400 224");
-  const buttons = range(MOST).map((i) => {
-    const button = figure.button("", () => {
+  const buttons = range(MOST).map((i) =>
+    figure.button("", () => {
       const others = model.get("active").filter((j) => j !== i + 1);
       const all = [...others, i + 1].sort((a, b) => a - b);
       model.set("active", others.length < model.get("active").length ? others : all);
-    });
-    return set(button, { "aria-label": `feature ${i + 1}` });
-  });
+    }),
+  );
   const keep = (n) => figure.assign({ active: model.get("active").filter((i) => i <= n), features: n });
   const features = { read: () => model.get("features"), write: keep };
   figure.slider("features n", [2, MOST, 1], features);
@@ -76,7 +75,7 @@ export default widget("feature-plane", ["features", "active", "bias"], (figure, 
       const on = active.includes(i + 1);
       button.hidden = i >= n;
       button.textContent = `${i + 1} ${on ? "on" : "off"}`;
-      set(button, { "aria-pressed": on });
+      set(button, { "aria-label": `feature ${button.textContent}`, "aria-pressed": on });
       button.classList.toggle("mathllm-value", on);
     });
     picture.replaceChildren();
