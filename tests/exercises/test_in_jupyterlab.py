@@ -18,6 +18,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from grading import PATH, make_course
+from lab import CHANGED, assignments, cell, click_and_read, numbers, open_notebook, run, window
 from mathllm_exercises import item, items
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -27,8 +28,6 @@ ROOT = Path(__file__).resolve().parents[2]
 NAME = "01_vectors"
 NORM = "01-vectors-norm"
 TOKEN = "a-token-of-this-test"
-PATIENCE = 300_000  # milliseconds: a busy machine may need many for what takes one or two seconds
-CHANGED = ".lm-TabBar-tab.jp-mod-dirty"
 
 
 @pytest.fixture(scope="module")
@@ -84,77 +83,21 @@ def _address(server, about, log):
 @pytest.fixture(scope="module")
 def page(browser, address):
     """One window for the whole journey; at its end, no other server was asked and no script has failed."""
-    complaints = []
-
-    def asked(request):
-        if not request.url.startswith((address, address.replace("http", "ws", 1), "data:", "blob:")):
-            complaints.append(f"asked {request.url}")
-
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    context.set_default_timeout(PATIENCE)
-    context.on("request", asked)
-    context.on("weberror", lambda failure: complaints.append(f"error: {failure.error}"))
-    page = context.new_page()
-    page.goto(f"{address}/lab?token={TOKEN}")
-    yield page
-    context.close()
-    assert complaints == []
+    with window(browser, address, width=1400, height=1000) as page:
+        page.goto(f"{address}/lab?token={TOKEN}")
+        yield page
 
 
-def open_notebook(page, address, path):
-    """Open a notebook alone, and wait until its kernel is ready; that alone must not count as a change."""
-    page.goto(f"{address}/lab/tree/{path}?reset")
-    page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()
+def open_unchanged(page, address, path):
+    """Open a notebook alone; that alone must not count as a change."""
+    open_notebook(page, address, path)
     page.locator(CHANGED).wait_for(state="detached")
-
-
-def cell(page, number):
-    found = page.locator(f".jp-Notebook-cell[data-windowed-list-index='{number}']")
-    found.scroll_into_view_if_needed()
-    return found
-
-
-def run(page, number, source=None):
-    """Write into a cell, if something is to be written, and run it as one does at the keyboard."""
-    found = cell(page, number)
-    found.locator(".cm-content").click()
-    if source:
-        page.keyboard.press("ControlOrMeta+a")
-        page.keyboard.insert_text(source)
-    page.keyboard.press("Control+Enter")
-    return found
-
-
-def numbers(path):
-    """{cell id: position} of a notebook, and its answers {grade id: source}."""
-    cells = nbformat.read(path, 4).cells
-    answers = {c.metadata.nbgrader.grade_id: c.source for c in cells if c.metadata.get("nbgrader", {}).get("solution")}
-    return {c.id: n for n, c in enumerate(cells)}, answers
-
-
-def click_and_read(page, button):
-    """Click on what opens one of formgrader's messages, read it and close it."""
-    button.click()
-    message = page.locator(".modal.in .modal-body")
-    message.get_by_text("Log Output").wait_for()
-    text = message.inner_text()
-    page.locator(".modal.in .modal-footer .close").click()
-    page.locator(".modal.in").wait_for(state="detached")
-    return text
-
-
-def assignments(page, address):
-    """The list of assignments that the menu opens."""
-    page.goto(f"{address}/lab?reset")
-    page.get_by_role("menuitem", name="Nbgrader").click()
-    page.get_by_role("menuitem", name="Assignment List").click()
-    return page.locator("#assignments")
 
 
 def test_a_chapter_opens_unchanged_and_its_figure_moves(page, address, folder):
     path = f"notebooks/{NAME}.ipynb"
     where, _ = numbers(folder / path)
-    open_notebook(page, address, path)
+    open_unchanged(page, address, path)
     figure = run(page, where["01-length-widget"]).locator(".mathllm-widget")
     page.locator(CHANGED).wait_for()
     slider = figure.locator("input[type=range]").first
@@ -167,7 +110,7 @@ def test_a_chapter_opens_unchanged_and_its_figure_moves(page, address, folder):
 @pytest.mark.nightly
 def test_a_listing_has_colours(page, address, folder):
     notebook = shutil.copy(ROOT / "notebooks" / "02_similarity.ipynb", folder / "notebooks")
-    open_notebook(page, address, "notebooks/02_similarity.ipynb")
+    open_unchanged(page, address, "notebooks/02_similarity.ipynb")
     keyword = cell(page, numbers(notebook)[0]["02-source"]).locator(".hljs-keyword", has_text="def").first
     assert keyword.evaluate("e => getComputedStyle(e).color !== getComputedStyle(e.closest('pre')).color")
 
@@ -186,7 +129,7 @@ def test_the_instructor_releases_and_the_learner_fetches(page, address, folder):
 def test_check_names_the_mistake_and_then_is_content(page, address, folder):
     where, _ = numbers(folder / NAME / f"{NAME}.ipynb")
     _, answers = numbers(folder / "exercises" / "source" / NAME / f"{NAME}.ipynb")
-    open_notebook(page, address, f"{NAME}/{NAME}.ipynb")
+    open_unchanged(page, address, f"{NAME}/{NAME}.ipynb")
     run(page, 1)
     run(page, where[f"{NORM}-answer"], "def norm(x):\n    return np.sum(x * x, axis=-1)")
     report = run(page, where[NORM]).locator(".mathllm-report")
@@ -250,7 +193,7 @@ def test_the_lines_of_an_order_are_taken_at_the_keyboard_and_the_letters_are_che
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     notebook = new_notebook(cells=[new_code_cell(source) for source in sources], metadata=kernel)
     nbformat.write(notebook, folder / "order.ipynb")
-    open_notebook(page, address, "order.ipynb")
+    open_unchanged(page, address, "order.ipynb")
     run(page, 0)
     lines = run(page, 1).get_by_role("group", name=order.title)
     for label in order.expected().split():
