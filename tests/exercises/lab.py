@@ -1,6 +1,7 @@
 """What a person does in JupyterLab, at the screen and at the keyboard; tests with a browser share it."""
 
 import contextlib
+import urllib.request
 
 import nbformat
 
@@ -8,8 +9,15 @@ PATIENCE = 300_000  # milliseconds: a busy machine may need many for what takes 
 CHANGED = ".lm-TabBar-tab.jp-mod-dirty"
 
 
+def is_up(url):
+    """Whether a server of this machine answers there."""
+    with contextlib.suppress(OSError), urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url):
+        return True
+    return False
+
+
 @contextlib.contextmanager
-def window(browser, address, **size):
+def window(browser, address):
     """A page in a window of its own; at its end, no other server was asked and no script has failed."""
     complaints = []
 
@@ -17,7 +25,7 @@ def window(browser, address, **size):
         if not request.url.startswith((address, address.replace("http", "ws", 1), "data:", "blob:")):
             complaints.append(f"asked {request.url}")
 
-    context = browser.new_context(viewport=size)
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
     context.set_default_timeout(PATIENCE)
     context.on("request", asked)
     context.on("weberror", lambda failure: complaints.append(f"error: {failure.error}"))

@@ -12,13 +12,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from pathlib import Path
 
 import nbformat
 import pytest
 from grading import PATH, make_course
-from lab import CHANGED, assignments, cell, click_and_read, numbers, open_notebook, run, window
+from lab import CHANGED, assignments, cell, click_and_read, is_up, numbers, open_notebook, run, window
 from mathllm_exercises import item, items
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -72,9 +71,9 @@ def _address(server, about, log):
     """Where the server answers, which it writes into a file."""
     for _ in range(1200):
         assert server.poll() is None, log.read_text()
-        with contextlib.suppress(OSError, ValueError):  # not written, not whole, not answering
+        with contextlib.suppress(OSError, ValueError):  # not written, not whole
             address = f"http://127.0.0.1:{json.loads(about.read_text())['port']}"
-            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{address}/api"):
+            if is_up(f"{address}/api"):
                 return address
         time.sleep(0.5)
     raise AssertionError(f"JupyterLab does not answer: {log.read_text()}")
@@ -83,7 +82,7 @@ def _address(server, about, log):
 @pytest.fixture(scope="module")
 def page(browser, address):
     """One window for the whole journey; at its end, no other server was asked and no script has failed."""
-    with window(browser, address, width=1400, height=1000) as page:
+    with window(browser, address) as page:
         page.goto(f"{address}/lab?token={TOKEN}")
         yield page
 
