@@ -1,0 +1,115 @@
+"""The recipe of the container that grades, read line by line: building it would need a network and rights."""
+
+import ast
+import re
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[2]
+RECIPE = ROOT / "exercises" / "Containerfile"
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, WHEEL = PYPROJECT["project"], PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+CHAPTER = (ROOT / "book" / "teaching.md").read_text(encoding="utf-8")
+
+
+def instructions():
+    """The instructions of the recipe in their order: (its name, its words)."""
+    text = re.sub(r"^#.*\n", "", RECIPE.read_text(encoding="utf-8"), flags=re.MULTILINE).replace("\\\n", " ")
+    return [(name, words.split()) for name, _, words in (line.partition(" ") for line in text.splitlines() if line)]
+
+
+def copied():
+    """{where it is in the image: what is copied there from the checkout}."""
+    found = {}
+    for *sources, target in (words for name, words in instructions() if name == "COPY"):
+        for source in sources:
+            found[Path(target, source) if target.endswith("/") else Path(target)] = ROOT / source
+    return found
+
+
+def installed():
+    """Where the package is installed from, and with which extras."""
+    word = re.search(r'"(/\S+)\[([\w,-]+)\]"', " ".join(line for _, words in instructions() for line in words))
+    return Path(word[1]), set(word[2].split(","))
+
+
+def provided(requirements, seen):
+    """The distributions that these requirements bring here, with all that they require in turn."""
+    for requirement in map(Requirement, requirements):
+        name = canonicalize_name(requirement.name)
+        marks = [{"extra": extra} for extra in requirement.extras or {""}]
+        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        if name not in seen:
+            seen.add(name)
+            needed = [r for r in metadata.requires(name) or () if _applies(Requirement(r), marks)]
+            provided([r.partition(";")[0] for r in needed], seen)
+    return seen
+
+
+def _applies(requirement, marks):
+    return requirement.marker is None or any(map(requirement.marker.evaluate, marks))
+
+
+def imported():
+    """The packages from outside that the packages of the course import."""
+    folders = [ROOT / folder for folder in WHEEL["packages"] if folder.startswith("exercises/")]
+    ours = {"mathllm", *(folder.name for folder in folders)}
+    for path in (path for folder in folders for path in folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module]
+            yield from {name.partition(".")[0] for name in names} - ours - sys.stdlib_module_names
+
+
+def test_what_the_recipe_copies_exists():
+    assert copied()
+    for source in copied().values():
+        assert source.exists(), source
+
+
+def test_the_recipe_copies_what_the_package_is_built_from():
+    folder, _ = installed()
+    named = ["pyproject.toml", PROJECT["readme"], *PROJECT["license-files"]]
+    for path in [*named, *WHEEL["packages"], *WHEEL["force-include"]]:
+        place = Path(folder, path)
+        assert {place, *place.parents} & copied().keys(), path
+
+
+def test_the_recipe_installs_extras_that_exist_with_the_pinned_versions():
+    folder, extras = installed()
+    assert extras <= PROJECT["optional-dependencies"].keys()
+    assert f"--constraint {folder}/requirements.lock" in RECIPE.read_text(encoding="utf-8")
+    assert copied()[folder / "requirements.lock"] == ROOT / "requirements.lock"
+
+
+def test_these_extras_hold_all_that_the_packages_of_the_course_import():
+    _, extras = installed()
+    asked = [entry for extra in extras for entry in PROJECT["optional-dependencies"][extra]]
+    there, distributions = provided(PROJECT["dependencies"] + asked, set()), metadata.packages_distributions()
+    for package in set(imported()):
+        assert there & set(map(canonicalize_name, distributions[package])), package
+
+
+def test_the_recipe_has_a_tested_python_and_bubblewrap_and_ends_without_the_rights_of_root():
+    (first, (image,)), *rest = instructions()
+    assert first == "FROM"
+    version = re.fullmatch(r"python:(\d+\.\d+)-slim", image)[1]
+    assert f"Programming Language :: Python :: {version}" in PROJECT["classifiers"]
+    made = [words for name, words in rest if name == "RUN"]
+    assert any("bubblewrap" in words for words in made)
+    user = [words for name, words in rest if name == "USER"][-1][0]
+    assert user != "root"
+    assert any("useradd" in words and user in words for words in made)
+
+
+def test_the_chapter_builds_this_recipe_and_mounts_the_course_where_it_works():
+    assert f"podman build --file {RECIPE.relative_to(ROOT)} --tag mathllm-grader ." in CHAPTER
+    workdir = next(words[0] for name, words in instructions() if name == "WORKDIR")
+    assert f":{workdir}" in re.search(r"podman run .*", CHAPTER)[0]
