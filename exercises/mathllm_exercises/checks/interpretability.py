@@ -227,7 +227,7 @@ def _order(rng, layer, heads):
 def _planted(rng, size, decoys=False):
     """Tables of L layers and H heads with a circuit in them; with decoys, others that look like one."""
     L, H = size
-    tokens = np.resize(rng.permutation(15)[:5], T := 12)  # of five tokens: with fewer the heads fall together
+    tokens = np.resize(rng.permutation(15)[:5], T := 15)  # of five tokens: with fewer the heads fall together
     weights = np.array([[_table(rng, np.zeros((T, T), bool), 0) for _ in range(H)] for _ in range(L)])
     n = int(rng.integers(1, L - 1))
     below, here, above = (_order(rng, layer, H) for layer in (n - 1, n, n + 1))
@@ -237,6 +237,10 @@ def _planted(rng, size, decoys=False):
         weights[n, here[1]] = _table(rng, _look(tokens, 0), 0.95)  # the same token
         weights[n, here[2]] = _table(rng, _look(tokens, 2), 0.95)  # one too far
         weights[n, here[3]] = _table(rng, _step_back(T), 0.9)  # at the same time
+        after = _look(tokens, 1)
+        weights[n, here[4]] = _table(rng, after & (after.cumsum(axis=-1) == 1), 0.62)  # the first place alone
+        last = after & (after[:, ::-1].cumsum(axis=-1)[:, ::-1] == 1)
+        weights[n, here[5]] = _table(rng, last, 0.62)  # the last place alone
         weights[n + 1, above[0]] = _table(rng, _step_back(T), 0.98)  # too late
         weights[n - 1, below[1]] = _table(rng, _step_back(T, 2), 0.95)  # two back
     return weights, tokens
@@ -256,7 +260,7 @@ def _circuit(weights, tokens, after=1, back=1, within=0):
 @checks("16.interpretability.find_circuit", expected=_circuit)
 def _(c):
     c.values(2, _planted((4, 2)), name="nothing that distracts", rtol=0)
-    c.values(4, _planted((3, 4), (4, 4), decoys=True), name="among heads that look alike", rtol=0)
+    c.values(4, _planted((3, 6), (4, 6), decoys=True), name="among heads that look alike", rtol=0)
 
 
 UNITS = np.array([
