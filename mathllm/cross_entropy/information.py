@@ -125,7 +125,7 @@ def mutual_information(joint: Array, *, base: float = np.e) -> WithPullback:
 
     joint: probabilities of all pairs   base: b > 1
 
-    Zero where the two are independent, and symmetric. Attention weights are not symmetric, and no estimate of it.
+    Zero where the two are independent, and symmetric.
     Raises: ValueError if the probabilities are no distribution, or for a base that is not above 1.
 
     >>> float(mutual_information([[0.5, 0.0], [0.0, 0.5]], base=2))
