@@ -1,8 +1,8 @@
 """In which direction does a loss fall, and how far should a step go?
 
-The gradient gives the direction; everything else in this chapter is about the length of the step. Momentum remembers
-earlier steps, Adam gives every parameter a step of its own, a schedule changes the length over time, clipping limits
-it, and weight decay and dropout keep the weights from learning the noise. An optimiser is two small functions,
+The gradient gives the direction, the learning rate the length of the step. Momentum adds up recent gradients, Adam
+scales the step of every parameter separately, a schedule changes the learning rate over time, clipping limits the
+gradient, and weight decay and dropout reduce overfitting. An optimiser is two small functions,
 
     state = adamw_init(params)
     params, state = adamw_step(params, gradient, state, learning_rate=…)

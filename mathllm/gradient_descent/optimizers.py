@@ -167,6 +167,7 @@ def adamw(
 
     theta, g, m, v: (n,)   t: the step, 1, 2, …   weight_decay: λ, a number or (n,)
 
+    As in PyTorch, λ is multiplied by η; the paper multiplies it by the schedule only, not by the peak rate.
     Source: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2.
 
     >>> theta, m, v = np.ones(1), np.zeros(1), np.zeros(1)

@@ -1,7 +1,7 @@
 """Word vectors learned from plain text by gradient descent: skip-gram with negative sampling (word2vec).
 
 A word and one that occurs near it are a true pair; the word and one drawn at random are a false pair. Descent makes the
-dot product of true pairs large and that of false pairs small. Words that occur in the same contexts get the same
+dot product of true pairs large and that of false pairs small. Words that occur in the same contexts get similar
 gradients, and so their vectors become neighbours.
 """
 
