@@ -6,6 +6,8 @@ renders to is cleaned, and files that a browser would open as a page are renamed
 """
 
 import html
+import itertools
+import os
 import re
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from nbconvert.filters import strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
-__all__ = ["inert_outputs", "markdown2html", "picture", "plain", "rename_active_files"]
+__all__ = ["inert_outputs", "markdown2html", "picture", "plain", "put_aside", "rename_active_files"]
 
 PICTURES = ("image/png", "image/jpeg", "image/gif")
 MAX_OUTPUT = 200_000  # characters of text shown from one cell
@@ -132,5 +134,14 @@ def rename_active_files(folder):
     renamed = []
     for path in sorted(Path(folder).rglob("*")):
         if path.is_file() and path.suffix.lower() not in INERT_FILES:
-            renamed.append(path.rename(path.with_name(path.name[:200] + ".txt")))
+            renamed.append(put_aside(path, path.name[:200]))
     return renamed
+
+
+def put_aside(path, name):
+    """Rename a file to name.txt or, where something has this name already, to name-1.txt, name-2.txt, …"""
+    target = path.with_name(f"{name}.txt")
+    for number in itertools.count(1):
+        if not os.path.lexists(target):
+            return path.rename(target)
+        target = path.with_name(f"{name}-{number}.txt")

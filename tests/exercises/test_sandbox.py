@@ -443,7 +443,8 @@ print(found)
 def test_what_is_written_to_the_graders_socket_harms_only_its_own_notebook(course):
     junk = "import os\nfor fd in range(3, 64):\n    try: os.write(fd, {!r})\n    except OSError: pass"
     forged = b'{"number": 4, "outputs": [{"output_type": "display_data", "data": {"text/plain": "8.0"}}]}'
-    for content in (b"\xff" * 100, b"\0\0\0\2{}", b"\0\0\0\2[]" * 50, len(forged).to_bytes(4, "big") + forged):
+    large = (33 * sandbox.MEGABYTE).to_bytes(4, "big")  # what is announced here is not read
+    for content in (large, b"\xff" * 100, b"\0\0\0\2{}", b"\0\0\0\2[]" * 50, len(forged).to_bytes(4, "big") + forged):
         result = run(NORM, graded(), junk.format(content), graded(DISTANCE))
         assert result.points == [POINTS, 0.0]
         assert list(result.review) == [item(DISTANCE).grade_id]
