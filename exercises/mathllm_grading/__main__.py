@@ -74,10 +74,12 @@ def _grade(assignment, jobs, students, force, unsandboxed, scheduler):
 
 def _watched(results, total):
     """The results as a list, with a progress bar in a terminal; and whether Ctrl-C came before the last."""
-    done = []
+    done, bar = [], contextlib.nullcontext(results)
+    if sys.stderr.isatty():
+        bar = click.progressbar(results, length=total, file=sys.stderr)
     try:
-        with contextlib.closing(results), click.progressbar(results, length=total, file=sys.stderr) as bar:
-            done.extend(bar)
+        with contextlib.closing(results), bar as watched:
+            done.extend(watched)
     except KeyboardInterrupt:
         return done, True
     return done, False
