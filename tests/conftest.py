@@ -3,7 +3,9 @@
 import os
 import re
 import shutil
+import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -36,9 +38,10 @@ def pytest_configure(config):
     worker = os.environ.get("PYTEST_XDIST_WORKER", "ipython")
     os.environ["IPYTHONDIR"] = os.path.join(os.environ["JUPYTER_CONFIG_DIR"], worker)
     if config.getoption("nbval", default=False):
+        sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
         import nbval.kernel
         import nbval_tolerance
-        from mathllm_grading.kernels import KernelManager
+        from kernels import KernelManager
 
         nbval.kernel.KernelManager = KernelManager
         nbval_tolerance.pytest_configure(config)

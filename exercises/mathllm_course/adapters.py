@@ -1,7 +1,7 @@
 """One submission graded for another system, in the format of its results.
 
 Gradescope: https://gradescope-autograders.readthedocs.io/en/latest/specs/
-GitHub Classroom: what `education/autograding-grading-reporter` reads, JSON in base64
+GitHub Classroom: what `classroom-resources/autograding-grading-reporter` reads, JSON in base64 (see classroom.yml)
 """
 
 import base64

@@ -136,14 +136,20 @@ class Office:
         names, ids = {}, {student.lms_user_id: student.id for student in students if student.lms_user_id}
         for student in students:
             names.setdefault(f"{student.first_name} {student.last_name}".casefold(), []).append(student.id)
-        done, unknown = {}, []
+        theirs, done, unknown = {}, {}, []
         for upload in platform.uploads(folder):
             candidates = names.get(upload.name.casefold(), [])
             learner = ids.get(upload.lms_user_id) or (candidates[0] if len(candidates) == 1 else None)
             if learner is None:
                 unknown.append(str(upload.path.relative_to(Path(folder).resolve())))
+            else:
+                theirs.setdefault(learner, []).append(upload)
+        for learner, uploads in theirs.items():
+            if len({upload.number for upload in uploads}) > 1:
+                done[learner] = "not taken: two participants have this name, and one of them may have taken it over"
                 continue
-            done[learner] = self._take(upload.path, learner, assignment, notebooks)
+            for upload in uploads:
+                done[learner] = self._take(upload.path, learner, assignment, notebooks)
         return done, unknown
 
     def _take(self, path, learner, assignment, notebooks):

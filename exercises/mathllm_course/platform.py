@@ -39,6 +39,7 @@ class Upload:
     """A file that was uploaded: by whom, as the platform says it, and where it is."""
 
     name: str
+    number: str  # Moodle's, of the participant: a name is no proof, because Moodle lets participants change theirs
     lms_user_id: str
     path: Path
 
@@ -132,7 +133,8 @@ def uploads(folder):
         if path.resolve() != path or not path.is_file():
             continue
         place = str(path.relative_to(folder))
-        moodle = re.match(r"(?P<name>[^_/]+)_\d+_assignsubmission_file[_/]", place)
+        moodle = re.match(r"(?P<name>[^_/]+)_(?P<number>\d+)_assignsubmission_file[_/]", place)
         canvas = re.match(r"[^_/]+(_LATE)?_(?P<user>\d+)_\d+_[^/]+$", place)
-        found.append(Upload(moodle["name"] if moodle else "", canvas["user"] if canvas else "", path))
+        name, number = moodle.groups() if moodle else ("", "")
+        found.append(Upload(name, number, canvas["user"] if canvas else "", path))
     return found

@@ -75,6 +75,11 @@ class Check:
     atol: float = 1e-12
     about: str = "value"
 
+    @property
+    def source(self):
+        """Where its cases come from: the same for checks that are judged by the same calls of the answer."""
+        return self.cases, id(self.public)
+
     def draw(self, rng):
         """All cases of the check, the public ones first. Every array is a fresh copy."""
         drawn = list(self.public) + (list(self.cases(rng)) if self.cases else [])

@@ -16,8 +16,8 @@ from .item import Check, Failure, Item, NotYet, Observation, raised
 from .verdict import UNANSWERED, AssessedCheck, Verdict
 
 __all__ = [
-    "Marks", "Outcome", "advice", "details", "draw", "known_mistakes", "mark", "not_yet", "nothing", "observe_all",
-    "points_line", "read", "sign", "text",
+    "Marks", "Outcome", "advice", "calls", "details", "draw", "known_mistakes", "mark", "not_yet", "nothing",
+    "observe_all", "points_line", "read", "sign", "text",
 ]  # fmt: skip
 
 
@@ -53,20 +53,37 @@ class Marks:
 
 
 def draw(item, rng):
-    """The cases of an item, one list for each check; [None] for a value item, which is looked at and not called."""
-    return [check.draw(rng) if item.calls else [None] for check in item.checks]
+    """The cases of an item, one list for each check; [None] for a value item, which is looked at and not called.
+
+    Checks that name the same cases share one list: the answer is called once on each case, and each check judges that.
+    """
+    drawn = {}
+    for check in item.checks:
+        if check.source not in drawn:
+            drawn[check.source] = check.draw(rng) if item.calls else [None]
+    return [drawn[check.source] for check in item.checks]
+
+
+def calls(cases):
+    """The drawn cases in a row, those that checks share only once."""
+    return [case for group in _distinct(cases) for case in group]
+
+
+def _distinct(cases):
+    return {id(group): group for group in cases}.values()
 
 
 def observe_all(answer, cases, limit=True):
     """Evaluate an answer on drawn cases in this process: what the kernel does when a submission is graded."""
-    flat = [case for group in cases for case in group]
+    flat = calls(cases)
     return kernel_side.observe(answer, None if None in flat else flat, limit)
 
 
 def read(encoded, cases):
     """Decode observations, in the grouping of the cases. What cannot be decoded becomes an error observation."""
     encoded = iter(encoded)
-    return [[_observation(next(encoded, None)) for _ in group] for group in cases]
+    seen = {id(group): [_observation(next(encoded, None)) for _ in group] for group in _distinct(cases)}
+    return [seen[id(group)] for group in cases]
 
 
 def _observation(data):

@@ -39,8 +39,7 @@ def main():
 @click.option("--force", is_flag=True, help="Grade again what is graded already.")
 @click.option("--unsandboxed", is_flag=True, help="Run learners' code without a sandbox, with your own rights.")
 @click.option("--scheduler", metavar="ADDRESS", help="Grade on the Dask cluster of this scheduler.")
-@click.option("-v", "--verbose", is_flag=True, help="Show what nbgrader had to say about each learner.")
-def _grade(assignment, jobs, students, force, unsandboxed, scheduler, verbose):
+def _grade(assignment, jobs, students, force, unsandboxed, scheduler):
     """Grade the submissions of ASSIGNMENT that are new, or were handed in again.
 
     It does what `nbgrader autograde ASSIGNMENT` does, several learners at a time. A failure costs nobody else a grade,
@@ -65,10 +64,8 @@ def _grade(assignment, jobs, students, force, unsandboxed, scheduler, verbose):
         results, interrupted = _watched(run.results(jobs or _cores()), len(run.tasks))
     click.echo(table(run, results))
     for result in results:
-        if result.log and verbose:
+        if result.log:
             click.echo(f"\n{result.learner}:\n{result.log.rstrip()}", err=True)
-    if not verbose and any(result.error for result in results):
-        click.echo("the same command with --verbose tries them again and shows all that was said", err=True)
     if interrupted:
         click.echo("interrupted: what is missing is graded when the command is run again", err=True)
         sys.exit(130)
@@ -76,18 +73,15 @@ def _grade(assignment, jobs, students, force, unsandboxed, scheduler, verbose):
 
 
 def _watched(results, total):
-    """The results as a list, with a progress bar; and whether Ctrl-C came before the last."""
-    from tqdm import tqdm
-
-    done, silent = [], not total or not sys.stderr.isatty()
-    with tqdm(total=total, unit="learner", disable=silent) as bar, contextlib.closing(results):
-        try:
-            for result in results:
-                done.append(result)
-                bar.set_postfix_str(result.learner, refresh=False)
-                bar.update()
-        except KeyboardInterrupt:
-            return done, True
+    """The results as a list, with a progress bar in a terminal; and whether Ctrl-C came before the last."""
+    done, bar = [], contextlib.nullcontext(results)
+    if sys.stderr.isatty():
+        bar = click.progressbar(results, length=total, file=sys.stderr)
+    try:
+        with contextlib.closing(results), bar as watched:
+            done.extend(watched)
+    except KeyboardInterrupt:
+        return done, True
     return done, False
 
 

@@ -12,7 +12,7 @@ import os
 import shutil
 import stat
 import tempfile
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import nbformat
@@ -24,10 +24,13 @@ from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.utils import find_owner
 
 from .gradebook import opened, sqlite_file
+from .submission import timestamp
 
 __all__ = ["Collect", "ReleaseAssignment", "ReleaseFeedback", "exchange_problem"]
 
 NEEDED = ("timestamp.txt", "submission_secret.txt")  # nbgrader submit writes them; they say where feedback goes
+ENTRY = 4096  # bytes that a file or a folder takes beside its content
+GRACE = timedelta(minutes=10)  # from the time that a learner's program writes to the end of its copying
 NOBODY = {"username": None, "timestamp": datetime.min}
 
 
@@ -109,9 +112,10 @@ class Collect(_Checked, ExchangeCollect):
     def do_copy(self, src, dest, log=None):
         """Copy plain files, and only them, before nbgrader does what it does."""
         with tempfile.TemporaryDirectory() as folder:
-            self._room = 1000 * self.coursedir.max_dir_size
+            self._room, self._changed = 1000 * self.coursedir.max_dir_size, os.stat(src).st_ctime
             try:
-                plain = shutil.copytree(src, Path(folder, "plain"), ignore=_links, copy_function=self._copy_file)
+                plain = shutil.copytree(src, Path(folder, "plain"), ignore=self._left, copy_function=self._copy_file)
+                self._compare_times(src, plain)
                 super().do_copy(str(plain), dest, log)
             except Exception as error:
                 self.log.error("%r is not collected: %s", src, str(error)[:300])
@@ -125,14 +129,27 @@ class Collect(_Checked, ExchangeCollect):
             if not stat.S_ISREG(found.st_mode):
                 self.log.warning("%r is no file and is not collected", src)
                 return
-            self._room -= found.st_size
-            if self._room < 0:
-                raise RuntimeError("it is larger than CourseDirectory.max_dir_size")
+            self._changed = max(self._changed, found.st_ctime)
+            self._take_room(found.st_size)
             Path(dest).write_bytes(source.read(found.st_size))
 
+    def _left(self, folder, names):
+        """Links are left where they are. Every other entry takes room, even an empty file or folder."""
+        links = [name for name in names if os.path.islink(os.path.join(folder, name))]
+        self._take_room(ENTRY * (len(names) - len(links)))
+        return links
 
-def _links(folder, names):
-    return [name for name in names if os.path.islink(os.path.join(folder, name))]
+    def _take_room(self, size):
+        self._room -= size
+        if self._room < 0:
+            raise RuntimeError("it is larger than CourseDirectory.max_dir_size")
+
+    def _compare_times(self, src, folder):
+        """Warn where files are younger than the time of hand-in, which the learner's own program has written."""
+        said = timestamp(folder)
+        changed = datetime.fromtimestamp(self._changed, UTC).replace(tzinfo=None)
+        if said and changed - said > GRACE:
+            self.log.warning("%r says %s UTC, but was changed at %s UTC", src, f"{said:%F %R}", f"{changed:%F %R}")
 
 
 class ReleaseFeedback(_Checked, ExchangeReleaseFeedback):

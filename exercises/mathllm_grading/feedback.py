@@ -3,17 +3,19 @@
 import os
 
 from mathllm_exercises.registry import items
+from nbconvert.preprocessors import Preprocessor
 from nbgrader.api import Gradebook
-from nbgrader.preprocessors import NbGraderPreprocessor
 
 __all__ = ["Describe"]
 
 
-class Describe(NbGraderPreprocessor):
+class Describe(Preprocessor):
     """After GetGrades: gives templates/feedback the title of each graded cell, and whether a person has yet to read it.
 
     The address of the built site, in MATHLLM_SITE, makes a link of the place where the solutions are.
     """
+
+    enabled = True
 
     def preprocess(self, nb, resources):
         """Write `title` and `waiting` into the metadata of the graded cells, `solutions` into the resources."""

@@ -150,14 +150,15 @@ def run_cells(cells, learner, assignment, key, limits, files=None, hidden=()):
 
     The outputs of the other code cells are put into them.
     """
-    judged = {item.grade_id: item for item in items() if item.kind != "text"}
+    asked = {submission.grade_id(cell) for cell in cells}
+    judged = {item.grade_id: item for item in items() if item.kind != "text" and item.grade_id in asked}
     marks, missing = {}, "no values came back from the notebook"
     end = time.monotonic() + limits.notebook_seconds
     try:
         with Shell(learner, limits, hidden) as shell:
             for path, content in (files or {}).items():
                 shell.keep(path, content)
-            shell.run(PROBE.format(f"begin({_beginning(judged, learner)!r})"), counts=False)
+            shell.run(PROBE.format(f"begin({_beginning(cells, judged.values(), learner)!r})"), counts=False)
             for cell in cells:
                 if cell["cell_type"] != "code":
                     continue
@@ -174,11 +175,15 @@ def run_cells(cells, learner, assignment, key, limits, files=None, hidden=()):
     return marks, missing
 
 
-def _beginning(judged, learner):
-    """What a shell is told before the first cell: names to mask, and the learner's own numbers."""
-    drawn = {item.id: own_numbers(item, learner) for item in judged.values() if item.numbers}
-    masked = [name for item in judged.values() for name in item.masked]
-    return codec.dumps({"masked": masked, "numbers": {id: codec.encode(drawn[id]) for id in drawn}})
+def _beginning(cells, judged, learner):
+    """What a shell is told before the first cell: names to mask, and the learner's own numbers.
+
+    These are the numbers of the chapters of the exercises that are judged, and of others that the notebook names.
+    """
+    text, chapters = "\n".join(cell["source"] for cell in cells), {item.chapter for item in judged}
+    used = [item for item in items() if item.numbers and (item.chapter in chapters or item.id in text)]
+    drawn = {item.id: codec.encode(own_numbers(item, learner)) for item in used}
+    return codec.dumps({"masked": [name for item in judged for name in item.masked], "numbers": drawn})
 
 
 def _judge(shell, item, learner, assignment, key):
@@ -187,7 +192,7 @@ def _judge(shell, item, learner, assignment, key):
         return "there is no exercise of this name"
     try:
         nonce, cases = secrets.token_hex(8), marking.draw(item, private_rng(key, assignment, learner, item.id))
-        sent = [codec.encode(case) for group in cases for case in group] if item.calls else None
+        sent = [codec.encode(case) for case in marking.calls(cases)] if item.calls else None
         request = {"nonce": nonce, "answer": item.answer, "masked": list(item.masked), "cases": sent}
         outputs = shell.run(PROBE.format(f"evaluate({codec.dumps(request)!r})"), counts=False)
         replies = [output["data"][MIME] for output in outputs if MIME in (output.get("data") or {})]

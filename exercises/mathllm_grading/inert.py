@@ -6,16 +6,18 @@ renders to is cleaned, and files that a browser would open as a page are renamed
 """
 
 import html
+import itertools
+import os
 import re
 from pathlib import Path
 
-import bleach
+import nh3
 from jinja2 import pass_context
 from nbconvert.filters import strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
-__all__ = ["inert_outputs", "markdown2html", "picture", "plain", "rename_active_files"]
+__all__ = ["inert_outputs", "markdown2html", "picture", "plain", "put_aside", "rename_active_files"]
 
 PICTURES = ("image/png", "image/jpeg", "image/gif")
 MAX_OUTPUT = 200_000  # characters of text shown from one cell
@@ -23,10 +25,13 @@ MAX_OUTPUTS = 500
 MAX_LINES = 1_000
 CUT = "... the rest of the output is left out ...\n"
 NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f]")  # control characters, but for the tab and the newline
-TAGS = bleach.ALLOWED_TAGS | {
-    "br", "dd", "del", "details", "div", "dl", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "p", "pre",
-    "span", "sub", "summary", "sup", "table", "tbody", "td", "th", "thead", "tr", "u",
+TAGS = {
+    "a", "abbr", "acronym", "b", "blockquote", "br", "code", "dd", "del", "details", "div", "dl", "dt", "em", "h1",
+    "h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "li", "ol", "p", "pre", "span", "strong", "sub", "summary", "sup",
+    "table", "tbody", "td", "th", "thead", "tr", "u", "ul",
 }  # fmt: skip
+ATTRIBUTES = {"a": {"href", "title"}, "img": {"src", "alt", "title"}, "ol": {"start"}}
+ATTRIBUTES |= {"div": {"class"}, "span": {"class"}}  # of coloured code
 INERT_FILES = {
     "", ".csv", ".gif", ".ipynb", ".jpeg", ".jpg", ".json", ".md", ".npy", ".npz", ".png", ".py", ".toml", ".tsv",
     ".txt",
@@ -82,28 +87,46 @@ def _inert_output(output, room):
     return NotebookNode(output_type="display_data", data=shown, metadata={})
 
 
+class _Renderer(IPythonRenderer):
+    """HTML in a text is shown as text where it holds a tag that may not stay."""
+
+    def block_html(self, html):
+        return super().block_html(_as_text(html))
+
+    def inline_html(self, html):
+        return super().inline_html(_as_text(html))
+
+
+def _as_text(source):
+    names = re.findall(r"<[/!?\s]*([a-z][^\s/>]*)", source, re.IGNORECASE)
+    return source if TAGS.issuperset(map(str.lower, names)) else html.escape(source)
+
+
 @pass_context
 def markdown2html(context, source):
     """nbconvert's filter of this name, with a clean result: no script, no style, no form, no picture from elsewhere."""
     attachments = context.get("cell", {}).get("attachments", {})
     try:
-        renderer = IPythonRenderer(escape=False, attachments=attachments, exclude_anchor_links=True)
+        renderer = _Renderer(escape=False, attachments=attachments, exclude_anchor_links=True)
         rendered = MarkdownWithMath(renderer=renderer).render(source)
     except Exception:  # a picture that is not attached, nesting without end
         rendered = f"<pre>{html.escape(source)}</pre>"
-    return bleach.clean(rendered, tags=TAGS, attributes=_allowed, protocols=["http", "https", "mailto", "data"])
+    schemes = {"http", "https", "mailto", "data"}
+    return nh3.clean(
+        rendered, tags=TAGS, attributes=ATTRIBUTES, attribute_filter=_kept, url_schemes=schemes, link_rel=None
+    )
 
 
-def _allowed(tag, name, value):
-    """Whether an attribute may stay."""
-    if (tag, name) == ("a", "href"):
-        return re.match(r"https?://|mailto:|#", value) is not None
-    if (tag, name) == ("img", "src"):
+def _kept(tag, name, value):
+    """The value of an attribute that may stay, else None."""
+    if name == "href":
+        may_stay = re.match(r"https?://|mailto:|#", value)
+    elif name == "src":
         kind, _, data = value.removeprefix("data:").partition(";base64,")
-        return value.startswith("data:") and picture(kind, data)
-    if (tag, name) in {("div", "class"), ("span", "class")}:  # coloured code
-        return re.fullmatch("highlight|[a-z][a-z0-9]?", value) is not None
-    return (tag, name) in {("a", "title"), ("img", "alt"), ("img", "title"), ("ol", "start")}
+        may_stay = value.startswith("data:") and picture(kind, data)
+    else:
+        may_stay = name != "class" or re.fullmatch("highlight|[a-z][a-z0-9]?", value)
+    return value if may_stay else None
 
 
 def rename_active_files(folder):
@@ -111,5 +134,14 @@ def rename_active_files(folder):
     renamed = []
     for path in sorted(Path(folder).rglob("*")):
         if path.is_file() and path.suffix.lower() not in INERT_FILES:
-            renamed.append(path.rename(path.with_name(path.name[:200] + ".txt")))
+            renamed.append(put_aside(path, path.name[:200]))
     return renamed
+
+
+def put_aside(path, name):
+    """Rename a file to name.txt or, where something has this name already, to name-1.txt, name-2.txt, …"""
+    target = path.with_name(f"{name}.txt")
+    for number in itertools.count(1):
+        if not os.path.lexists(target):
+            return path.rename(target)
+        target = path.with_name(f"{name}-{number}.txt")

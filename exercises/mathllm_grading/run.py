@@ -23,7 +23,7 @@ from mathllm.errors import suggest
 from . import gradebook, sandbox, submission, workers
 from .autograde import course
 from .grading import course_key, grade_submission
-from .inert import rename_active_files
+from .inert import put_aside, rename_active_files
 from .workers import Result, Task
 
 __all__ = ["Run", "alone", "grade", "open_course", "table"]
@@ -73,7 +73,7 @@ def _write(graded, folder):
         (folder / path).write_bytes(content)
     rename_active_files(folder)
     if submission.timestamp(folder) is None and (folder / submission.TIME).exists():
-        (folder / submission.TIME).rename(folder / "timestamp-unreadable.txt")
+        put_aside(folder / submission.TIME, "timestamp-unreadable")
     for name, notebook in graded.notebooks.items():
         text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True)
         (folder / f"{name}.ipynb").write_text(text + "\n", encoding="utf-8")
@@ -200,7 +200,7 @@ class Run:
         theirs = folder.is_symlink() or folder.parent.is_symlink()
         if not theirs and os.path.lexists(folder / submission.TIME) and submission.timestamp(folder) is None:
             with contextlib.suppress(OSError):
-                (folder / submission.TIME).rename(folder / "timestamp-unreadable.txt")  # Formgrader would stop at it
+                put_aside(folder / submission.TIME, "timestamp-unreadable")  # Formgrader would stop at it
         exchange = Exchange(coursedir=self.directory, config=self.config).root
         limits, key = sandbox.Limits(config=self.config), course_key(Path(self.root, ".course_key"))
         return Task(

@@ -41,6 +41,7 @@ ISOLATION += ["--new-session", "--die-with-parent", "--proc", "/proc", "--dev", 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 SYSTEM += ("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime")
 GRADING = Path(__file__).resolve().parent
+OURS = (GRADING, GRADING.with_name("mathllm_course"))  # with the solutions, where the package is installed
 EXERCISES, MATHLLM = (Path(package.__file__).resolve().parent for package in (mathllm_exercises, mathllm))
 HOME = Path("/home", "learner")
 NOBODY = 61184  # an account for passing use: systemd gives 61184 to 65519 to services that need one for an hour
@@ -99,7 +100,7 @@ def _shown(hidden=()):
         prefixes.append(Path(os.path.normpath(python)).parents[1])
     shown = {path: path for path in [*map(Path, SYSTEM), *filter(None, prefixes)] if path.exists()}
     shown |= {path: None for path in map(Path, hidden) if path.exists() and path not in HOME.parents}
-    shown |= {path: None for path in (GRADING,) if shown.keys() & {*path.parents}}
+    shown |= {path: None for path in OURS if path.exists() and shown.keys() & {*path.parents}}
     shown |= {EXERCISES: None}
     shown |= {EXERCISES / name: EXERCISES / name for name in ("codec.py", "kernel_side.py")}
     shown[EXERCISES / "__init__.py"] = GRADING / "in_sandbox" / "__init__.py"

@@ -35,7 +35,7 @@ LENGTH = struct.Struct("!I")
 START = 60  # seconds
 GRACE = 5  # seconds from an interrupt to the end
 TICK = 0.2  # seconds between two looks at a cell that runs
-LARGEST = 64 * sandbox.MEGABYTE  # answer to one request
+LARGEST = 32 * sandbox.MEGABYTE  # answer to one request; read, it may take thirty times as much
 
 
 class Gone(RuntimeError):

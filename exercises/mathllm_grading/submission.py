@@ -45,11 +45,10 @@ class Assignment:
 
 @dataclass
 class Submission:
-    """notebooks: {name: bytes, or what is wrong}; files: {path: bytes}; left_out: how much else there is."""
+    """notebooks: {name: bytes, or what is wrong}; files: {path: bytes}; room: how many bytes of files may follow."""
 
     notebooks: dict = field(default_factory=dict)
     files: dict = field(default_factory=dict)
-    left_out: int = 0
     room: int = field(default_factory=lambda: MAX_ALL_FILES)
 
 
@@ -61,7 +60,6 @@ def read_submission(folder, ignored=()):
     for here, folders, names, descriptor in os.fwalk(folder, onerror=lambda error: None, follow_symlinks=False):
         inside = Path(here).relative_to(folder)
         deep = len(inside.parts) + 1 >= MAX_DEPTH
-        found.left_out += len(folders) * deep
         folders[:] = [name for name in sorted(folders) if not deep and not _ignored(name, ignored)]
         for name in sorted(names, key=lambda name: (not name.endswith(".ipynb"), name)):
             if not _ignored(name, ignored):
@@ -79,7 +77,6 @@ def _take(found, path, name, folder):
     try:
         content = _content(name, folder, MAX_BYTES if notebook else found.room)
     except (OSError, ValueError) as error:
-        found.left_out += 1
         if notebook:
             found.notebooks[name.removesuffix(".ipynb")] = str(error) if type(error) is ValueError else _cannot(error)
         return
@@ -88,8 +85,6 @@ def _take(found, path, name, folder):
     elif len(found.files) < MAX_FILES and not name.endswith(".ipynb") and _is_text(path):
         found.files[path] = content
         found.room -= len(content)
-    else:
-        found.left_out += 1
 
 
 def _is_text(path):

@@ -2,11 +2,14 @@
 
 import base64
 import json
+import os
+import subprocess
 
 import nbformat
 import pytest
+import yaml
 from click.testing import CliRunner
-from grading import make_course
+from grading import EXERCISES, PATH, make_course
 from mathllm_course.__main__ import main
 from mathllm_exercises import items
 from mathllm_grading.autograde import course as application
@@ -73,6 +76,24 @@ def test_classroom_gets_what_its_reporter_reads(handed_in, tmp_path):
     wrong = [test for test in found["tests"] if test["status"] == "fail"]
     assert [test["name"].partition(":")[0] for test in wrong] == ["The length of every vector"]
     assert found["max_score"] - sum(test["score"] for test in found["tests"]) > 0
+
+
+def test_the_workflow_for_classroom_grades_a_push_and_hands_the_result_to_the_reporter(handed_in, tmp_path):
+    workflow = yaml.safe_load((EXERCISES / "mathllm_course" / "classroom.yml").read_text(encoding="utf-8"))
+    (job,) = workflow["jobs"].values()
+    make, grading, reporter = job["steps"][-3:]
+    places = {"RUNNER_TEMP": str(tmp_path), "GITHUB_WORKSPACE": str(handed_in), "GITHUB_OUTPUT": str(tmp_path / "out")}
+    places |= {"PATH": PATH, "ASSIGNMENT": workflow["env"]["ASSIGNMENT"], "LEARNER": "ada"}
+    assert grading["env"] == {"LEARNER": "${{ github.actor }}"}
+    for step in (make, grading):
+        done = subprocess.run(
+            ["bash", "-e", "-c", step["run"]], env=os.environ | places, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert reporter["with"]["runners"] == grading["id"]
+    assert reporter["env"] == {f"{grading['id'].upper()}_RESULTS": f"${{{{ steps.{grading['id']}.outputs.result }}}}"}
+    found = json.loads(base64.b64decode((tmp_path / "out").read_text().removeprefix("result=")))
+    assert [test["name"].rpartition(": ")[0] for test in found["tests"]] == [entry.title for entry in ASKED]
 
 
 def test_a_name_that_leads_out_of_the_course_is_refused(inside, handed_in, tmp_path):

@@ -1,6 +1,7 @@
 """The drop box is open to all; what lies in it can neither pass for another's work nor stop the collecting."""
 
 import os
+from datetime import UTC, datetime
 
 import pytest
 from mathllm_grading.collect import Collect, ReleaseAssignment, ReleaseFeedback, exchange_problem
@@ -72,6 +73,25 @@ def test_what_cannot_be_collected_stops_nobody(collect):
         f"zoe+a1+{TIME.format(1)}": {"nb.ipynb": "fine"},
     }  # fmt: skip
     assert collect(folders, check_owner=False) == {"zoe": {"nb.ipynb": "fine"}}
+
+
+def test_a_submission_of_very_many_empty_files_is_not_collected(collect):
+    """The room of this course, 10 kB, is enough for two entries."""
+    folders = {
+        f"eve+a1+{TIME.format(1)}": {f"{n}.txt": "" for n in range(3)}, f"zoe+a1+{TIME.format(1)}": {"nb.ipynb": "fine"}
+    }  # fmt: skip
+    assert collect(folders, check_owner=False) == {"zoe": {"nb.ipynb": "fine"}}
+
+
+def test_files_that_are_younger_than_their_time_of_hand_in_are_reported(collect, caplog):
+    """The time is written by the learner's own program; when a file has changed, the system knows."""
+    now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    mine, hers = (f"{name}+a1+{TIME.format(1)}" for name in ("eve", "zoe"))
+    said = {mine: {"timestamp.txt": "2026-01-01 10:00:00 UTC"}, hers: {"timestamp.txt": now}}
+    assert collect(said, check_owner=False).keys() == {"eve", "zoe"}
+    (line,) = [record.getMessage() for record in caplog.records if "was changed at" in record.getMessage()]
+    assert mine in line
+    assert "says 2026-01-01 10:00 UTC" in line
 
 
 def test_an_exchange_in_which_folders_can_be_renamed_is_not_used(collect, tmp_path):

@@ -281,6 +281,22 @@ def test_a_run_that_is_killed_at_any_step_is_finished_by_the_next_and_nothing_is
     assert contents(course) == whole
 
 
+@pytest.mark.parametrize("moment", ["before", "while"])
+def test_a_gradebook_that_stays_locked_is_said_to_be_and_keeps_its_grades(inside, monkeypatch, moment):
+    monkeypatch.setattr(gradebook, "PATIENCE", 0.5)
+    hand_in(inside, "a")
+    hand_in(inside, "b", SQUARED)
+    ours("grade", NAME, "--jobs", "1", "--student", "a")
+    before = contents(inside)
+    with contextlib.closing(sqlite3.connect(inside / "gradebook.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE" if moment == "before" else "BEGIN IMMEDIATE")  # which lets others read
+        said = ours("grade", NAME, "--jobs", "1", code=1)
+    assert "database is locked" in said
+    assert contents(inside) == before
+    ours("grade", NAME, "--jobs", "1")
+    assert {learner: points for learner, (points, _) in scores(inside).items()}["a"] == FULL
+
+
 def hear_interrupts():
     """A shell starts what runs in the background deaf to them, and its children inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -441,6 +441,16 @@ def crowded(folder, right):
         (folder / "many" / f"{number}.csv").touch(mode=0)
 
 
+def taken_names(folder, right):
+    """A right notebook, and folders under the names that grading gives to a page and to an unreadable time."""
+    shutil.copy(right, folder)
+    for name in ("evil.html", "timestamp.txt"):
+        (folder / name).write_text(SCRIPT)
+    for name in ("evil.html.txt", "timestamp-unreadable.txt"):
+        (folder / name).mkdir()
+        (folder / name / "notes.txt").write_text("harmless")
+
+
 def overlong(folder, right):
     """A right notebook that prints a file beside it, which is a link; and folders in folders: too long a path."""
     notebook = nbformat.read(right, 4)
@@ -478,6 +488,7 @@ CASES = {
     "stripped": Case(changed(stripped), FULL),
     "crowded": Case(crowded, FULL),
     "overlong": Case(overlong, FULL),
+    "taken-names": Case(taken_names, FULL),
     "truncated": Case(lambda folder, right: raw(right.read_text()[:9_000])(folder, right), {}, ALL),
     "empty": Case(raw(""), {}, ALL),
     "bytes": Case(raw(bytes(range(256))), {}, ALL),
@@ -570,6 +581,8 @@ def test_no_link_and_no_page_gets_beside_a_graded_notebook(course):
     graded = [path for path in (course / "autograded").rglob("*") if not path.is_dir()]
     assert not any(path.is_symlink() or path.suffix in (".html", ".svg") for path in graded)
     assert (course / "autograded" / "crowded" / NAME / "evil.html.txt").read_text() == SCRIPT
+    assert (course / "autograded" / "taken-names" / NAME / "evil.html-1.txt").read_text() == SCRIPT
+    assert not list(course.glob(f"*ed/taken-names/{NAME}/timestamp.txt"))
     assert len([path for path in graded if "crowded" in path.parts]) < 1_010
     assert not list((course / "autograded" / "linked-file").rglob("*.csv"))
     shown = (course / "autograded" / "overlong" / NAME / f"{NAME}.ipynb").read_text()

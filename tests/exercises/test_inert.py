@@ -96,6 +96,12 @@ def test_an_ordinary_text_stays_as_it_is():
         assert part in page
 
 
+def test_what_looks_like_a_tag_is_shown_as_text():
+    assert rendered("if x<y then z>w").strip() == "<p>if x&lt;y then z&gt;w</p>"
+    assert rendered("a list<int> of <b>ids</b>").strip() == "<p>a list&lt;int&gt; of <b>ids</b></p>"
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in rendered("<script>alert(1)</script>")
+
+
 def test_a_picture_that_is_attached_is_shown_and_one_that_is_not_is_text():
     assert f'src="data:image/png;base64,{DOT}"' in rendered("![dot](attachment:d.png)", {"d.png": {"image/png": DOT}})
     assert "![dot](attachment:d.png)" in rendered("![dot](attachment:d.png)")

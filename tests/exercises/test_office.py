@@ -217,6 +217,17 @@ def test_what_belongs_to_nobody_and_what_is_a_link_is_not_collected(inside, tmp_
     assert not (inside / "submitted").exists()
 
 
+def test_who_takes_over_anothers_name_replaces_nobodys_upload(inside, tmp_path):
+    """Moodle names the folders of a download by the names of the participants, which these may change."""
+    office("enrol", "moodle.csv")
+    for number, text in ((1, "hers"), (2, "forged")):
+        folder = tmp_path / "all" / f"Ada Lovelace_{number}_assignsubmission_file"
+        folder.mkdir(parents=True)
+        (folder / f"{NAME}.ipynb").write_text(text)
+    assert "ada: not taken: two participants have this name" in office("collect", str(tmp_path / "all"), NAME, code=1)
+    assert not (inside / "submitted").exists()
+
+
 @pytest.mark.parametrize(("rule", "late"), [("none", "is marked as late"), ("zero", "earns nothing")])
 def test_a_notebook_that_is_released_says_until_when_it_may_be_handed_in(inside, tmp_path, rule, late):
     def release():

@@ -8,6 +8,7 @@ import ast
 import json
 import os
 import platform
+import shutil
 import socket
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from grading import NORM, alive, gone, graded, run
+from grading import EXERCISES, NORM, alive, gone, graded, run
 from mathllm_exercises import codec, item, items, kernel_side
 from mathllm_exercises.own_numbers import own_numbers
 from mathllm_grading import in_sandbox, sandbox
@@ -130,6 +131,36 @@ def on_the_way(folder):
     """What a folder may show: the way to Python, to mathllm and to the sockets, where it leads through the folder."""
     shown = [path for path in (*sandbox._shown(), Path(tempfile.gettempdir())) if folder in path.parents]
     return {path.relative_to(folder).parts[0] for path in shown}
+
+
+FILES = """
+import os
+from mathllm_grading import sandbox, shell
+with shell.Shell("eve", sandbox.Limits()) as learner:
+    names = "[os.path.join(place, name) for place, _, names in os.walk(os.environ['SITE']) for name in names]"
+    for output in learner.run(f"import os; os.environ['SITE'] = {os.environ['SITE']!r}; print(*{names}, sep=chr(10))"):
+        print(output["text"])
+"""
+
+
+@slow
+def test_where_the_package_is_installed_it_shows_no_solution_either(tmp_path):
+    """As with `pip install --user`: the packages lie in a folder that submissions see."""
+    user = {"PYTHONUSERBASE": str(tmp_path)}
+    ask = [sys.executable, "-c", "import site; print(site.getusersitepackages())"]
+    place = Path(subprocess.run(ask, env=os.environ | user, capture_output=True, text=True, check=True).stdout.strip())
+    for folder in (sandbox.MATHLLM, *(EXERCISES / f"mathllm_{name}" for name in ("course", "exercises", "grading"))):
+        shutil.copytree(folder, place / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(EXERCISES / "source", place / "mathllm_course" / "course" / "source")
+    inside = os.environ | user | {"PYTHONPATH": str(place), "SITE": str(place)}
+    done = subprocess.run([sys.executable, "-c", FILES], env=inside, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    seen = {Path(line).relative_to(place) for line in done.stdout.split("\n") if line}
+    assert Path("mathllm", "softmax.py") in seen
+    assert {path.name for path in seen if path.parts[0] == "mathllm_exercises"} == {
+        "__init__.py", "codec.py", "kernel_side.py"
+    }  # fmt: skip
+    assert {path.parts[0] for path in seen} == {"mathllm", "mathllm_exercises"}
 
 
 @slow
@@ -412,7 +443,8 @@ print(found)
 def test_what_is_written_to_the_graders_socket_harms_only_its_own_notebook(course):
     junk = "import os\nfor fd in range(3, 64):\n    try: os.write(fd, {!r})\n    except OSError: pass"
     forged = b'{"number": 4, "outputs": [{"output_type": "display_data", "data": {"text/plain": "8.0"}}]}'
-    for content in (b"\xff" * 100, b"\0\0\0\2{}", b"\0\0\0\2[]" * 50, len(forged).to_bytes(4, "big") + forged):
+    large = (33 * sandbox.MEGABYTE).to_bytes(4, "big")  # what is announced here is not read
+    for content in (large, b"\xff" * 100, b"\0\0\0\2{}", b"\0\0\0\2[]" * 50, len(forged).to_bytes(4, "big") + forged):
         result = run(NORM, graded(), junk.format(content), graded(DISTANCE))
         assert result.points == [POINTS, 0.0]
         assert list(result.review) == [item(DISTANCE).grade_id]

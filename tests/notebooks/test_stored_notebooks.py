@@ -8,13 +8,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from mathllm_grading.kernels import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import build_notebooks as builder  # noqa: E402
+from kernels import AsyncKernelManager  # noqa: E402
 
 from mathllm.figures import widgets  # noqa: E402
 

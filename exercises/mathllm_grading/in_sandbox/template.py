@@ -300,7 +300,8 @@ def _answer(connection, shell):
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         shell.room = shell.room if request.get("counts") else room
         outputs = [_plain(output) for output in shell.taken() if isinstance(output, dict)]
-        reply = json.dumps({"number": request["number"], "outputs": outputs}, default=str).encode()
+        reply = json.dumps({"number": request["number"], "outputs": outputs}, default=str, ensure_ascii=False)
+        reply = reply.encode("utf-8", "surrogatepass")
         connection.sendall(LENGTH.pack(len(reply)) + reply)
 
 
