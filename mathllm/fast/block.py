@@ -7,6 +7,7 @@ value and its pullback as they do. What it saves is measured in benchmarks/READM
     joined     matrices that multiply the same vectors become one
     causal     scores are computed in blocks of queries, up to the last key that a block may attend to
     in place   elementwise functions overwrite their arguments, or leave their derivatives there
+    rows       activation functions work on as many rows at a time as fit into the cache
     memory     arrays have names, and the next step uses them again
 """
 
@@ -198,7 +199,7 @@ def _attention(projected, config, memory, layer, rotation, sizes):
         for rows, seen, weights in tiles:
             dscores = memory("dscores", weights.shape, dtype)
             np.matmul(dout[rows], value[seen].swapaxes(-1, -2), out=dscores)
-            dscores -= np.vecdot(dscores, weights)[..., None]
+            dscores -= np.vecdot(dscores, weights)[..., None]  # dS = A ∘ (dA − rowsum(dA ∘ A)), as in (10.15)
             dscores *= weights
             np.matmul(dscores, key[seen], out=dquery[rows])
             dkey[seen] += _summed(dscores, query[rows])
