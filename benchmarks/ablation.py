@@ -36,6 +36,13 @@ def without_tiles():
     block._BLOCK = block._CACHE = 1 << 60
 
 
+def without_rows():
+    """Elementwise functions of all rows at once."""
+    from mathllm.fast import block
+
+    block._ELEMENTWISE = 1 << 60
+
+
 def without_memory():
     """New arrays in every step."""
     from mathllm.fast.block import Memory
@@ -50,6 +57,7 @@ def nothing():
 # name: what replaces the device in the table, and the replacement
 DEVICES = {
     "tiles": ("all T x T scores, then the causal mask", without_tiles),
+    "rows": ("activation functions of all rows at once", without_rows),
     "memory": ("new arrays in every step", without_memory),
     "block": ("the block of chapter 12", nothing),
     "adamw in place": ("adamw_step of chapter 9", nothing),
@@ -127,19 +135,17 @@ def with_rotate():
             c = self.config
             self.angles = ml.rotary_angles(np.array([start]), c.head_width, c.rope_base, c.rope_scaling)
 
-        def _attention(self, x, params, layer, mask):
+        def _attention(self, x, linears, layer, mask):
             (keys, values), width = layer, self.config.head_width
-            query, key, value = (
-                decoding._linear(x, params, name).reshape(-1, 1, width) for name in ("query", "key", "value")
-            )
+            query, key, value = (linears[name](x).reshape(-1, 1, width) for name in ("query", "key", "value"))
             query, key = (ml.rotate(part, angles=self.angles, pairing=self.config.pairing) for part in (query, key))
             keys[:, -1], values[:, -1] = key[:, 0], value[:, 0]
             query = query * self.dtype.type(self.config.score_scale)
             scores = query.reshape(len(keys), -1, width) @ keys.swapaxes(1, 2)
             scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
             np.exp(scores, out=scores)
-            mixed = scores @ values / np.add.reduce(scores, axis=-1, keepdims=True)
-            return decoding._linear(mixed.reshape(-1), params, "output")
+            mixed = scores @ values / scores.dot(self.ones[: scores.shape[-1]])[..., None]
+            return linears["output"](mixed.reshape(-1))
 
     return Step
 

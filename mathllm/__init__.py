@@ -12,7 +12,7 @@ these three chapters are all here; what only other modules need is imported with
 
 from . import (
     alignment, autodiff, backpropagation, errors, exponentials, gradient_descent, gradients, inference,
-    interpretability, matrices, probability, similarity, training, transformer, trees, vectors,
+    interpretability, matrices, probability, scale, similarity, training, transformer, trees, vectors,
 )  # fmt: skip
 from .attention import (
     RotaryScaling, additive_mask, alibi_bias, attention, attention_weights, causal_mask, flash_attention,
@@ -64,8 +64,8 @@ __all__ = [
     "numerical_derivative", "numerical_gradient", "numerical_jacobian", "one_hot", "padding_mask", "parameter_count",
     "perplexity", "positive_features", "primitive", "probability", "random_batch", "record_to", "relative_buckets",
     "relu", "rms_norm", "rotary_angles", "rotate", "sample", "sample_markov_chain", "sampler", "save_checkpoint",
-    "sigmoid", "silu", "similarity", "singular_values", "sinusoidal_positions", "sliding_window_mask", "softmax",
-    "softmax_jacobian", "split_heads", "stationary_distribution", "surprise", "tanh", "train", "train_ngram",
-    "training", "training_state", "transformer", "tree_leaves", "tree_map", "trees", "value_and_grad", "vectors",
-    "vjp", "warmup_cosine", "xavier_scale",
+    "scale", "sigmoid", "silu", "similarity", "singular_values", "sinusoidal_positions", "sliding_window_mask",
+    "softmax", "softmax_jacobian", "split_heads", "stationary_distribution", "surprise", "tanh", "train",
+    "train_ngram", "training", "training_state", "transformer", "tree_leaves", "tree_map", "trees", "value_and_grad",
+    "vectors", "vjp", "warmup_cosine", "xavier_scale",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 CHAPTERS = [
     "vectors", "similarity", "matrices", "exponentials", "probability", "softmax", "cross_entropy", "gradients",
     "gradient_descent", "attention", "backpropagation", "transformer", "training", "inference", "alignment",
-    "interpretability",
+    "interpretability", "scale",
 ]  # fmt: skip
 
 

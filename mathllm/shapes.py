@@ -126,8 +126,10 @@ def _following(names, options):
         yield name
 
 
-def real_array(function: str, value: Any) -> Any:
+def real_array(function: str, value: Any, dtype: type | None = None) -> Any:
     """Lists and numbers as an array; what has a shape already stays as it is. Only real numbers are taken.
+
+    dtype: if given, the result is an array of this dtype
 
     Raises: ShapeError for rows of unequal length; TypeError for complex numbers, words, and whatever else is no number.
 
@@ -143,7 +145,7 @@ def real_array(function: str, value: Any) -> Any:
         raise ShapeError(f"{function}() needs an array, got rows of unequal length ({error})") from None
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{function}() needs real numbers, got {array.dtype} values")
-    return array
+    return array if dtype is None else np.asarray(array, dtype)
 
 
 def _misfit(letter, size, name, sizes):

@@ -232,7 +232,6 @@ CASES = {
         Case("batch_norm", ml.transformer.batch_norm, NORMED, True, ("empty",)),
         Case("scatter", lambda x: scatter(x, rows=np.arange(len(x))[::-1] * 2, size=2 * len(x)), WIDE, wild=True),
     ],
-    13: [Case("round_to", ml.training.round_to, WIDE, wild=True, straight_through=True)],
     15: [
         Case(
             "clipped_surrogate", lambda r: alignment.clipped_surrogate(r, signs(r.shape)), with_reach,
@@ -240,6 +239,7 @@ CASES = {
         ),
         Case("kl_estimate", kl_estimate, PAIR, extreme=uniform(-4, 4, ("n", "d"), ("n", "d"))),  # e⁸ is in float16
     ],
+    17: [Case("round_to", ml.scale.round_to, WIDE, wild=True, straight_through=True)],
 }  # fmt: skip
 ALL = [case for cases in CASES.values() for case in cases]
 

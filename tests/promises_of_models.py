@@ -38,13 +38,15 @@ from mathllm.interpretability import (
 )  # fmt: skip
 from mathllm.matrices import singular_values
 from mathllm.probability import is_distribution
+from mathllm.scale import (
+    CHINCHILLA, FLOAT16, FLOAT32, compute_optimal, optimal_exponents, pipeline_bubble, ring_all_reduce, round_to,
+    scaling_loss, zero_memory,
+)  # fmt: skip
 from mathllm.similarity import cosine_similarity_matrix
 from mathllm.softmax import log_softmax, softmax
 from mathllm.training import (
-    CHINCHILLA, FLOAT16, FLOAT32, band_probability, bits_per_byte, bootstrap_interval, compute_optimal,
-    entropy_rate, guess_language, held_out_perplexity, jaccard_similarity,
-    markov_source, minhash_signature, optimal_exponents, perplexity_interval, pipeline_bubble,
-    ring_all_reduce, round_to, scaling_loss, zero_memory,
+    band_probability, bits_per_byte, bootstrap_interval, entropy_rate, guess_language, held_out_perplexity,
+    jaccard_similarity, markov_source, minhash_signature, perplexity_interval,
 )  # fmt: skip
 from mathllm.transformer import (
     Config, Transformer, batch_norm, count_parameters, layer_norm, mixture_of_experts, parameter_count, record_to,
@@ -304,11 +306,6 @@ TRANSFORMER = [
 # Chapter 13
 
 
-def limits_of(name):
-    limits = np.finfo(name)
-    return tuple(float(x) for x in (limits.max, limits.smallest_subnormal, limits.smallest_normal, limits.eps))
-
-
 def band_probability_keeps_its_digits(p):
     def formula(J):
         return 1 - exact.power(1 - exact.power(J, 8), 16)
@@ -322,33 +319,7 @@ def perplexity_interval_is_in_order():
         yield found.low <= found.estimate <= found.high
 
 
-def compute_optimal_spends_the_budget():
-    for flops in (1e18, 5.88e23, 1e30):
-        best = compute_optimal(flops)
-        yield near(6 * best.parameters * best.tokens, flops, 64, size=flops)
-
-
-def compute_optimal_is_best():
-    best = compute_optimal(1e23)
-    factors = np.array([0.5, 0.9, 0.99, 1.01, 1.1, 2])
-    return best.loss <= scaling_loss(best.parameters * factors, best.tokens / factors)
-
-
-def ring_all_reduce_agrees(X):
-    results = ring_all_reduce(list(X)).results
-    return [result == results[0] for result in results]
-
-
 TRAINING = [
-    Promise("round_to twice is round_to once", hard.numbers, lambda x: round_to(round_to(x)) == round_to(x)),
-    Promise("round_to never falls", hard.moderate, lambda x: rising(round_to(x))),
-    Promise("round_to is odd", hard.numbers, lambda x: round_to(-x) == -round_to(x)),
-    Promise("round_to is NumPy's float16", hard.numbers,
-            lambda x: round_to(x, format=FLOAT16) == x.astype(np.float16), (np.float32, np.float64)),
-    Promise("round_to is NumPy's float32", hard.numbers,
-            lambda x: round_to(x, format=FLOAT32) == x.astype(np.float32), ONE),
-    Promise("formats have NumPy's limits", hard.once, lambda: [
-        (f.largest, f.smallest, f.smallest_normal, f.epsilon) == limits_of(f.name) for f in (FLOAT16, FLOAT32)], ONE),
     Promise("jaccard_similarity lies in [0, 1]", hard.texts,
             lambda ids: [within(0, jaccard_similarity(ids[:k], ids[k:]), 1) for k in range(len(ids))], ONE),
     Promise("minhash_signature does not depend on the order", hard.texts, lambda ids: np.array_equal(
@@ -364,18 +335,8 @@ TRAINING = [
             lambda z: held_out_perplexity(log_softmax(z)) >= 1),
     Promise("bits_per_byte is at least 0", hard.logits, lambda z: bits_per_byte(log_softmax(z), size=4) >= 0),
     Promise("perplexity_interval has its ends in order", hard.once, perplexity_interval_is_in_order, ONE),
-    Promise("scaling_loss is at least the entropy of text", hard.positive,
-            lambda x: scaling_loss(x[x >= 1], x[x >= 1]) >= CHINCHILLA.E),
-    Promise("optimal_exponents sum to 1", hard.once, lambda: near(sum(optimal_exponents()), 1), ONE),
-    Promise("compute_optimal spends the budget", hard.once, compute_optimal_spends_the_budget, ONE),
-    Promise("compute_optimal has the smallest loss", hard.once, compute_optimal_is_best, ONE),
-    Promise("pipeline_bubble lies in [0, 1)", hard.once,
-            lambda: [0 <= pipeline_bubble(s, m) < 1 for s in (1, 2, 10**9) for m in (1, 10**9)], ONE),
-    Promise("zero_memory falls with the stage", hard.once,
-            lambda: falling([zero_memory(7e9, 8, stage).total for stage in range(4)]), ONE),
     Promise("guess_language gives a probability in [0, 1]", hard.once,
             lambda: [within(0, guess_language(text).probability, 1) for text in ("", "a " * 99, "the cat " * 99)], ONE),
-    Promise("ring_all_reduce gives every worker the same sum", hard.matrices, ring_all_reduce_agrees),
     Promise("entropy_rate lies in [0, ln V]", hard.transitions,
             lambda A: nearly_within(0, A.dtype.type(entropy_rate(A)), np.log(len(A)))),
     Promise("markov_source has rows that are distributions", hard.once,
@@ -579,4 +540,52 @@ INTERPRETABILITY = [
             lambda: [within(0, welch_bound(N, d), 1) for N in (2, 3, 10**12) for d in (1, 2, 10**9)], ONE),
     Promise("sparse_decoding_limit solves its equation", hard.once, sparse_decoding_limit_solves_its_equation, ONE),
     Promise("sparse codes and losses are at least 0", hard.matrices, sparse_losses_are_at_least_0),
+]  # fmt: skip
+
+
+# Chapter 17
+
+
+def limits_of(name):
+    limits = np.finfo(name)
+    return tuple(float(x) for x in (limits.max, limits.smallest_subnormal, limits.smallest_normal, limits.eps))
+
+
+def compute_optimal_spends_the_budget():
+    for flops in (1e18, 5.88e23, 1e30):
+        best = compute_optimal(flops)
+        yield near(6 * best.parameters * best.tokens, flops, 64, size=flops)
+
+
+def compute_optimal_is_best():
+    best = compute_optimal(1e23)
+    factors = np.array([0.5, 0.9, 0.99, 1.01, 1.1, 2])
+    return best.loss <= scaling_loss(best.parameters * factors, best.tokens / factors)
+
+
+def ring_all_reduce_agrees(X):
+    results = ring_all_reduce(list(X)).results
+    return [result == results[0] for result in results]
+
+
+SCALE = [
+    Promise("round_to twice is round_to once", hard.numbers, lambda x: round_to(round_to(x)) == round_to(x)),
+    Promise("round_to never falls", hard.moderate, lambda x: rising(round_to(x))),
+    Promise("round_to is odd", hard.numbers, lambda x: round_to(-x) == -round_to(x)),
+    Promise("round_to is NumPy's float16", hard.numbers,
+            lambda x: round_to(x, format=FLOAT16) == x.astype(np.float16), (np.float32, np.float64)),
+    Promise("round_to is NumPy's float32", hard.numbers,
+            lambda x: round_to(x, format=FLOAT32) == x.astype(np.float32), ONE),
+    Promise("formats have NumPy's limits", hard.once, lambda: [
+        (f.largest, f.smallest, f.smallest_normal, f.epsilon) == limits_of(f.name) for f in (FLOAT16, FLOAT32)], ONE),
+    Promise("scaling_loss is at least the entropy of text", hard.positive,
+            lambda x: scaling_loss(x[x >= 1], x[x >= 1]) >= CHINCHILLA.E),
+    Promise("optimal_exponents sum to 1", hard.once, lambda: near(sum(optimal_exponents()), 1), ONE),
+    Promise("compute_optimal spends the budget", hard.once, compute_optimal_spends_the_budget, ONE),
+    Promise("compute_optimal has the smallest loss", hard.once, compute_optimal_is_best, ONE),
+    Promise("pipeline_bubble lies in [0, 1)", hard.once,
+            lambda: [0 <= pipeline_bubble(s, m) < 1 for s in (1, 2, 10**9) for m in (1, 10**9)], ONE),
+    Promise("zero_memory falls with the stage", hard.once,
+            lambda: falling([zero_memory(7e9, 8, stage).total for stage in range(4)]), ONE),
+    Promise("ring_all_reduce gives every worker the same sum", hard.matrices, ring_all_reduce_agrees),
 ]  # fmt: skip

@@ -331,3 +331,26 @@ def test_complex_numbers_are_refused_by_primitives_and_gradients(value):
         ml.autodiff.hessian_vector_product(ml.norm, value, value)
     with pytest.raises(TypeError, match="complex"):
         ml.grad(ml.norm)(value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda z: ml.rotate(np.ones((1, 2)), angles=z),
+        lambda z: ml.additive_mask(z),
+        lambda z: ml.check_gradient(ml.norm, z),
+        lambda z: ml.adamw_init(z),
+        lambda z: ml.adamw_step(np.ones(1), z, ml.adamw_init(np.ones(1))),
+        lambda z: ml.adamw_step(z, np.ones(1), ml.adamw_init(np.ones(1))),
+        lambda z: ml.gradient_descent.sgd_step(z, np.ones(1), {}, learning_rate=0.1),
+        lambda z: ml.gradient_descent.minibatch_variance(z, 1),
+        lambda z: ml.matrices.lora_linear(np.ones(1), z[None], np.ones((1, 1)), np.ones((1, 1))),
+        lambda z: ml.numerical_gradient(np.sum, z),
+        lambda z: ml.backpropagation.gradient_bounds([z[None]]),
+        lambda z: ml.backpropagation.perturbation_gradient(np.sum, z),
+        lambda z: ml.training.band_probability(z, 1, 1),
+    ],
+)
+def test_the_imaginary_part_is_never_dropped(call):
+    with pytest.raises(TypeError, match="real numbers, got complex128"):
+        call(np.array([0.5 + 1j]))

@@ -17,7 +17,7 @@ PROMISES = {
     1: functions.VECTORS, 2: functions.SIMILARITY, 3: functions.MATRICES, 4: functions.EXPONENTIALS,
     5: functions.PROBABILITY, 6: functions.SOFTMAX, 7: functions.CROSS_ENTROPY, 8: functions.GRADIENTS,
     9: models.GRADIENT_DESCENT, 10: models.ATTENTION, 11: models.BACKPROPAGATION, 12: models.TRANSFORMER,
-    13: models.TRAINING, 14: models.INFERENCE, 15: models.ALIGNMENT, 16: models.INTERPRETABILITY,
+    13: models.TRAINING, 14: models.INFERENCE, 15: models.ALIGNMENT, 16: models.INTERPRETABILITY, 17: models.SCALE,
 }  # fmt: skip
 
 

@@ -70,6 +70,14 @@ def test_matrix_of_cosines_holds_every_pair():
     np.testing.assert_allclose(ml.cosine_similarity_matrix(a, b), one_by_one, atol=1e-12)
 
 
+def test_recording_a_gradient_changes_no_cosine():
+    rows = np.random.default_rng(0).normal(size=(200, 7)).astype(np.float32)
+    plain = ml.cosine_similarity_matrix(rows, rows)  # of equal rows: rounding alone would step over 1
+    recorded, _ = ml.vjp(ml.cosine_similarity_matrix, rows, rows)
+    assert plain.max() == 1
+    np.testing.assert_array_equal(recorded, plain)
+
+
 @pytest.mark.parametrize(
     ("cosine", "label"),
     [

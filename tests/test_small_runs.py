@@ -38,8 +38,8 @@ def test_a_law_fitted_to_small_runs_foretells_a_larger_one():
     grid = losses.reshape(4, 3)
     assert np.all(np.diff(grid, axis=0) < 0)  # more parameters help, at every number of tokens
     assert np.all(np.diff(grid, axis=1) < 0)  # and more tokens at every number of parameters
-    law = ml.training.fit_scaling_law(parameters, tokens, losses)
-    np.testing.assert_allclose(ml.training.scaling_loss(parameters, tokens, law), losses, rtol=0.04)
+    law = ml.scale.fit_scaling_law(parameters, tokens, losses)
+    np.testing.assert_allclose(ml.scale.scaling_loss(parameters, tokens, law), losses, rtol=0.04)
     more = run(source, held_out, 32, 300)
-    assert ml.training.scaling_loss(*more[:2], law) == pytest.approx(more[2], rel=0.04)
+    assert ml.scale.scaling_loss(*more[:2], law) == pytest.approx(more[2], rel=0.04)
     np.testing.assert_allclose(law.E, ml.training.entropy_rate(source), rtol=0.15)  # what no model can foresee

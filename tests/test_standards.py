@@ -118,8 +118,7 @@ def test_a_private_name_of_another_part_is_found(source):
 
 
 def test_chapters_have_one_name_in_the_book_in_the_package_and_in_the_exercises():
-    # the functions of chapter 17 are those of mathllm.training; 18 is a project and no chapter
-    numbered = {f"{number:02}_{slug}" for number, slug in enumerate([*CHAPTERS, "scale", "capstone"], 1)}
+    numbered = {f"{number:02}_{slug}" for number, slug in enumerate([*CHAPTERS, "capstone"], 1)}  # 18 is a project
     for folder, pattern in [("book", "[0-9]*.md"), ("notebooks", "[0-9]*.ipynb"), ("exercises/assignments", "*.md")]:
         stems = {path.stem for path in (ROOT / folder).glob(pattern)} - {"00_start"}
         assert stems

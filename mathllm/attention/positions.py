@@ -6,7 +6,7 @@ import numpy as np
 
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
 from ..errors import ShapeError, one_of, within
-from ..shapes import contract
+from ..shapes import contract, real_array
 from .rope_scaling import RotaryScaling
 from .scaled_dot_product import distances
 
@@ -68,7 +68,7 @@ def rotate(x: Array, *, angles: ArrayLike, pairing: str = "half") -> WithPullbac
     array([[0., 1.]])
     """
     one_of("rotate", ("adjacent", "half"), pairing=pairing)
-    angles = np.asarray(angles, np.float64)
+    angles = real_array("rotate", angles, np.float64)
     if angles.shape != (x.shape[-2], x.shape[-1] // 2) or x.shape[-1] % 2:
         raise ShapeError(f"rotate() needs x (..., T, K) and angles (T, K/2), got shapes {x.shape} and {angles.shape}")
     cosine, sine = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
 from ..errors import ShapeError, within
-from ..shapes import contract
+from ..shapes import contract, real_array
 from ..softmax import softmax_gradient, softmax_in_place
 
 
@@ -87,7 +87,7 @@ def additive_mask(mask: ArrayLike, dtype: type = np.float64) -> np.ndarray:
     array([[  0., -inf],
            [  0.,   0.]])
     """
-    return np.where(mask, 0.0, -np.inf).astype(dtype)
+    return np.where(real_array("additive_mask", mask), 0.0, -np.inf).astype(dtype)
 
 
 @primitive(nondiff=("mask",), shapes="... T K, ... S+ K+, ... T? S?, ... T? S? -> ... T S")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..shapes import real_array
 from ..trees import flatten, rebuild, tree_leaves, walk
 from .backward import vjp
 from .differences import central_difference
@@ -94,4 +95,4 @@ def _argument(number, *keys):
 
 def _as_float64(leaf):
     held = isinstance(leaf, np.ndarray) and leaf.dtype.kind in "iub"
-    return leaf if held else np.array(leaf, np.float64)
+    return leaf if held else np.array(real_array("check_gradient", leaf), np.float64)

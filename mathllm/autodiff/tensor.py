@@ -77,7 +77,7 @@ def _as_arrays(name, args, skipped):
     values = [a.value if isinstance(a, Tensor) else a for a in args]
     for i, value in enumerate(values):
         if i in skipped:
-            values[i] = value if value is None else np.asarray(value)
+            values[i] = value if value is None else np.asarray(real_array(name, value))
         elif value is not None and not isinstance(value, Real):
             values[i] = _floating(name, value)
     if any(isinstance(v, Real) for v in values):

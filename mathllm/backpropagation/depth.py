@@ -12,6 +12,7 @@ from ..errors import ShapeError, within
 from ..exponentials import sigmoid
 from ..gradients import relu
 from ..matrices import eigenvalues, linear, matrix_product, singular_values
+from ..shapes import real_array
 from ..vectors import norm
 from .initialization import initial_weights
 
@@ -48,10 +49,10 @@ def jacobian_product(jacobians: Sequence[ArrayLike]) -> np.ndarray:
     """
     if not len(jacobians):
         raise ShapeError("jacobian_product() needs at least one Jacobian")
-    product = np.asarray(jacobians[0], np.float64)
+    product = real_array("depth_profile", jacobians[0], np.float64)
     for number, J in enumerate(jacobians[1:], 2):
         with np.errstate(over="ignore", invalid="ignore"):
-            product = matrix_product(np.asarray(J, np.float64), product)
+            product = matrix_product(real_array("depth_profile", J, np.float64), product)
         if not np.all(np.isfinite(product)):
             raise ValueError(f"the gradient explodes: after {number} layers it is beyond the largest float")
     return product
@@ -70,7 +71,7 @@ def gradient_bounds(jacobians: Sequence[ArrayLike]) -> tuple[float, float]:
     >>> gradient_bounds([[[0.25]]] * 3)
     (0.015625, 0.015625)
     """
-    singular = [singular_values(np.asarray(J, np.float64)) for J in jacobians]
+    singular = [singular_values(real_array("gradient_bounds", J, np.float64)) for J in jacobians]
     narrow = any(np.shape(J)[0] > np.shape(J)[1] for J in jacobians)  # some direction of the error becomes zero
     with np.errstate(over="ignore"):  # a bound of ∞ is a bound
         lowest = 0.0 if narrow else float(np.prod([s[-1] for s in singular]))

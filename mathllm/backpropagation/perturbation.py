@@ -10,6 +10,7 @@ from ..autodiff import ArrayLike
 from ..errors import within
 from ..gradients import numerical_gradient
 from ..matrices import multiply_adds
+from ..shapes import real_array
 
 
 class PerturbedGradient(NamedTuple):
@@ -46,7 +47,7 @@ def perturbation_gradient(
         calls.append(None)
         return loss(point)
 
-    x = np.asarray(x, np.float64)
+    x = real_array("perturbation_gradient", x, np.float64)
     if h is not None:
         within("perturbation_gradient", "(0, ∞)", h=h)
     gradient = numerical_gradient(counted, x, h=h) if central else _forward_differences(counted, x, h)

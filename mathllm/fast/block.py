@@ -7,6 +7,7 @@ value and its pullback as they do. What it saves is measured in benchmarks/READM
     joined     matrices that multiply the same vectors become one
     causal     scores are computed in blocks of queries, up to the last key that a block may attend to
     in place   elementwise functions overwrite their arguments, or leave their derivatives there
+    rows       activation functions work on as many rows at a time as fit into the cache
     memory     arrays have names, and the next step uses them again
 """
 
@@ -21,6 +22,7 @@ from ..transformer import Config
 
 _BLOCK = 64  # queries whose scores are computed at a time
 _CACHE = 1 << 18  # numbers of an array that are worked on at a time
+_ELEMENTWISE = 1 << 16  # the same for functions that need several arrays
 
 
 class Memory:
@@ -58,7 +60,7 @@ def normalise(x: np.ndarray, params: dict, epsilon: float, centred: bool, memory
     """
     unit, gain, width = memory(name, x.shape, x.dtype), params["gain"], x.shape[1]
     if centred:
-        x = np.subtract(x, x.mean(axis=1, keepdims=True), out=unit)
+        x = np.subtract(x, _row_means(x), out=unit)
     inverse = (1 / np.sqrt(np.vecdot(x, x) / width + epsilon))[:, None].astype(x.dtype)
     np.multiply(x, inverse, out=unit)
     y = np.multiply(unit, gain, out=memory((name, "y"), x.shape, x.dtype))
@@ -66,15 +68,27 @@ def normalise(x: np.ndarray, params: dict, epsilon: float, centred: bool, memory
         y += params["bias"]
 
     def pullback(dy):
-        gradient = {"gain": np.einsum("nd, nd -> d", dy, unit)} | ({"bias": dy.sum(axis=0)} if "bias" in params else {})
+        gradient = {"gain": np.einsum("nd, nd -> d", dy, unit)}
+        if "bias" in params:
+            gradient["bias"] = _column_sums(dy)
         dy *= gain
         dy -= np.multiply(unit, np.vecdot(dy, unit)[:, None] / width, out=memory("scratch", unit.shape, unit.dtype))
         if centred:
-            dy -= dy.mean(axis=1, keepdims=True)
+            dy -= _row_means(dy)
         dy *= inverse
         return dy, gradient
 
     return y, pullback
+
+
+def _row_means(x):
+    """The mean of each row, (N, 1): as a product it is several times as fast as with `mean`."""
+    return x.dot(np.full(x.shape[1], 1 / x.shape[1], x.dtype))[:, None]
+
+
+def _column_sums(x):
+    """The sum of each column, (n,), as a product."""
+    return np.ones(len(x), x.dtype).dot(x)
 
 
 def joined_linear(x: np.ndarray, params: dict, names: list[str], memory: Memory, place: object) -> tuple:
@@ -91,7 +105,7 @@ def joined_linear(x: np.ndarray, params: dict, names: list[str], memory: Memory,
     y = memory.product(place, x, matrix)
 
     def parts(joined):
-        return zip(names, np.split(joined, ends, axis=1), strict=True)
+        return zip(names, np.split(joined, ends, axis=-1), strict=True)
 
     for name, part in parts(y):
         if f"{name}_bias" in params:
@@ -99,7 +113,9 @@ def joined_linear(x: np.ndarray, params: dict, names: list[str], memory: Memory,
 
     def pullback(dy):
         gradient = dict(parts(x.T @ dy))
-        gradient |= {f"{name}_bias": part.sum(axis=0) for name, part in parts(dy) if f"{name}_bias" in params}
+        biases = {f"{name}_bias" for name in names} & params.keys()
+        if biases:
+            gradient |= {f"{name}_bias": part for name, part in parts(_column_sums(dy)) if f"{name}_bias" in biases}
         return memory.product(("dx", names[0]), dy, matrix.T), gradient
 
     return y, pullback
@@ -147,7 +163,7 @@ def _sublayer(x, function, name, kinds, output, params, config, memory, layer):
         y += own[bias]
 
     def pullback(dy):
-        gradient = {output: hidden.T @ dy} | ({bias: dy.sum(axis=0)} if bias in own else {})
+        gradient = {output: hidden.T @ dy} | ({bias: _column_sums(dy)} if bias in own else {})
         dhidden = memory.product(("dx", output), dy, own[output].T)
         dh, more = wide_pullback(hidden_pullback(dhidden))
         dx, dnorm = norm_pullback(dh)
@@ -183,7 +199,7 @@ def _attention(projected, config, memory, layer, rotation, sizes):
         for rows, seen, weights in tiles:
             dscores = memory("dscores", weights.shape, dtype)
             np.matmul(dout[rows], value[seen].swapaxes(-1, -2), out=dscores)
-            dscores -= np.vecdot(dscores, weights)[..., None]
+            dscores -= np.vecdot(dscores, weights)[..., None]  # dS = A ∘ (dA − rowsum(dA ∘ A)), as in (10.15)
             dscores *= weights
             np.matmul(dscores, key[seen], out=dquery[rows])
             dkey[seen] += _summed(dscores, query[rows])
@@ -199,42 +215,62 @@ def _attention(projected, config, memory, layer, rotation, sizes):
 
 def _activated(wide, config, memory, layer):
     """φ(gate) ∘ up, or φ(up), (N, F); its derivatives by gate and up take their places in `wide`."""
-    z, *up = np.split(wide, wide.shape[1] // config.hidden, axis=1)
-    value, slope = ACTIVATIONS[config.activation](z)
-    hidden = value * up[0] if up else value
-    np.multiply(slope, up[0] if up else 1, out=z)
-    for factor in up:
-        factor[...] = value
+    function, parts = ACTIVATIONS[config.activation], wide.shape[1] // config.hidden
+    hidden = memory(("hidden", layer), (len(wide), config.hidden), wide.dtype)
+    for rows in _row_tiles(hidden):
+        z, *up = np.split(wide[rows], parts, axis=1)
+        value, slope = function(z)
+        np.multiply(value, up[0] if up else 1, out=hidden[rows])
+        np.multiply(slope, up[0] if up else 1, out=z)
+        for factor in up:
+            factor[...] = value
 
     def pullback(dhidden):
-        for part in (z, *up):
+        for part in np.split(wide, parts, axis=1):
             part *= dhidden
         return wide
 
     return hidden, pullback
 
 
+def _row_tiles(x):
+    """Slices of rows so small that the arrays of an elementwise function of them stay in the cache."""
+    count = max(1, _ELEMENTWISE // x.shape[1])
+    return [slice(first, first + count) for first in range(0, len(x), count)]
+
+
 def _silu(z):
     """`silu` and its derivative: z σ and σ + z σ (1 − σ), with σ = 1/(1 + e^(−z))."""
+    return _gated(z, -z, None)
+
+
+def _gelu_tanh(z):
+    """`gelu_tanh` and its derivative: z σ and σ + z σ (1 − σ) w′, with σ = 1/(1 + e^(−w)), w = 2s (z + 0.044715 z³).
+
+    It has (1 + tanh(w/2))/2 = σ, with s = √(2/π).
+    """
+    twice, square = 2 * math.sqrt(2 / math.pi), z * z
+    minus_w = square * (-0.044715 * twice)
+    minus_w -= twice
+    minus_w *= z
+    square *= 3 * 0.044715 * twice
+    square += twice
+    return _gated(z, minus_w, square)
+
+
+def _gated(z, minus_w, dw):
+    """z σ(w) and its derivative; minus_w is overwritten, and dw = w′ is 1 if not given."""
     with np.errstate(over="ignore"):  # σ is 0 then
-        sigma = np.exp(-z)
+        sigma = np.exp(minus_w, out=minus_w)
     sigma += 1
     np.divide(1, sigma, out=sigma)
     value = z * sigma
     slope = 1 - sigma
     slope *= value
+    if dw is not None:
+        slope *= dw
     slope += sigma
     return value, slope
-
-
-def _gelu_tanh(z):
-    """`gelu_tanh` and its derivative: z (1 + t)/2 and (1 + t)/2 + z (1 − t²)/2 · s (1 + 0.134145 z²), t = tanh(s (z +
-    0.044715 z³)), s = √(2/π).
-    """
-    scale, square = math.sqrt(2 / math.pi), z * z
-    t = np.tanh(scale * z * (1 + 0.044715 * square))
-    half = 0.5 * (1 + t)
-    return z * half, half + 0.5 * z * (1 - t * t) * (scale * (1 + 0.134145 * square))
 
 
 ACTIVATIONS: dict[str, Callable] = {"silu": _silu, "gelu_tanh": _gelu_tanh}

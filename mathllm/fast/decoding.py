@@ -4,15 +4,16 @@ For few tokens a step takes about as long as reading the weights from memory. Wh
 input, to record derivatives, to show intermediates) would cost a small one more time than its arithmetic.
 """
 
+import math
+
 import numpy as np
 
 from ..attention import attention, rotary_angles, rotate
 from ..inference import KVCache
 from ..transformer import Config
 from ..trees import tree_leaves
-from .block import ACTIVATIONS
 
-_POSITIONS = 16  # positions whose rotations are computed at a time
+_POSITIONS = 32  # positions whose rotations are computed at a time
 
 
 class DecodingStep:
@@ -21,6 +22,8 @@ class DecodingStep:
         x ← x + W_o Attention(q, [K; k], [V; v]),      x ← x + FFN(norm(x)),      logits = E norm(x_L)
 
     cache: of one sequence, which may hold a text already   ->   a function of a token id: (V,)
+
+    The matrices are those of `params` when the step is made; it sees what is written into them later.
 
     >>> from mathllm.transformer import Transformer, llama_config
     >>> model = Transformer(llama_config(vocabulary=10, width=8, layers=2, heads=2, hidden=16))
@@ -34,7 +37,10 @@ class DecodingStep:
         self.config, self.params, self.cache = config, params, cache
         self.dtype = np.result_type(cache.keys, *{leaf.dtype for leaf in tree_leaves(params)})
         self.scale = self.dtype.type(config.score_scale)
+        self.ones = np.ones(max(config.width, cache.capacity), self.dtype)
         self.first, self.rotations = 0, ()  # of the positions from the first on
+        parts = ("attention", "feed_forward")
+        self.blocks = [[(block[f"{part}_norm"], _linears(block[part])) for part in parts] for block in params["blocks"]]
 
     def __call__(self, token: int) -> np.ndarray:
         """The logits after one more token."""
@@ -51,40 +57,43 @@ class DecodingStep:
 
     def _layers(self, x, stored, mask):
         """The vectors after the last norm; stored: of the cache, for each layer."""
-        for block, layer in zip(self.params["blocks"], stored, strict=True):
-            x = x + self._attention(self._norm(x, block["attention_norm"]), block["attention"], layer, mask)
-            x = x + self._network(self._norm(x, block["feed_forward_norm"]), block["feed_forward"])
-        return self._norm(x, self.params["final_norm"])
+        activation = _ACTIVATIONS[self.config.activation]
+        with np.errstate(over="ignore"):  # in an activation, whose value is 0 then
+            for ((norm, attention), (network_norm, network)), layer in zip(self.blocks, stored, strict=True):
+                x = x + self._attention(self._norm(x, norm), attention, layer, mask)
+                h = self._norm(x, network_norm)
+                gated = "gate" in network
+                hidden = activation(network["gate"](h)) * network["up"](h) if gated else activation(network["up"](h))
+                x = x + network["down"](hidden)
+            return self._norm(x, self.params["final_norm"])
 
-    def _attention(self, x, params, layer, mask):
+    def _attention(self, x, linears, layer, mask):
         """layer: keys and values (G, S, K), of which the last are to be written."""
         (keys, values), width = layer, self.config.head_width
-        query = _linear(x, params, "query").reshape(-1, width)
-        key = _linear(x, params, "key").reshape(-1, width)
-        values[:, -1] = _linear(x, params, "value").reshape(-1, width)
+        query, key, value = (linears[name](x).reshape(-1, width) for name in ("query", "key", "value"))
         if self.rotation is not None:
             query, key = query.dot(self.rotation[0]), key.dot(self.rotation[0])
-        keys[:, -1] = key
-        scores = (query * self.scale).reshape(len(keys), -1, width) @ keys.swapaxes(1, 2)  # (G, H/G, S)
+        keys[:, -1], values[:, -1] = key, value
+        query *= self.scale
+        scores = query.reshape(len(keys), -1, width) @ keys.swapaxes(1, 2)  # (G, H/G, S)
         if mask is not None:
             scores = np.where(mask[0], scores, -np.inf).astype(scores.dtype)
         scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
         np.exp(scores, out=scores)
-        mixed = scores @ values / np.add.reduce(scores, axis=-1, keepdims=True)
-        return _linear(mixed.reshape(-1), params, "output")
-
-    def _network(self, x, params):
-        function, up = ACTIVATIONS[self.config.activation], _linear(x, params, "up")
-        hidden = function(_linear(x, params, "gate"))[0] * up if "gate" in params else function(up)[0]
-        return _linear(hidden, params, "down")
+        mixed = scores @ values
+        mixed /= scores.dot(self.ones[: scores.shape[-1]])[..., None]
+        return linears["output"](mixed.reshape(-1))
 
     def _norm(self, x, params):
         """`rms_norm` (12.4) or `layer_norm` (12.1) of each vector."""
         if self.config.norm == "layer":
-            x = x - np.add.reduce(x, axis=-1, keepdims=True) / x.dtype.type(x.shape[-1])
-        scale = (np.vecdot(x, x) / x.dtype.type(x.shape[-1]) + self.dtype.type(self.config.norm_epsilon)) ** -0.5
-        y = x * scale[..., None].astype(x.dtype, copy=False) * params["gain"]
+            x = x - self._mean(x, self.ones[: x.shape[-1]])
+        y = x * (self._mean(x, x) + self.config.norm_epsilon) ** -0.5 * params["gain"]
         return y + params["bias"] if "bias" in params else y
+
+    def _mean(self, a, b):
+        """The mean of a ∘ b."""
+        return a.dot(b) / len(b)
 
     def _rotate_to(self, start, count):
         """The rotations of the next `count` positions as matrices R (count, K, K): the rotated x is x R, by (10.10)."""
@@ -124,19 +133,39 @@ class ReadingStep(DecodingStep):
         x = x.astype(self.dtype, copy=False).reshape(B * T, D)
         return self._layers(x, map(cache.layer, range(self.config.layers)), mask).reshape(B, T, D)
 
-    def _attention(self, x, params, layer, mask):
+    def _attention(self, x, linears, layer, mask):
         """layer: stores the new keys and values and returns all (B, G, S, K)."""
         (B, T), G, width = self.rows, self.config.kv_heads, self.config.head_width
-        query, key, value = (_linear(x, params, name).reshape(B, T, -1, width) for name in ("query", "key", "value"))
+        query, key, value = (linears[name](x).reshape(B, T, -1, width) for name in ("query", "key", "value"))
         if self.rotation is not None:
             query, key = query @ self.rotation, key @ self.rotation
         keys, values = (x[:, :, None] for x in layer(key.swapaxes(1, 2), value.swapaxes(1, 2)))  # (B, G, 1, S, K)
         query = query.reshape(B, T, G, -1, width).transpose(0, 2, 3, 1, 4)  # (B, G, H/G, T, K)
         mixed = attention(query, keys, values, mask=mask, scale=self.scale).transpose(0, 3, 1, 2, 4)
-        return _linear(mixed.reshape(B * T, -1), params, "output")
+        return linears["output"](mixed.reshape(B * T, -1))
+
+    def _mean(self, a, b):
+        """The mean of a ∘ b along the last axis, (B·T, 1)."""
+        return np.vecdot(a, b)[:, None] / b.shape[-1]
 
 
-def _linear(x, params, name):
-    y = x.dot(params[name])
-    bias = params.get(f"{name}_bias")
-    return y if bias is None else y + bias
+def _linears(params):
+    """For each matrix of a sublayer the function x -> x W + b."""
+    return {name: _linear(W, params.get(f"{name}_bias")) for name, W in params.items() if W.ndim == 2}
+
+
+def _linear(W, bias):
+    return (lambda x: x.dot(W)) if bias is None else lambda x: x.dot(W) + bias
+
+
+def _silu(z):
+    return z / (1 + np.exp(-z))
+
+
+def _gelu_tanh(z):
+    """z (1 + tanh u)/2 = z / (1 + e⁻²ᵘ) with u = √(2/π) (z + 0.044715 z³)."""
+    return z / (1 + np.exp(z * (-2 * _ROOT - 2 * _ROOT * 0.044715 * (z * z))))
+
+
+_ROOT = math.sqrt(2 / math.pi)
+_ACTIVATIONS = {"silu": _silu, "gelu_tanh": _gelu_tanh}

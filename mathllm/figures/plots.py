@@ -117,6 +117,7 @@ class TransformerMap:
 
 # A part of map.svg: its name in words; its own key, and the slugs of the chapters that explain it
 _PART = re.compile(r'<g data-name="([^"]+)" class="([^"]+)"')
+_SAME_PARTS = {"scale": "training"}  # chapter 17 trains the same model on many machines
 _LIT = f'fill="{ORANGE}" stroke="#b35900" stroke-width="2.5"'
 
 
@@ -134,7 +135,7 @@ def transformer_map(lit: str | Iterable[str]) -> TransformerMap:
     ValueError: the map has no part 'atention'; did you mean attention?
     """
     svg = resources.files(__package__).joinpath("map.svg").read_text(encoding="utf-8")
-    wanted = {lit} if isinstance(lit, str) else set(lit)
+    wanted = {_SAME_PARTS.get(name, name) for name in ([lit] if isinstance(lit, str) else lit)}
     parts = {match[0]: (match[1], set(match[2].split())) for match in _PART.finditer(svg)}
     known = set().union(*(keys for _, keys in parts.values()))
     for name in sorted(wanted - known):

@@ -5,12 +5,14 @@ rule for all. Every step returns new parameters and a new state, in the dtype of
 float32), and leaves its arguments unchanged. Where PyTorch has the optimiser, the result is PyTorch's.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..errors import ShapeError, within
+from ..shapes import real_array
 from ..trees import flatten, tree_map
 
 
@@ -52,7 +54,7 @@ def momentum_init(params: Any) -> dict:
     >>> momentum_init({"weight": np.ones(2)})
     {'velocity': {'weight': array([0., 0.])}}
     """
-    return {"velocity": _zeros(params)}
+    return {"velocity": _zeros("momentum_init", params)}
 
 
 def momentum_step(
@@ -94,7 +96,7 @@ def rmsprop_init(params: Any) -> dict:
     >>> rmsprop_init(np.ones(2))
     {'square': array([0., 0.])}
     """
-    return {"square": _zeros(params)}
+    return {"square": _zeros("rmsprop_init", params)}
 
 
 def rmsprop_step(
@@ -143,7 +145,7 @@ def adam_init(params: Any) -> dict:
     >>> adam_init({"weight": np.ones(2)})
     {'step': 0, 'mean': {'weight': array([0., 0.])}, 'square': {'weight': array([0., 0.])}}
     """
-    return {"step": 0, "mean": _zeros(params), "square": _zeros(params)}
+    return {"step": 0, "mean": _zeros("adam_init", params), "square": _zeros("adam_init", params)}
 
 
 def adamw_init(params: Any) -> dict:
@@ -244,7 +246,7 @@ def checked_gradient(gradient: Any, params: Any) -> Any:
     def checked(g, p):
         if np.shape(g) != np.shape(p):
             raise ShapeError(f"a gradient needs the shape of its parameter, {np.shape(p)}, got {np.shape(g)}")
-        return _as_float(g)
+        return _as_float("checked_gradient", g)
 
     return tree_map(checked, gradient, params)
 
@@ -252,7 +254,7 @@ def checked_gradient(gradient: Any, params: Any) -> Any:
 def _vectors(function, params, gradient, learning_rate):
     """θ and g as vectors, at least in float32, and the function that gives such a vector the form of the parameters."""
     within(function, "[0, ∞)", learning_rate=learning_rate)
-    params = tree_map(_as_float, params)
+    params = tree_map(functools.partial(_as_float, function), params)
     (theta, views), (g, _) = _memory(params), _memory(checked_gradient(gradient, params))
     if not np.all(np.isfinite(g)):
         raise ValueError(
@@ -267,8 +269,8 @@ def _memory(tree) -> tuple[np.ndarray, Callable]:
     return vector.astype(np.promote_types(vector.dtype, np.float32), copy=False), views
 
 
-def _zeros(params):
-    return tree_map(lambda p: np.zeros(np.shape(p), np.promote_types(_as_float(p).dtype, np.float32)), params)
+def _zeros(function, params):
+    return tree_map(lambda p: np.zeros(np.shape(p), np.promote_types(_as_float(function, p).dtype, np.float32)), params)
 
 
 def decay_of_entries(function: str, params: Any, **given: Any) -> Any:
@@ -289,11 +291,11 @@ def decay_of_entries(function: str, params: Any, **given: Any) -> Any:
 
     def repeated(p, number):
         within(function, "[0, ∞)", **{name: number})
-        return np.full(np.shape(p), number, _as_float(p).dtype)
+        return np.full(np.shape(p), number, _as_float(function, p).dtype)
 
     return _memory(tree_map(repeated, params, strength))[0]
 
 
-def _as_float(leaf):
-    leaf = np.asarray(leaf)
+def _as_float(function, leaf):
+    leaf = np.asarray(real_array(function, leaf))
     return leaf if leaf.dtype.kind == "f" else leaf.astype(np.float64)

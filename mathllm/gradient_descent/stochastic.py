@@ -12,6 +12,7 @@ import numpy as np
 
 from ..autodiff import ArrayLike, value_and_grad
 from ..errors import ShapeError, within
+from ..shapes import real_array
 from .optimizers import sgd_init, sgd_step
 
 
@@ -27,7 +28,7 @@ def minibatch_variance(gradients: ArrayLike, size: int, *, replacement: bool = T
     >>> [float(minibatch_variance([1.0, 3.0], size)) for size in (1, 2, 4)]
     [1.0, 0.5, 0.25]
     """
-    gradients = np.asarray(gradients, np.float64)
+    gradients = real_array("minibatch_variance", gradients, np.float64)
     if gradients.ndim == 0 or len(gradients) == 0:
         raise ShapeError(f"minibatch_variance() needs one gradient for each example, got shape {gradients.shape}")
     N = len(gradients)

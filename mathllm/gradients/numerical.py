@@ -11,7 +11,7 @@ import numpy as np
 
 from ..autodiff import ArrayLike, central_difference, vjp
 from ..errors import ShapeError, all_within
-from ..shapes import contract
+from ..shapes import contract, real_array
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -28,7 +28,7 @@ def secant_slope(function: Callable, x: ArrayLike, h: ArrayLike) -> np.ndarray:
     >>> secant_slope(lambda x: x**2, 3.0, np.array([1.0, 0.1, 0.01])).round(2)
     array([7.  , 6.1 , 6.01])
     """
-    h = np.asarray(h, np.float64)
+    h = real_array("secant_slope", h, np.float64)
     if not np.all(h):
         raise ValueError("secant_slope() needs two different points, got h = 0: the derivative is a limit")
     return (function(x + h) - function(x)) / h
@@ -47,7 +47,7 @@ def numerical_derivative(function: Callable, x: ArrayLike, *, h: float | None = 
     >>> round(float(numerical_derivative(lambda x: x**3, 2.0)), 6)
     12.0
     """
-    x = np.asarray(x, np.float64)
+    x = real_array("numerical_derivative", x, np.float64)
     steps = _step("numerical_derivative", x, h)
     return _finite("numerical_derivative", central_difference(function, x, 1.0, steps))
 
@@ -83,7 +83,7 @@ def numerical_jacobian(function: Callable, x: ArrayLike, *, h: float | None = No
     array([[3., 2.],
            [1., 1.]])
     """
-    x = np.asarray(x, np.float64)
+    x = real_array("numerical_jacobian", x, np.float64)
     return _finite("numerical_jacobian", _partials(function, x, _step("numerical_jacobian", x, h)))
 
 

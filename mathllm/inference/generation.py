@@ -170,7 +170,7 @@ def generate(
     changing = {name: options.pop(name) for name in ("repetition_penalty", "logits_processor") if name in options}
     choose = sampler(rng, **reshaping, **changing)
     columns = continuation(model, params, tokens, choose, num_return_sequences=num_return_sequences, **options)
-    return np.column_stack([np.repeat(np.asarray(tokens), num_return_sequences, axis=0), *columns])
+    return np.column_stack([np.repeat(np.asarray(tokens, np.int64), num_return_sequences, axis=0), *columns])
 
 
 def generate_with_beams(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..autodiff import Array, ArrayLike, Tensor, WithPullback, primitive
+from ..autodiff import Array, ArrayLike, WithPullback, primitive
 from ..shapes import contract
 from ..vectors import norm, normalize
 
@@ -42,5 +42,10 @@ def cosine_similarity_matrix(a: ArrayLike, b: ArrayLike) -> Array:
     array([[1.   , 0.   ],
            [0.707, 0.707]])
     """
-    cosines = normalize(a) @ normalize(b).T
-    return cosines if isinstance(cosines, Tensor) else np.clip(cosines, -1, 1)  # rounding may step over the edge
+    return _at_most_1(normalize(a) @ normalize(b).T)
+
+
+@primitive
+def _at_most_1(cosines):
+    """Cosines in [−1, 1], which rounding may leave; the gradient is passed on as it is."""
+    return np.clip(cosines, -1, 1), lambda dy: dy

@@ -1,8 +1,8 @@
 """What has to be done before, during and after the training of a language model?
 
 Before: text becomes tokens, pages are selected, duplicates are removed, and the stream of tokens is cut into batches.
-During: the loop, its checkpoints, its memory and operations, 16-bit numbers, and the division among devices. After:
-the evaluation of the model, with its uncertainty.
+During: the loop, its checkpoints, and worker processes that divide a batch. After: the evaluation of the model, with
+its uncertainty.
 
     bpe.py            byte-pair encoding: learning merges and replaying them
     tokenizer.py      any text to ids and back: byte-level BPE, GPT-2's own vocabulary
@@ -13,19 +13,12 @@ the evaluation of the model, with its uncertainty.
     checkpoints.py    files that are complete at any moment
     data_parallel.py  worker processes that divide a batch
     sources.py        made-up languages of which the lowest loss is known
-    calculators.py    memory, operations, the Chinchilla law
-    precision.py      16-bit numbers, loss scaling, master weights
-    parallelism.py    data, tensor and pipeline parallelism, ZeRO
     evaluation.py     perplexity and confidence intervals
 """
 
 # What the modules define, written by tools/build_exports.py
 from .batching import Batch, next_token_pairs, random_batch, token_stream, validation_batches
 from .bpe import Merge, apply_merges, learn_merges, merge_ranks
-from .calculators import (
-    Allocation, CHINCHILLA, ScalingLaw, TrainingMemory, approximate_parameters, compute_optimal, fit_scaling_law,
-    optimal_exponents, scaling_loss, training_flops, training_memory,
-)  # fmt: skip
 from .checkpoints import load_checkpoint, save_checkpoint
 from .data_parallel import divide, one_blas_thread, parallel_value_and_grad, shared, target_count, usable_workers
 from .deduplication import (
@@ -35,14 +28,6 @@ from .evaluation import Interval, bits_per_byte, bootstrap_interval, held_out_pe
 from .loop import (
     TrainingProgress, TrainingState, TrainingStopped, mean_loss, progress_bar, train, training_loop, training_state,
 )  # fmt: skip
-from .parallelism import (
-    Reduced, Task, data_parallel_gradient, pipeline_bubble, pipeline_gradient, pipeline_schedule, ring_all_reduce,
-    tensor_parallel_network, zero_init, zero_memory, zero_step,
-)  # fmt: skip
-from .precision import (
-    BFLOAT16, FLOAT16, FLOAT32, FloatFormat, LossScale, MixedGradient, mixed_precision_gradient, round_to,
-    update_loss_scale,
-)  # fmt: skip
 from .sources import entropy_rate, markov_source, sample_source
 from .text_filters import (
     LanguageGuess, LanguageModel, QUALITY_RULES, guess_language, quality_problems, quality_signals,
@@ -51,17 +36,13 @@ from .text_filters import (
 from .tokenizer import Tokenizer, gpt2_tokenizer, pre_tokenize, train_tokenizer
 
 __all__ = [
-    "Allocation", "BFLOAT16", "Batch", "CHINCHILLA", "FLOAT16", "FLOAT32", "FloatFormat", "Interval", "LanguageGuess",
-    "LanguageModel", "LossScale", "Merge", "MixedGradient", "QUALITY_RULES", "Reduced", "ScalingLaw", "Task",
-    "Tokenizer", "TrainingMemory", "TrainingProgress", "TrainingState", "TrainingStopped", "apply_merges",
-    "approximate_parameters", "band_probability", "bits_per_byte", "bootstrap_interval", "candidate_pairs",
-    "compute_optimal", "data_parallel_gradient", "deduplicate", "divide", "entropy_rate", "fit_scaling_law",
-    "gpt2_tokenizer", "guess_language", "held_out_perplexity", "jaccard_similarity", "learn_merges", "load_checkpoint",
-    "markov_source", "mean_loss", "merge_ranks", "minhash_signature", "mixed_precision_gradient", "next_token_pairs",
-    "one_blas_thread", "optimal_exponents", "parallel_value_and_grad", "perplexity_interval", "pipeline_bubble",
-    "pipeline_gradient", "pipeline_schedule", "pre_tokenize", "progress_bar", "quality_problems", "quality_signals",
-    "random_batch", "ring_all_reduce", "round_to", "sample_source", "save_checkpoint", "scaling_loss", "shared",
-    "shingles", "target_count", "tensor_parallel_network", "token_stream", "train", "train_language_model",
-    "train_tokenizer", "training_flops", "training_loop", "training_memory", "training_state", "update_loss_scale",
-    "usable_workers", "validation_batches", "zero_init", "zero_memory", "zero_step",
+    "Batch", "Interval", "LanguageGuess", "LanguageModel", "Merge", "QUALITY_RULES", "Tokenizer", "TrainingProgress",
+    "TrainingState", "TrainingStopped", "apply_merges", "band_probability", "bits_per_byte", "bootstrap_interval",
+    "candidate_pairs", "deduplicate", "divide", "entropy_rate", "gpt2_tokenizer", "guess_language",
+    "held_out_perplexity", "jaccard_similarity", "learn_merges", "load_checkpoint", "markov_source", "mean_loss",
+    "merge_ranks", "minhash_signature", "next_token_pairs", "one_blas_thread", "parallel_value_and_grad",
+    "perplexity_interval", "pre_tokenize", "progress_bar", "quality_problems", "quality_signals", "random_batch",
+    "sample_source", "save_checkpoint", "shared", "shingles", "target_count", "token_stream", "train",
+    "train_language_model", "train_tokenizer", "training_loop", "training_state", "usable_workers",
+    "validation_batches",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..autodiff import ArrayLike
 from ..errors import ShapeError, all_within, within
+from ..shapes import real_array
 
 _CHUNK = 2048  # items hashed at a time: bounds the memory of their (items, hashes) values
 
@@ -97,7 +98,7 @@ def band_probability(similarity: ArrayLike, bands: int, rows: int) -> np.ndarray
     array([0.047, 0.47 , 1.   ])
     """
     within("band_probability", "whole [1, ∞)", bands=bands, rows=rows)
-    J = np.asarray(similarity, float)
+    J = real_array("band_probability", similarity, float)
     all_within("band_probability", "[0, 1]", similarity=J)
     with np.errstate(divide="ignore"):  # J = 1: ln 0 = −∞
         return -np.expm1(bands * np.log1p(-(J**rows)))  # 1 − (1 − J^r)^b, with the digits of a small J^r

@@ -17,7 +17,7 @@ from ..gradients import relu
 from ..matrices import linear
 from ..shapes import contract
 from ..trees import flatten, tree_map
-from .calculators import TrainingMemory, training_memory
+from .cost import TrainingMemory, training_memory
 
 
 class Reduced(NamedTuple):
@@ -262,7 +262,7 @@ def _shards(function, array, parts):
 
 def _slices(function, size, parts):
     if size == 0 or parts < 1 or size % parts:
-        raise ShapeError(f"{function}() cannot divide {size} entries into {parts} equal parts (see chapter 13)")
+        raise ShapeError(f"{function}() cannot divide {size} entries into {parts} equal parts (see chapter 17)")
     width = size // parts
     return [slice(start, start + width) for start in range(0, size, width)]
 

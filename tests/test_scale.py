@@ -1,4 +1,4 @@
-"""Chapter 13, large runs on paper and in simulation: memory, compute, the scaling law, 16-bit numbers, many workers."""
+"""Chapter 17, large runs on paper and in simulation: memory, compute, the scaling law, 16-bit numbers, many workers."""
 
 import itertools
 import math
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mathllm as ml
-from mathllm import reference, training
+from mathllm import reference, scale
 
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 
@@ -32,11 +32,11 @@ def llama(L, d, hidden, V):
 
 
 def gpt3(L, d, V, s_max):
-    return training.approximate_parameters(L, d) + (V + s_max) * d
+    return scale.approximate_parameters(L, d) + (V + s_max) * d
 
 
-LAW = training.CHINCHILLA
-FORMATS = training.FLOAT16, training.BFLOAT16
+LAW = scale.CHINCHILLA
+FORMATS = scale.FLOAT16, scale.BFLOAT16
 REFERENCE = {
     "foundations.count.attn": lambda projections: over_width("attention", 2) * projections / 4,
     "foundations.count.mlp": lambda expansion: over_width("feed_forward", 2, hidden=64 * expansion),
@@ -47,34 +47,34 @@ REFERENCE = {
         "feed_forward", 2, width=d, hidden=hidden, gated=True
     ),
     "foundations.count.layernorm": lambda norms: over_width("norms", 1) * norms / 2,
-    "foundations.count.total": lambda: training.approximate_parameters(1, 1),
-    "foundations.count.gpt3": lambda L, d: training.approximate_parameters(L, d),
+    "foundations.count.total": lambda: scale.approximate_parameters(1, 1),
+    "foundations.count.gpt3": lambda L, d: scale.approximate_parameters(L, d),
     "foundations.count.gpt3_full": gpt3,
     "foundations.chinchilla.E": lambda: LAW.E,
     "foundations.chinchilla.alpha": lambda: LAW.alpha,
     "foundations.chinchilla.beta": lambda: LAW.beta,
-    "foundations.chinchilla.opt_exponent": lambda alpha, beta: training.optimal_exponents(
+    "foundations.chinchilla.opt_exponent": lambda alpha, beta: scale.optimal_exponents(
         LAW._replace(alpha=alpha, beta=beta)
     )[0],
-    "foundations.chinchilla.opt_exponent_paper": lambda alpha, beta: training.optimal_exponents(
+    "foundations.chinchilla.opt_exponent_paper": lambda alpha, beta: scale.optimal_exponents(
         LAW._replace(alpha=alpha, beta=beta)
     )[0],
-    "foundations.chinchilla.gpt3_compute": lambda N, D: training.training_flops(N, D),
+    "foundations.chinchilla.gpt3_compute": lambda N, D: scale.training_flops(N, D),
     "foundations.chinchilla.gpt3_ratio": lambda N, D: D / N,
-    "foundations.chinchilla.gpt3_loss": lambda N, D: training.scaling_loss(N, D),
-    "foundations.bf16.exponent_bits": lambda: [training.BFLOAT16.exponent_bits, training.FLOAT32.exponent_bits],
-    "foundations.bf16.mantissa_bits": lambda: training.BFLOAT16.mantissa_bits,
+    "foundations.chinchilla.gpt3_loss": lambda N, D: scale.scaling_loss(N, D),
+    "foundations.bf16.exponent_bits": lambda: [scale.BFLOAT16.exponent_bits, scale.FLOAT32.exponent_bits],
+    "foundations.bf16.mantissa_bits": lambda: scale.BFLOAT16.mantissa_bits,
     "foundations.bf16.ranges": lambda: [format.largest for format in FORMATS],
     "foundations.bf16.eps": lambda: [format.epsilon for format in FORMATS],
     "foundations.dist.weights70b": lambda params, bytes: params * bytes / 1e9,
     "foundations.landscape.params": lambda low, high: gpt3(96, 12288, 50257, 2048),
-    "part2.mem.7b": lambda params, bytes_per_param: training.training_memory(params).total / 1e9,
+    "part2.mem.7b": lambda params, bytes_per_param: scale.training_memory(params).total / 1e9,
     "part2.mem.gpus": lambda need, each: math.ceil(need / each),
-    "part2.mem.no_grad": lambda params: training.training_memory(params, gradients=False).total / 1e9,
-    "part2.mem.fp32_adam": lambda: training.training_memory(1, mixed=False).total,
-    "part2.trainq.a_params": lambda L, d: training.approximate_parameters(L, d),
+    "part2.mem.no_grad": lambda params: scale.training_memory(params, gradients=False).total / 1e9,
+    "part2.mem.fp32_adam": lambda: scale.training_memory(1, mixed=False).total,
+    "part2.trainq.a_params": lambda L, d: scale.approximate_parameters(L, d),
     "part2.trainq.a_llama": lambda **sizes: llama(**sizes)["total"],
-    "part2.trainq.a_ratio": lambda: training.approximate_parameters(32, 4096) / llama(32, 4096, 11008, 32000)["total"],
+    "part2.trainq.a_ratio": lambda: scale.approximate_parameters(32, 4096) / llama(32, 4096, 11008, 32000)["total"],
 }
 TEXTS = {"part2.trainq.a_compare", "part2.trainq.c_bf16"}  # answers in words
 STEPS = {"part2.data.wiki_fraction", "part2.trainq.b_updates", "part2.optq.c_total", "part2.optq.c_warmup"}
@@ -100,23 +100,23 @@ def test_a_number_of_the_documents(id, capsys):
 
 
 def test_the_eighteen_bytes_are_two_four_eight_and_four():
-    assert training.training_memory(1) == (2, 4, 8, 4)
-    assert training.training_memory(1, gradients=False).total == 14
-    assert training.training_memory(1, mixed=False) == (4, 0, 8, 4)
+    assert scale.training_memory(1) == (2, 4, 8, 4)
+    assert scale.training_memory(1, gradients=False).total == 14
+    assert scale.training_memory(1, mixed=False) == (4, 0, 8, 4)
 
 
 def test_six_operations_for_each_parameter_and_token_are_three_forward_passes():
     config = ml.gpt2_config()
     weights = ml.parameter_count(config)["total"] - ml.parameter_count(config)["positions"]
     exact = 3 * ml.transformer.forward_flops(config, 1024)
-    assert training.training_flops(weights, 1024) == pytest.approx(exact, rel=0.2)  # attention itself is the rest
-    assert training.training_flops(weights, 1024) < exact
+    assert scale.training_flops(weights, 1024) == pytest.approx(exact, rel=0.2)  # attention itself is the rest
+    assert scale.training_flops(weights, 1024) < exact
 
 
 # ------------------------------------------------------------------------------------------------------ the scaling law
 
 laws = st.builds(
-    training.ScalingLaw,
+    scale.ScalingLaw,
     st.floats(0.5, 3),
     st.floats(10, 1000),
     st.floats(10, 1000),
@@ -128,45 +128,45 @@ laws = st.builds(
 @given(laws, st.floats(15, 26))
 def test_no_other_share_of_the_budget_does_better(law, exponent):
     C = 10.0**exponent
-    best = training.compute_optimal(C, law)
-    assert training.training_flops(best.parameters, best.tokens) == pytest.approx(C)
+    best = scale.compute_optimal(C, law)
+    assert scale.training_flops(best.parameters, best.tokens) == pytest.approx(C)
     others = best.parameters * np.geomspace(0.1, 10, 41)
-    assert np.all(training.scaling_loss(others, C / 6 / others, law) >= best.loss * (1 - 1e-12))
+    assert np.all(scale.scaling_loss(others, C / 6 / others, law) >= best.loss * (1 - 1e-12))
 
 
 @given(laws)
 def test_the_best_sizes_grow_with_the_exponents(law):
-    small, large = training.compute_optimal(1e20, law), training.compute_optimal(1e22, law)
-    a, b = training.optimal_exponents(law)
+    small, large = scale.compute_optimal(1e20, law), scale.compute_optimal(1e22, law)
+    a, b = scale.optimal_exponents(law)
     assert large.parameters / small.parameters == pytest.approx(100**a)
     assert large.tokens / small.tokens == pytest.approx(100**b)
     assert a + b == pytest.approx(1)
 
 
 def test_gpt3_was_undertrained():
-    spent = training.training_flops(175e9, 300e9)
-    best = training.compute_optimal(spent)
+    spent = scale.training_flops(175e9, 300e9)
+    best = scale.compute_optimal(spent)
     assert best.parameters < 175e9 / 5
     assert best.tokens > 5 * 300e9
-    assert best.loss < training.scaling_loss(175e9, 300e9) - 0.04
+    assert best.loss < scale.scaling_loss(175e9, 300e9) - 0.04
 
 
 @pytest.mark.slow
 @given(laws)
 def test_the_law_behind_runs_is_found_again(law):
     N, D = map(np.ravel, np.meshgrid(np.geomspace(1e3, 1e7, 5), np.geomspace(1e4, 1e8, 5)))
-    found = training.fit_scaling_law(N, D, training.scaling_loss(N, D, law))
+    found = scale.fit_scaling_law(N, D, scale.scaling_loss(N, D, law))
     np.testing.assert_allclose(found, law, rtol=1e-4)
 
 
 def test_noisy_runs_predict_a_larger_one():
-    law, draw = training.ScalingLaw(1.5, 60.0, 300.0, 0.4, 0.5), np.random.default_rng(0)
+    law, draw = scale.ScalingLaw(1.5, 60.0, 300.0, 0.4, 0.5), np.random.default_rng(0)
     N, D = map(np.ravel, np.meshgrid(np.geomspace(1e4, 3e6, 6), np.geomspace(1e5, 1e8, 6)))
-    L = training.scaling_loss(N, D, law) * np.exp(0.005 * draw.normal(size=N.size))
-    found = training.fit_scaling_law(N, D, L)
-    assert training.scaling_loss(1e8, 1e9, found) == pytest.approx(training.scaling_loss(1e8, 1e9, law), rel=0.05)
-    at_the_truth = np.sum(np.log(training.scaling_loss(N, D, law) / L) ** 2)
-    assert np.sum(np.log(training.scaling_loss(N, D, found) / L) ** 2) <= at_the_truth
+    L = scale.scaling_loss(N, D, law) * np.exp(0.005 * draw.normal(size=N.size))
+    found = scale.fit_scaling_law(N, D, L)
+    assert scale.scaling_loss(1e8, 1e9, found) == pytest.approx(scale.scaling_loss(1e8, 1e9, law), rel=0.05)
+    at_the_truth = np.sum(np.log(scale.scaling_loss(N, D, law) / L) ** 2)
+    assert np.sum(np.log(scale.scaling_loss(N, D, found) / L) ** 2) <= at_the_truth
 
 
 # ------------------------------------------------------------------------------------------------------------ precision
@@ -179,10 +179,10 @@ def every_bfloat16():
 
 def test_every_number_of_16_bits_stays_what_it_is():
     for values, format in [
-        (np.arange(2**16, dtype=np.uint16).view(np.float16).astype(float), training.FLOAT16),
-        (every_bfloat16(), training.BFLOAT16),
+        (np.arange(2**16, dtype=np.uint16).view(np.float16).astype(float), scale.FLOAT16),
+        (every_bfloat16(), scale.BFLOAT16),
     ]:
-        np.testing.assert_array_equal(training.round_to(values, format=format), values)
+        np.testing.assert_array_equal(scale.round_to(values, format=format), values)
         finite = values[np.isfinite(values)]
         assert finite.max() == format.largest
         assert finite[finite > 0].min() == format.smallest
@@ -195,12 +195,12 @@ def test_float16_is_rounded_as_numpy_rounds_it():
     x = np.concatenate([x, (ties[1:] + ties[:-1]) / 2, [65519.99, 65520, -65520, 0.0, -0.0, np.inf, -np.inf, np.nan]])
     with np.errstate(over="ignore"):
         expected = x.astype(np.float16).astype(float)
-    np.testing.assert_array_equal(training.round_to(x, format=training.FLOAT16), expected)
+    np.testing.assert_array_equal(scale.round_to(x, format=scale.FLOAT16), expected)
 
 
 def test_float32_is_rounded_as_numpy_rounds_it():
     x = np.random.default_rng(1).normal(size=10_000) * 10.0 ** np.random.default_rng(2).uniform(-45, 38, size=10_000)
-    np.testing.assert_array_equal(training.round_to(x, format=training.FLOAT32), x.astype(np.float32).astype(float))
+    np.testing.assert_array_equal(scale.round_to(x, format=scale.FLOAT32), x.astype(np.float32).astype(float))
 
 
 def test_bfloat16_is_the_upper_half_of_a_float32_rounded_to_even():
@@ -210,19 +210,19 @@ def test_bfloat16_is_the_upper_half_of_a_float32_rounded_to_even():
     x = x[np.isfinite(x)]
     bits = x.view(np.uint32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)  # the well-known trick
-    np.testing.assert_array_equal(training.round_to(x), rounded.view(np.float32))
+    np.testing.assert_array_equal(scale.round_to(x), rounded.view(np.float32))
 
 
 @given(
     st.floats(-1e4, 1e4),
-    st.sampled_from([training.FLOAT16, training.BFLOAT16, training.FloatFormat("e4m3", 4, 3)]),
+    st.sampled_from([scale.FLOAT16, scale.BFLOAT16, scale.FloatFormat("e4m3", 4, 3)]),
 )
 def test_rounding_is_close_odd_and_final(x, format):
-    y = float(training.round_to(np.array(x), format=format))
+    y = float(scale.round_to(np.array(x), format=format))
     if math.isfinite(y):
         assert abs(y - x) <= max(format.epsilon / 2 * abs(x), format.smallest / 2)
-    assert float(training.round_to(np.array(y), format=format)) == y
-    assert float(training.round_to(np.array(-x), format=format)) == -y
+    assert float(scale.round_to(np.array(y), format=format)) == y
+    assert float(scale.round_to(np.array(-x), format=format)) == -y
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -230,57 +230,57 @@ def test_rounding_keeps_dtype_shape_and_input(dtype):
     x = np.array([[1.001, 1e4], [-1e4, 0.0]], dtype)
     x.flags.writeable = False
     for format in FORMATS:
-        y = training.round_to(x, format=format)
+        y = scale.round_to(x, format=format)
         assert y.dtype == dtype
         assert y.shape == x.shape
-    assert training.round_to(np.empty((0, 3), dtype)).shape == (0, 3)
-    assert training.round_to(dtype(1.0)).shape == ()
+    assert scale.round_to(np.empty((0, 3), dtype)).shape == (0, 3)
+    assert scale.round_to(dtype(1.0)).shape == ()
 
 
 def test_nan_of_any_kind_stays_nan_without_a_warning():
     signalling = np.array([0x7F800001], np.uint32).view(np.float32)
-    assert np.isnan(training.round_to(signalling))
-    assert training.round_to(np.array([1e30], np.float64), format=training.FLOAT16) == np.inf
+    assert np.isnan(scale.round_to(signalling))
+    assert scale.round_to(np.array([1e30], np.float64), format=scale.FLOAT16) == np.inf
 
 
 def test_the_gradient_passes_straight_through_and_is_rounded():
-    gradient = ml.grad(lambda x: (training.round_to(x) * np.array([1.0, 1.001, 1e-3])).sum())(np.array([0.1, 0.2, 0.3]))
-    np.testing.assert_array_equal(gradient, training.round_to(np.array([1.0, 1.001, 1e-3])))
+    gradient = ml.grad(lambda x: (scale.round_to(x) * np.array([1.0, 1.001, 1e-3])).sum())(np.array([0.1, 0.2, 0.3]))
+    np.testing.assert_array_equal(gradient, scale.round_to(np.array([1.0, 1.001, 1e-3])))
     assert gradient[1] == 1
     grid = np.array([0.5, -1.25, 3.0])
-    assert ml.grad(lambda x: training.round_to(x, format=training.FLOAT16).sum())(grid).tolist() == [1, 1, 1]
+    assert ml.grad(lambda x: scale.round_to(x, format=scale.FLOAT16).sum())(grid).tolist() == [1, 1, 1]
 
 
 def test_small_gradients_vanish_in_float16_and_a_scaled_loss_saves_them():
     x, master = np.full(4, 1e-5), {"w": np.full(4, 0.5)}
 
     def loss(params):
-        return (training.round_to(params["w"] * x, format=training.FLOAT16) * 1e-4).sum()
+        return (scale.round_to(params["w"] * x, format=scale.FLOAT16) * 1e-4).sum()
 
-    plain = training.mixed_precision_gradient(loss, master)
-    scaled = training.mixed_precision_gradient(loss, master, scale=2.0**14)
+    plain = scale.mixed_precision_gradient(loss, master)
+    scaled = scale.mixed_precision_gradient(loss, master, scale=2.0**14)
     exact = ml.grad(lambda p: (p["w"] * x * 1e-4).sum())(master)["w"]
     assert not plain.gradient["w"].any()
-    np.testing.assert_allclose(scaled.gradient["w"], exact, rtol=2 * training.FLOAT16.epsilon)
+    np.testing.assert_allclose(scaled.gradient["w"], exact, rtol=2 * scale.FLOAT16.epsilon)
     assert scaled.finite
     assert scaled.loss == pytest.approx(plain.loss)
-    wide = training.mixed_precision_gradient(
-        lambda p: (training.round_to(p["w"] * x) * 1e-4).sum(), master, format=training.BFLOAT16
+    wide = scale.mixed_precision_gradient(
+        lambda p: (scale.round_to(p["w"] * x) * 1e-4).sum(), master, format=scale.BFLOAT16
     )  # bfloat16 needs no scale
-    np.testing.assert_allclose(wide.gradient["w"], exact, rtol=3 * training.BFLOAT16.epsilon)
+    np.testing.assert_allclose(wide.gradient["w"], exact, rtol=3 * scale.BFLOAT16.epsilon)
 
 
 def test_a_scale_that_is_too_large_is_noticed_and_comes_down():
-    master, state = {"w": np.ones(3)}, training.LossScale(2.0**24)
+    master, state = {"w": np.ones(3)}, scale.LossScale(2.0**24)
     tried = []
     while True:
-        result = training.mixed_precision_gradient(lambda p: (p["w"] * 3.0).sum(), master, scale=state.scale)
+        result = scale.mixed_precision_gradient(lambda p: (p["w"] * 3.0).sum(), master, scale=state.scale)
         tried.append(state.scale)
-        state = training.update_loss_scale(state, result.finite)
+        state = scale.update_loss_scale(state, result.finite)
         if result.finite:
             break
     assert len(tried) > 3
-    assert tried[-1] * 3 <= training.FLOAT16.largest < tried[-2] * 3
+    assert tried[-1] * 3 <= scale.FLOAT16.largest < tried[-2] * 3
     np.testing.assert_array_equal(result.gradient["w"], [3, 3, 3])
 
 
@@ -288,9 +288,9 @@ def test_without_a_master_copy_small_steps_are_lost():
     def train(master):
         w = np.ones(1)
         for _ in range(100):
-            gradient = training.mixed_precision_gradient(lambda p: p.sum(), w, format=training.BFLOAT16).gradient
+            gradient = scale.mixed_precision_gradient(lambda p: p.sum(), w, format=scale.BFLOAT16).gradient
             w = w - 1e-3 * gradient
-            w = w if master else training.round_to(w)
+            w = w if master else scale.round_to(w)
         return float(w[0])
 
     assert train(master=True) == pytest.approx(0.9)
@@ -309,7 +309,7 @@ def whole(*shape, seed=0):
 @given(st.integers(1, 7), st.integers(0, 20), st.integers(0, 99))
 def test_every_worker_ends_with_the_sum_and_sends_less_than_twice_its_array(workers, size, seed):
     parts = [whole(size, seed=seed + w) for w in range(workers)]
-    results, sent = training.ring_all_reduce(parts)
+    results, sent = scale.ring_all_reduce(parts)
     for result in results:
         np.testing.assert_array_equal(result, np.sum(parts, axis=0))
     assert sum(sent) == 2 * (workers - 1) * size  # each chunk travels around the ring, twice
@@ -319,7 +319,7 @@ def test_every_worker_ends_with_the_sum_and_sends_less_than_twice_its_array(work
 def test_all_workers_have_the_same_bits_although_additions_are_rounded():
     parts = np.random.default_rng(0).normal(size=(5, 33)).astype(np.float32)
     parts.flags.writeable = False
-    results, _ = training.ring_all_reduce(parts)
+    results, _ = scale.ring_all_reduce(parts)
     for result in results[1:]:
         np.testing.assert_array_equal(result, results[0])
     assert results[0].dtype == np.float32
@@ -340,7 +340,7 @@ def example(batch=8):
 def test_data_parallel_workers_find_the_gradient_of_one(workers):
     params, x, t = example()
     loss, gradient = ml.value_and_grad(network)(params, x, t)
-    parallel_loss, parallel = training.data_parallel_gradient(network, params, (x, t), workers)
+    parallel_loss, parallel = scale.data_parallel_gradient(network, params, (x, t), workers)
     assert parallel_loss == loss
     for name in params:
         np.testing.assert_array_equal(parallel[name], gradient[name])
@@ -351,7 +351,7 @@ def test_data_parallel_workers_find_the_gradient_of_one(workers):
 def test_tensor_parallel_workers_compute_the_network_of_one(workers, activation):
     up, down, x = whole(3, 8), whole(8, 3, seed=1), whole(2, 5, 3, seed=2)
     alone = ml.linear(activation(ml.linear(x, up)), down)
-    together = training.tensor_parallel_network(x, up, down, workers=workers, activation=activation)
+    together = scale.tensor_parallel_network(x, up, down, workers=workers, activation=activation)
     if activation is ml.relu:
         np.testing.assert_array_equal(together, alone)
     np.testing.assert_allclose(together, alone, atol=1e-12)  # order of additions
@@ -360,7 +360,7 @@ def test_tensor_parallel_workers_compute_the_network_of_one(workers, activation)
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_the_gradients_of_tensor_parallel_workers_are_those_of_one(workers):
     def together(p):
-        return (training.tensor_parallel_network(p["x"], p["up"], p["down"], workers=workers) ** 2).sum()
+        return (scale.tensor_parallel_network(p["x"], p["up"], p["down"], workers=workers) ** 2).sum()
 
     def alone(p):
         return (ml.linear(ml.relu(ml.linear(p["x"], p["up"])), p["down"]) ** 2).sum()
@@ -376,7 +376,7 @@ def test_the_pullback_of_a_divided_network_agrees_with_central_differences():
     args = draw.normal(size=(5, 3)), draw.normal(size=(3, 4)), draw.normal(size=(4, 3))
 
     def divided(x, up, down):
-        return training.tensor_parallel_network(x, up, down, workers=2, activation=ml.gelu)
+        return scale.tensor_parallel_network(x, up, down, workers=2, activation=ml.gelu)
 
     assert ml.check_gradient(divided, *args).error < TOLERANCE
 
@@ -403,7 +403,7 @@ def test_a_pipeline_finds_the_gradient_of_one_machine(microbatches):
         return mean_square(x, targets)
 
     loss, gradient = ml.value_and_grad(whole_model)(params)
-    found_loss, found = training.pipeline_gradient(STAGES, params, mean_square, tokens, targets, microbatches)
+    found_loss, found = scale.pipeline_gradient(STAGES, params, mean_square, tokens, targets, microbatches)
     assert found_loss == loss
     for ours, theirs in zip(ml.tree_leaves(found), ml.tree_leaves(gradient), strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -411,27 +411,27 @@ def test_a_pipeline_finds_the_gradient_of_one_machine(microbatches):
 
 @given(st.integers(1, 6), st.integers(1, 8))
 def test_a_schedule_respects_what_needs_what_and_waits_as_long_as_the_formula_says(stages, microbatches):
-    tasks = training.pipeline_schedule(stages, microbatches)
+    tasks = scale.pipeline_schedule(stages, microbatches)
     when = {task[1:]: task.time for task in tasks}
     assert len({(task.time, task.stage) for task in tasks}) == len(tasks) == 2 * stages * microbatches
     for m in range(microbatches):
         order = [(s, m, True) for s in range(stages)] + [(s, m, False) for s in reversed(range(stages))]
         assert all(when[a] < when[b] for a, b in itertools.pairwise(order))
     duration = max(when.values()) + 1
-    assert 1 - len(tasks) / (stages * duration) == pytest.approx(training.pipeline_bubble(stages, microbatches))
+    assert 1 - len(tasks) / (stages * duration) == pytest.approx(scale.pipeline_bubble(stages, microbatches))
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 5])
 def test_zero_takes_the_steps_of_one_worker_bit_by_bit(workers):
     params, *_ = example()
     alone, state = params, ml.adamw_init(params)
-    together, states = params, training.zero_init(params, workers)
+    together, states = params, scale.zero_init(params, workers)
     for i in range(4):
         seeds = range(10 * i, 10 * i + workers)
         gradients = [ml.tree_map(lambda p, seed=seed: whole(*p.shape, seed=seed), params) for seed in seeds]
         mean = ml.tree_map(lambda *parts: sum(parts[1:], parts[0]) / workers, *gradients)
         alone, state = ml.adamw_step(alone, mean, state, learning_rate=0.1)
-        together, states = training.zero_step(together, gradients, states, learning_rate=0.1)
+        together, states = scale.zero_step(together, gradients, states, learning_rate=0.1)
         for name in params:
             np.testing.assert_array_equal(together[name], alone[name])
     sizes = [s["mean"].size for s in states]
@@ -441,10 +441,10 @@ def test_zero_takes_the_steps_of_one_worker_bit_by_bit(workers):
 
 def test_zero_serves_any_optimiser_that_treats_each_number_by_itself():
     params, gradients = {"W": whole(2, 3)}, [{"W": whole(2, 3, seed=w)} for w in range(2)]
-    new, _ = training.zero_step(
+    new, _ = scale.zero_step(
         params,
         gradients,
-        training.zero_init(params, 2, ml.gradient_descent.sgd_init),
+        scale.zero_init(params, 2, ml.gradient_descent.sgd_init),
         ml.gradient_descent.sgd_step,
         learning_rate=0.5,
     )
@@ -452,15 +452,13 @@ def test_zero_serves_any_optimiser_that_treats_each_number_by_itself():
 
 
 def test_zero_divides_what_it_says_among_the_workers():
-    whole_model = training.training_memory(1e9)
-    assert training.zero_memory(1e9, 64, 0) == whole_model
-    assert training.zero_memory(1e9, 1, 3) == whole_model
-    assert training.zero_memory(1e9, 64, 3).total == pytest.approx(whole_model.total / 64)
-    totals = [training.zero_memory(1e9, 8, stage).total for stage in range(4)]
+    whole_model = scale.training_memory(1e9)
+    assert scale.zero_memory(1e9, 64, 0) == whole_model
+    assert scale.zero_memory(1e9, 1, 3) == whole_model
+    assert scale.zero_memory(1e9, 64, 3).total == pytest.approx(whole_model.total / 64)
+    totals = [scale.zero_memory(1e9, 8, stage).total for stage in range(4)]
     assert totals == sorted(totals, reverse=True)
-    divided = [
-        [getattr(training.zero_memory(1e9, 8, stage), part) for part in whole_model._fields] for stage in range(4)
-    ]
+    divided = [[getattr(scale.zero_memory(1e9, 8, stage), part) for part in whole_model._fields] for stage in range(4)]
     shares = np.array(whole_model) / divided  # weights, master weights, moments, gradients
     np.testing.assert_allclose(shares, [[1, 1, 1, 1], [1, 8, 8, 1], [1, 8, 8, 8], [8, 8, 8, 8]])
 
@@ -476,28 +474,28 @@ def test_dtype_is_kept_and_parameters_and_batches_are_left_alone(dtype):
     for array in (params["W"], x, gradient["W"]):
         array.flags.writeable = False  # a write would raise
     results = [
-        training.data_parallel_gradient(square, params, [x], 2)[1]["W"],
-        training.zero_step(params, [gradient, gradient], training.zero_init(params, 2))[0]["W"],
-        training.mixed_precision_gradient(square, params, x, scale=8.0).gradient["W"],
-        training.tensor_parallel_network(x, params["W"], params["W"], workers=2),
-        training.pipeline_gradient(STAGES[2:], [x], lambda y, t: (y - t).mean(), x, x, 2)[1][0],
-        training.ring_all_reduce([x, x])[0][0],
+        scale.data_parallel_gradient(square, params, [x], 2)[1]["W"],
+        scale.zero_step(params, [gradient, gradient], scale.zero_init(params, 2))[0]["W"],
+        scale.mixed_precision_gradient(square, params, x, scale=8.0).gradient["W"],
+        scale.tensor_parallel_network(x, params["W"], params["W"], workers=2),
+        scale.pipeline_gradient(STAGES[2:], [x], lambda y, t: (y - t).mean(), x, x, 2)[1][0],
+        scale.ring_all_reduce([x, x])[0][0],
     ]
     assert [result.dtype for result in results] == [dtype] * len(results)
 
 
 def test_read_only_runs_are_fitted():
     N, D = map(np.ravel, np.meshgrid([1e4, 1e5, 1e6], [1e5, 1e6, 1e7]))
-    L = training.scaling_loss(N, D)
+    L = scale.scaling_loss(N, D)
     for array in (N, D, L):
         array.flags.writeable = False
-    np.testing.assert_allclose(training.fit_scaling_law(N, D, L), LAW, rtol=1e-4)
+    np.testing.assert_allclose(scale.fit_scaling_law(N, D, L), LAW, rtol=1e-4)
 
 
 def test_the_loss_scale_grows_after_enough_good_steps_and_only_then():
-    state, scales = training.LossScale(4.0), []
+    state, scales = scale.LossScale(4.0), []
     for finite in [True, True, True, False, True, True, True]:
-        state = training.update_loss_scale(state, finite, interval=3)
+        state = scale.update_loss_scale(state, finite, interval=3)
         scales.append(state.scale)
     assert scales == [4, 4, 8, 4, 4, 4, 8]
 
@@ -512,67 +510,67 @@ def runs(n):
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: training.approximate_parameters(0, 5), ValueError, r"layers in \[1, ∞\), got 0"),
-        (lambda: training.training_memory(-1), ValueError, "got -1"),
-        (lambda: training.scaling_loss(0, 1), ValueError, r"parameters in \(0, ∞\], got 0"),
+        (lambda: scale.approximate_parameters(0, 5), ValueError, r"layers in \[1, ∞\), got 0"),
+        (lambda: scale.training_memory(-1), ValueError, "got -1"),
+        (lambda: scale.scaling_loss(0, 1), ValueError, r"parameters in \(0, ∞\], got 0"),
         (
-            lambda: training.scaling_loss([1, 2], [1, 2, 3]),
+            lambda: scale.scaling_loss([1, 2], [1, 2, 3]),
             ml.ShapeError,
             r"scaling_loss\(\) needs.*\(2,\) and \(3,\)",
         ),
         (
-            lambda: training.fit_scaling_law([1, 2], [1, 2, 3], [1, 2]),
+            lambda: scale.fit_scaling_law([1, 2], [1, 2, 3], [1, 2]),
             ml.ShapeError,
             "n is 2 in parameters, 3 in tokens",
         ),
         (
-            lambda: training.update_loss_scale(training.LossScale(), True, interval=0),
+            lambda: scale.update_loss_scale(scale.LossScale(), True, interval=0),
             ValueError,
             r"interval in \[1, ∞\), got 0",
         ),
-        (lambda: training.compute_optimal(-1), ValueError, r"flops in \(0, ∞\), got -1"),
-        (lambda: training.optimal_exponents(LAW._replace(beta=0)), ValueError, r"beta in \(0, ∞\), got 0"),
-        (lambda: training.fit_scaling_law(*runs(4)), ValueError, r"runs in \[5, ∞\), got 4"),
-        (lambda: training.fit_scaling_law(np.ones(5), *runs(5)[1:]), ValueError, "several sizes"),
-        (lambda: training.fit_scaling_law(*runs(5)[:2], -np.ones(5)), ValueError, r"losses in \(0, ∞\), got -1"),
+        (lambda: scale.compute_optimal(-1), ValueError, r"flops in \(0, ∞\), got -1"),
+        (lambda: scale.optimal_exponents(LAW._replace(beta=0)), ValueError, r"beta in \(0, ∞\), got 0"),
+        (lambda: scale.fit_scaling_law(*runs(4)), ValueError, r"runs in \[5, ∞\), got 4"),
+        (lambda: scale.fit_scaling_law(np.ones(5), *runs(5)[1:]), ValueError, "several sizes"),
+        (lambda: scale.fit_scaling_law(*runs(5)[:2], -np.ones(5)), ValueError, r"losses in \(0, ∞\), got -1"),
         (
-            lambda: training.mixed_precision_gradient(lambda p: p, 1.0, scale=0),
+            lambda: scale.mixed_precision_gradient(lambda p: p, 1.0, scale=0),
             ValueError,
             r"scale in \(0, ∞\), got 0",
         ),
-        (lambda: training.ring_all_reduce([[1.0], [1.0, 2.0]]), ml.ShapeError, r"got \(1,\), \(2,\)"),
-        (lambda: training.ring_all_reduce([]), ml.ShapeError, "got none"),
+        (lambda: scale.ring_all_reduce([[1.0], [1.0, 2.0]]), ml.ShapeError, r"got \(1,\), \(2,\)"),
+        (lambda: scale.ring_all_reduce([]), ml.ShapeError, "got none"),
         (
-            lambda: training.data_parallel_gradient(lambda w, x: (w * x).sum(), 1.0, [np.ones(5)], 2),
+            lambda: scale.data_parallel_gradient(lambda w, x: (w * x).sum(), 1.0, [np.ones(5)], 2),
             ml.ShapeError,
             "5 entries into 2 equal parts",
         ),
         (
-            lambda: training.tensor_parallel_network(np.ones(2), np.ones((2, 3)), np.ones((3, 2)), workers=2),
+            lambda: scale.tensor_parallel_network(np.ones(2), np.ones((2, 3)), np.ones((3, 2)), workers=2),
             ml.ShapeError,
             "3 entries into 2 equal parts",
         ),
         (
-            lambda: training.tensor_parallel_network(np.ones(3), np.eye(2), np.eye(2), workers=2),
+            lambda: scale.tensor_parallel_network(np.ones(3), np.eye(2), np.eye(2), workers=2),
             ml.ShapeError,
             "D is 3 in x, 2 in W_up",
         ),
-        (lambda: training.pipeline_schedule(0, 1), ValueError, r"stages in \[1, ∞\), got 0"),
-        (lambda: training.pipeline_bubble(1, 0), ValueError, r"microbatches in \[1, ∞\), got 0"),
+        (lambda: scale.pipeline_schedule(0, 1), ValueError, r"stages in \[1, ∞\), got 0"),
+        (lambda: scale.pipeline_bubble(1, 0), ValueError, r"microbatches in \[1, ∞\), got 0"),
         (
-            lambda: training.pipeline_gradient(STAGES, [1.0], None, np.ones(2), np.ones(2), 1),
+            lambda: scale.pipeline_gradient(STAGES, [1.0], None, np.ones(2), np.ones(2), 1),
             ml.ShapeError,
             "each of 3 stages, got 1",
         ),
-        (lambda: training.zero_memory(1, 2, 4), ValueError, r"stage in \[0, 3\], got 4"),
-        (lambda: training.zero_init([1.0], 0), ValueError, r"workers in \[1, ∞\), got 0"),
+        (lambda: scale.zero_memory(1, 2, 4), ValueError, r"stage in \[0, 3\], got 4"),
+        (lambda: scale.zero_init([1.0], 0), ValueError, r"workers in \[1, ∞\), got 0"),
         (
-            lambda: training.zero_step([1.0], [[1.0]], training.zero_init([1.0], 2)),
+            lambda: scale.zero_step([1.0], [[1.0]], scale.zero_init([1.0], 2)),
             ml.ShapeError,
             "each of 2 workers, got 1",
         ),
         (
-            lambda: training.zero_step([1.0], [[1.0, 2.0]], training.zero_init([1.0], 1)),
+            lambda: scale.zero_step([1.0], [[1.0, 2.0]], scale.zero_init([1.0], 1)),
             ml.ShapeError,
             "shape of its parameter",
         ),
