@@ -10,7 +10,6 @@ from hypothesis.extra import numpy as hnp
 from package import MODULES, described
 
 import mathllm as ml
-from mathllm import reference
 from mathllm.errors import CHAPTERS
 
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
@@ -26,86 +25,6 @@ def pairs(draw):
     n = draw(sizes)
     rows = hnp.arrays(np.float64, n, elements=st.floats(-20, 20))
     return ml.softmax(draw(rows)), ml.softmax(draw(rows))
-
-
-# ------------------------------------------------------------------------------------------- values of the documents
-
-
-def largest_gap(a, b):
-    return float(np.max(np.abs(np.subtract(a, b))))
-
-
-def loss_at(p):
-    return float(ml.surprise(p))
-
-
-def perplexity_at(p):
-    return float(ml.perplexity(ml.surprise(p), base=np.e))
-
-
-def uniform_perplexity(n):
-    return float(ml.perplexity(ml.entropy(np.full(n, 1 / n)), base=np.e))
-
-
-def loss_and_gradient(z, target):
-    return ml.value_and_grad(lambda z: ml.cross_entropy(z, np.array([target])))(np.array([z]))
-
-
-def gap_to_central_differences(z, target, h=1e-6):
-    loss = lambda z: ml.cross_entropy([z], [target])  # noqa: E731
-    numeric = [(loss(z + h * e) - loss(z - h * e)) / (2 * h) for e in np.eye(len(z))]
-    return largest_gap(loss_and_gradient(z, target)[1][0], numeric)
-
-
-ROWS = {
-    "primer.ch07.ex7.loss_the": lambda q, target: ml.cross_entropy_between(np.eye(len(q))[target], q),
-    "primer.ch07.ex7.loss_an": lambda q, target: ml.cross_entropy_between(np.eye(len(q))[target], q),
-    "primer.ch07.text.surprise": lambda p: ml.surprise(p),
-    "primer.ch07.text.surprise_certain": loss_at,
-    "primer.ch07.text.ppl20_loss": lambda ppl: ml.entropy(np.full(ppl, 1 / ppl)),
-    "primer.ch07.text.ppl20_uniform": uniform_perplexity,
-    **{f"primer.ch07.table.loss{n}": ml.surprise for n in range(1, 6)},
-    **{f"primer.ch07.table.ppl{n}": perplexity_at for n in range(1, 6)},
-    "primer.ch07.q15.loss": loss_at,
-    "primer.ch07.q15.ppl": perplexity_at,
-    "primer.ch07.q16.ppl": lambda loss: ml.perplexity(loss, base=np.e),
-    "pillars.cegrad.identity": gap_to_central_differences,
-    "pillars.cegrad.values": lambda z, target: loss_and_gradient(z, target)[1][0],
-    "pillars.decomp.identity": lambda p, q: ml.cross_entropy_between(p, q) - ml.entropy(p) - ml.kl_divergence(p, q),
-    "pillars.decomp.values": lambda p, q: [ml.entropy(p), ml.kl_divergence(p, q), ml.cross_entropy_between(p, q)],
-    "pillars.ppl.perfect": lambda p: ml.perplexity(ml.surprise(p, base=2).mean(), base=2),
-    "pillars.ppl.uniform": lambda V: uniform_perplexity(V),
-    "pillars.ppl.ten": uniform_perplexity,
-    "pillars.ppl.base_consistent": lambda p: (
-        ml.perplexity(ml.surprise(p, base=2), base=2) - ml.perplexity(ml.surprise(p), base=np.e)
-    ),
-    "pillars.ppl.mixed_base": lambda p: ml.perplexity(ml.surprise(p, base=2), base=np.e),  # the mistake
-    "pillars.ppltable.random": lambda V: round(uniform_perplexity(V), 6),  # the table prints whole numbers
-    "foundations.entropy.coin": lambda p: ml.entropy(p, base=2),
-    "foundations.entropy.die": lambda n: ml.entropy(np.full(n, 1 / n), base=2),
-    "foundations.entropy.deterministic": lambda p: ml.entropy(p),
-    "foundations.entropy.max_uniform": lambda p, q: bool(ml.entropy(p) > ml.entropy(q)),
-    "foundations.kl.nonneg_self": lambda p: ml.kl_divergence(p, p),
-    "foundations.kl.asym": lambda p, q: [ml.kl_divergence(p, q), ml.kl_divergence(q, p)],
-    "foundations.ppl.twenty": uniform_perplexity,
-    "run.step4.nll": loss_at,
-    "primer.ch05.text.uniform_loss": lambda V: ml.cross_entropy(np.zeros((1, V)), [7]),
-}
-LITERATURE = {  # published measurements of models that are not here
-    "pillars.ppltable.trigram", "pillars.ppltable.gpt2", "pillars.ppltable.gpt3", "pillars.ppltable.gpt4",
-    "foundations.ppl.sota",
-}  # fmt: skip
-
-
-def test_every_value_of_the_chapter_is_recomputed():
-    rows = reference.rows("07")
-    assert ROWS.keys() | LITERATURE == {row.id for row in rows if row.kind != "text"}
-    assert {row.id for row in rows if row.basis == "literature"} == LITERATURE
-
-
-@pytest.mark.parametrize("id", ROWS)
-def test_document_values(id):
-    reference.check(id, ROWS[id](**reference.row(id).inputs))
 
 
 # --------------------------------------------------------------------------------------------------------- information
@@ -213,19 +132,6 @@ def test_mutual_information_is_symmetric_and_the_entropy_that_knowing_removes(z)
 def test_independent_things_tell_nothing_about_each_other():
     joint = np.outer([0.2, 0.8], [0.5, 0.3, 0.2])
     np.testing.assert_allclose(ml.mutual_information(joint), 0, atol=1e-14)  # three logarithms up to 3.2 cancel
-
-
-def test_losses_of_the_reference_table():
-    probabilities = np.array([0.95, 0.5, 0.1, 0.01, 0.001])
-    losses = ml.surprise(probabilities)
-    table = zip(probabilities, losses, ml.perplexity(losses, base=np.e), strict=True)
-    assert [f"{p:.3f} {loss:.2f} {choices:.2f}" for p, loss, choices in table] == [
-        "0.950 0.05 1.05",
-        "0.500 0.69 2.00",
-        "0.100 2.30 10.00",
-        "0.010 4.61 100.00",
-        "0.001 6.91 1000.00",
-    ]
 
 
 # Distributions must sum to 1, so their gradients are checked where they move on the simplex: through a softmax.

@@ -1,6 +1,5 @@
 """Chapter 09: steps downhill, their length, and what they remember."""
 
-import inspect
 import itertools
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
-from mathllm import gradient_descent, reference
+from mathllm import gradient_descent
 
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 numbers = st.floats(-10, 10, allow_subnormal=False)
@@ -53,129 +52,7 @@ def nested(dtype=np.float64):
     }
 
 
-# ------------------------------------------------------------------------------------------- values of the documents
-
-
-def sgd(w, alpha, grad):
-    return gradient_descent.sgd_step(w, grad, gradient_descent.sgd_init(w), learning_rate=alpha)[0]
-
-
-def decayed(w, eta, g, **strength):
-    return gradient_descent.sgd_step(w, g, {}, learning_rate=eta, weight_decay=strength["lambda"])[0]
-
-
-def decay_against_penalty(w, eta, g, **strength):
-    slope = g + ml.grad(lambda w: gradient_descent.l2_penalty(w, strength["lambda"]))(w)
-    return decayed(w, eta, g, **strength) - (w - eta * slope)
-
-
-def velocity(steps, beta, form, g=1.0):
-    _, state = after(
-        steps,
-        gradient_descent.momentum_init,
-        gradient_descent.momentum_step,
-        0.0,
-        g,
-        learning_rate=0.1,
-        beta=beta,
-        form=form,
-    )
-    return state["velocity"] / g
-
-
-def window(beta):
-    return velocity(5000, beta, "heavy-ball")
-
-
-def corrected_moments(g, steps):
-    _, state = after(steps, ml.adam_init, ml.adam_step, 0.0, g)
-    return [
-        state["mean"] * gradient_descent.bias_correction(0.9, steps),
-        state["square"] * gradient_descent.bias_correction(0.999, steps),
-    ]
-
-
-def first_adam_step(g, beta1, beta2, eps):
-    moved, _ = after(1, ml.adam_init, ml.adam_step, 0.0, g, learning_rate=0.01, beta1=beta1, beta2=beta2, epsilon=eps)
-    return -moved / 0.01
-
-
-def adamw_from_moments(theta, mhat, vhat, eta, **strength):
-    """With β = 0 the moments are those of the gradient itself: m̂ = g, v̂ = g²."""
-    np.testing.assert_allclose(mhat**2, vhat)
-    options = {"learning_rate": eta, "weight_decay": strength["lambda"], "beta1": 0, "beta2": 0, "epsilon": 0}
-    return after(1, ml.adamw_init, ml.adamw_step, float(theta), mhat, **options)[0]
-
-
-def all_minibatch_means(g, B):
-    return np.array([np.mean(batch) for batch in itertools.product(g, repeat=B)])
-
-
-def adam_defaults():
-    defaults = {name: p.default for name, p in inspect.signature(ml.adam_step).parameters.items()}
-    return [defaults[name] for name in ("beta1", "beta2", "epsilon", "learning_rate")]
-
-
-def meets_the_condition(partial_sums_1e3_1e6):
-    """Do the sums of (1/√t)² stop growing? From 10³ to 10⁶ terms they grow by ln 1000, and so forever."""
-    sums = [np.sum((1 / np.sqrt(np.arange(1, n + 1))) ** 2) for n in (10**3, 10**6)]
-    np.testing.assert_allclose(sums, partial_sums_1e3_1e6)
-    return bool(sums[1] - sums[0] < 0.5 * np.log(1000))
-
-
 SCHEDULE = {"peak": 3e-4, "floor": 3e-5, "warmup": 100, "total": 1000}
-
-ROWS = {
-    "primer.ch09.ex9.step": lambda alpha, grad: -sgd(0.0, alpha, grad),
-    "primer.ch09.ex9.w_new": sgd,
-    "primer.ch09.q19.step": lambda alpha, grad: sgd(0.0, alpha, grad),
-    "primer.ch09.q19.w_new": sgd,
-    "primer.ch09.q20.len": lambda params: sum(g.size for g in ml.tree_leaves([np.broadcast_to(np.float32(0), params)])),
-    "pillars.sgd.var_batch": lambda g, B: all_minibatch_means(g, B).var() / gradient_descent.minibatch_variance(g, 1),
-    "pillars.sgd.unbiased": lambda g, B: all_minibatch_means(g, B).mean() - np.mean(g),
-    "pillars.rm.one_over_t_sq": lambda terms: np.sum(1 / np.arange(1, terms + 1.0) ** 2),
-    "pillars.rm.sqrt_ok": meets_the_condition,
-    "foundations.momentum.window_9": window,
-    "foundations.momentum.window_99": window,
-    "foundations.momentum.ema_gain": lambda beta, g, steps: velocity(steps, beta, "average", g),
-    "foundations.adam.defaults": adam_defaults,
-    "foundations.adam.first_step": first_adam_step,
-    "part2.l2.identity": decay_against_penalty,
-    "part2.l2.sample": decayed,
-    "part2.l2.convention": lambda: (
-        ml.grad(lambda w: gradient_descent.l2_penalty(w, 0.3))(2.0)
-        / ml.grad(lambda w: gradient_descent.l2_penalty(w, 0.3, half=False))(2.0)
-    ),
-    "part2.dropout.expect": lambda p: [(1 - q) * dropout_scale(q) for q in p],
-    "part2.dropout.scale": lambda p: [dropout_scale(q) for q in p],
-    "part2.dropout.subnets": lambda n: len(list(itertools.product([0, 1], repeat=n))),
-    "part2.momentum.constant": lambda beta, steps: velocity(steps, beta, "average"),
-    "part2.momentum.heavyball": lambda beta, steps: velocity(steps, beta, "heavy-ball"),
-    "part2.adam.defaults": adam_defaults,
-    "part2.adam.bias1": lambda beta, t: gradient_descent.bias_correction(beta, t),
-    "part2.adam.bias2": lambda beta, t: gradient_descent.bias_correction(beta, t),
-    "part2.adam.variance_zero": lambda g, steps: [corrected_moments(g, steps)[1], np.var([g] * steps)],
-    "part2.adamw.sample": adamw_from_moments,
-    "part2.sched.points": lambda t: [ml.warmup_cosine(step, **SCHEDULE) for step in t],
-    "part2.sched.continuous": lambda: (
-        ml.warmup_cosine(100, **SCHEDULE) - ml.warmup_cosine(0, peak=3e-4, floor=3e-5, total=900)
-    ),
-    "run.step6.bias": lambda g, steps: corrected_moments(g, steps),
-}
-SETTINGS = {"primer.ch09.text.lr_range", "part2.bugs.adam_lr", "part2.dropout.range", "part2.sched.warmup_share"}
-
-
-def dropout_scale(p):
-    return float(gradient_descent.dropout(np.ones(100), rate=p, rng=np.random.default_rng(0)).max())
-
-
-def test_every_value_of_the_chapter_is_recomputed():
-    assert ROWS.keys() | SETTINGS == {row.id for row in reference.rows("09") if row.kind != "text"}
-
-
-@pytest.mark.parametrize("id", ROWS)
-def test_document_values(id):
-    reference.check(id, ROWS[id](**reference.row(id).inputs))
 
 
 # --------------------------------------------------------------------------------------------------------- optimisers

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mathllm as ml
-from mathllm import reference
 from mathllm.interpretability import (
     control_labels,
     direction_correlations,
@@ -66,33 +65,6 @@ def run(name, seed=0):
     options = {"source": TOKENS} if model.config.encoder_layers else {}
     record = {}
     return model, params, record, model(params, TOKENS, tap=record_to(record), **options)
-
-
-# the documents' values
-
-
-def orthogonal_directions(i):
-    """The largest set of directions with overlap zero: as many as there are dimensions, and one more has to overlap."""
-    d = i["d"]
-    assert welch_bound(d, d) == 0 < welch_bound(d + 1, d)
-    return d
-
-
-VALUES = {
-    "part2.interpq.c_typical_overlap": lambda i: 1 / np.sqrt(i["d"]),
-    "part2.interpq.c_welch": lambda i: welch_bound(i["N"], i["d"]),
-    "part2.interpq.c_max_overlap": lambda i: np.sqrt(4 * np.log(i["N"]) / i["d"]),
-    "part2.interpq.c_k_linear": lambda i: i["d"] / (8 * np.log(i["N"])),
-    "part2.interpq.c_k_sqrt": lambda i: np.sqrt(i["d"]),
-    "part2.interpq.c_k_sparse": lambda i: sparse_decoding_limit(i["N"], i["d"]),
-    "part2.superposition.dims": orthogonal_directions,
-}
-
-
-@pytest.mark.parametrize("row", [r for r in reference.rows("16") if r.kind != "text"], ids=lambda row: row.id)
-def test_value_of_the_documents(row, capsys):
-    reference.check(row.id, VALUES[row.id](row.inputs))
-    assert ("✓" in capsys.readouterr().out) == row.agrees
 
 
 # residual stream

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mathllm as ml
-from mathllm import data, reference, training
+from mathllm import data, training
 from mathllm.training.tokenizer import _patterns
 
 CORPUS = [*["low"] * 5, *["lowest"] * 2, *["newer"] * 3, *["wider"] * 2]
@@ -23,41 +23,6 @@ text_of_any_kind = st.text(max_size=60) | st.text(alphabet=" \t\n's2²½Ⅷ_a\x1
 
 def joined(corpus, merges=None, **options):
     return [left + right for left, right, _ in ml.learn_merges(corpus, merges, **options)]
-
-
-def merge(number):
-    return lambda corpus: list(ml.learn_merges(corpus, number)[-1][:2])
-
-
-# ----------------------------------------------------------------------------------------- the numbers of the documents
-
-REFERENCE = {
-    **{f"part2.bpe.merge{i}": merge(i) for i in range(1, 6)},
-    "part2.bpe.counts": lambda corpus: [m.count for m in ml.learn_merges(corpus, 5)],
-    "part2.bpe.tie_break": lambda corpus: joined(corpus, 5) == joined(corpus, 5, ties="lexicographic"),
-    "part2.bpe.all_merges": lambda corpus: joined(corpus),
-    "part2.bpe.vocab_listed": lambda corpus: {"low", "er", "est", "new", "wid"} <= {*joined(corpus)},
-    "part2.bpe.lowest_after5": lambda corpus: training.apply_merges(
-        "lowest", training.merge_ranks(ml.learn_merges(corpus, 5))
-    ),
-    "part2.bpe.lowest_chars": lambda word: len(training.apply_merges(word, {})),
-    "part2.bpe.unprecedented_join": lambda pieces: "".join(pieces),
-    "part2.bpe.unprecedented_covered": lambda corpus: {*"unprecedented"} <= {*"".join(corpus)},
-    "part2.bpe.gpt2_vocab": lambda bytes, merges, special: bytes + merges + special,
-}
-PUBLISHED = {"part2.bpe.llama2_vocab", "part2.bpe.gpt4_vocab"}  # sizes of others' files: nothing to compute
-
-
-def test_every_value_of_the_documents_about_tokens_is_recomputed():
-    about_tokens = {row.id for row in reference.rows("13") if row.topic == "tokenization"}
-    assert about_tokens == REFERENCE.keys() | PUBLISHED
-
-
-@pytest.mark.parametrize("id", REFERENCE)
-def test_a_number_of_the_documents(id, capsys):
-    row = reference.row(id)
-    reference.check(id, REFERENCE[id](**row.inputs))  # raises for any other value than the right one
-    assert ("✓" in capsys.readouterr().out) == row.agrees
 
 
 def test_the_smallest_pair_of_a_tie_gives_another_vocabulary_than_the_first():

@@ -6,8 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mathllm as ml
-from mathllm import reference
-from mathllm.exhibits.transformer import layer_norm_gradient_as_printed
 from mathllm.transformer import (
     Config,
     Transformer,
@@ -54,61 +52,6 @@ def model_of(name, seed=0):
         else tree + 0.3 * rng.normal(size=tree.shape)
     )  # fmt: skip
     return model, bigger(params), {"source": TOKENS[:, ::-1]} if CONFIGS[name].encoder_layers else {}
-
-
-# ------------------------------------------------------------------------------------------------ the documents' values
-
-
-def numeric_layer_norm_gradient(row, function):
-    x, gain, dy, epsilon = (np.array(row.inputs[name], float) for name in ("x", "gamma", "dL_dy", "eps"))
-    gain = np.broadcast_to(gain, x.shape)
-    h, steps = 1e-6, np.eye(len(x)) * 1e-6
-    loss = lambda x: layer_norm(x, gain, np.zeros_like(x), epsilon=float(epsilon)) @ dy  # noqa: E731
-    numeric = np.array([(loss(x + step) - loss(x - step)) / (2 * h) for step in steps])
-    return np.abs(function(x, gain, dy, float(epsilon)) - numeric).max()
-
-
-def ours(x, gain, dy, epsilon):
-    bias = np.zeros_like(x)
-    return ml.vjp(lambda x: layer_norm(x, gain, bias, epsilon=epsilon), x)[1](dy)[0]
-
-
-def x_of(row):
-    return np.array(row.inputs["x"])
-
-
-VALUES = {
-    "pillars.lngrad.scalar_gamma": lambda row: numeric_layer_norm_gradient(row, layer_norm_gradient_as_printed),
-    "pillars.lngrad.vector_gamma": lambda row: numeric_layer_norm_gradient(row, layer_norm_gradient_as_printed),
-    "pillars.lngrad.eps_term": lambda row: numeric_layer_norm_gradient(row, layer_norm_gradient_as_printed),
-    "pillars.lngrad.corrected": lambda row: numeric_layer_norm_gradient(row, ours),
-    "pillars.lngrad.values": lambda row: ours(
-        *(np.array(row.inputs[n], float) for n in ("x", "gamma", "dL_dy")), row.inputs["eps"]
-    ),
-    "foundations.norm.layernorm": lambda row: layer_norm(x_of(row), np.ones(4), np.zeros(4), epsilon=0),
-    "foundations.norm.rmsnorm": lambda row: rms_norm(x_of(row), np.ones(4), epsilon=0),
-    "foundations.norm.ln_moments": lambda row: [
-        f(layer_norm(x_of(row), np.ones(4), np.zeros(4), epsilon=0)) for f in (np.mean, np.var)
-    ],
-    "foundations.embed.tying": lambda row: (
-        parameter_count(gpt2_config(tied=False))["total"] - parameter_count(gpt2_config())["total"]
-    ),
-    "foundations.mlp.params_exact": lambda row: parameter_count(gpt2_config(width=row.inputs["d"], layers=1))[
-        "feed_forward"
-    ],
-    "part2.tf.logits_shape": lambda row: logits_shape(row.inputs["V"], row.inputs["d"], row.inputs["T"])[1:],
-}
-
-
-def logits_shape(vocabulary, width, length):
-    model = Transformer(Config(vocabulary=vocabulary, width=width, layers=1, heads=1))
-    return model(model.init(rng), np.zeros((1, length), int)).shape
-
-
-@pytest.mark.parametrize("id", VALUES)
-def test_value_of_the_documents(id, capsys):
-    reference.check(id, VALUES[id](reference.row(id)))
-    assert ("✓" in capsys.readouterr().out) == reference.row(id).agrees
 
 
 @pytest.mark.parametrize(
