@@ -124,16 +124,6 @@ def test_the_gradient_of_binary_cross_entropy_is_prediction_minus_truth(z, y):
     np.testing.assert_allclose(gradient, ml.sigmoid(z) - y, rtol=1e-12, atol=1e-15)  # sigmoid(11) − 1 cancels
 
 
-@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-def test_gradient_of_binary_cross_entropy(reduction):
-    rng = np.random.default_rng(7)
-    z, y = rng.normal(size=(3, 4)), rng.random((3, 4))
-    assert (
-        ml.check_gradient(lambda z: backpropagation.binary_cross_entropy(z, y, reduction=reduction), z).error
-        < TOLERANCE
-    )
-
-
 @given(hnp.arrays(np.float64, 4, elements=st.floats(-20, 20, allow_subnormal=False)), st.integers(0, 1))
 def test_binary_cross_entropy_is_the_formula_where_the_formula_can_be_computed(z, y):
     p = ml.sigmoid(z)

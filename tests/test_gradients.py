@@ -11,7 +11,6 @@ from hypothesis.extra import numpy as hnp
 import mathllm as ml
 from mathllm import gradients
 
-TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 numbers = st.floats(-50, 50, allow_subnormal=False)
 vectors = hnp.arrays(np.float64, st.integers(1, 4), elements=st.floats(-2, 2))
 rng = np.random.default_rng(8)
@@ -236,32 +235,6 @@ def test_a_unit_that_is_off_for_every_example_gets_no_gradient():
     assert not dW[:, 1].any()
     leaky = ml.grad(lambda W: gradients.leaky_relu(x @ W).sum())(W)
     assert leaky[:, 1].all()
-
-
-AWAY_FROM_THE_BEND = np.array([-3.0, -1.2, -0.1, 0.1, 0.7, 2.5]).reshape(2, 3)
-
-
-@pytest.mark.parametrize(
-    "function", [*ACTIVATIONS, lambda x: ml.silu(x, beta=1.7), lambda x: gradients.leaky_relu(x, slope=0.2)]
-)
-@pytest.mark.parametrize("x", [AWAY_FROM_THE_BEND, np.array([[[4.0]]])])
-def test_pullback_agrees_with_central_differences(function, x):
-    assert ml.check_gradient(function, x).error < TOLERANCE
-
-
-def test_pullback_of_swiglu_agrees_with_central_differences():
-    assert ml.check_gradient(gradients.swiglu, rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 3, 4))).error < TOLERANCE
-
-
-@pytest.mark.parametrize("function", [*ACTIVATIONS, lambda x: gradients.swiglu(x, x)])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_dtype_is_kept_and_input_left_alone(function, dtype):
-    x = np.array([[1, 2], [-3, 0]], dtype)
-    x.flags.writeable = False  # a write would raise
-    y, slope = ml.value_and_grad(lambda x: function(x).sum())(x)
-    assert y.dtype == slope.dtype == function(x).dtype == dtype
-    np.testing.assert_allclose(function(x), function(x.astype(float)), rtol=2e-3, atol=2e-3)  # float16: three digits
-    assert function(np.zeros((0, 3), dtype)).shape == (0, 3)
 
 
 @pytest.mark.parametrize("function", ACTIVATIONS)

@@ -13,7 +13,6 @@ from hypothesis.extra import numpy as hnp
 import mathllm as ml
 from mathllm import data, probability
 
-TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 shares = hnp.arrays(np.float64, st.integers(1, 6), elements=st.floats(0.01, 1)).map(lambda w: w / w.sum())
 counts_of_heads = st.integers(0, 20)
 rng = np.random.default_rng(5)
@@ -521,49 +520,6 @@ def test_on_shakespeare_a_longer_memory_predicts_better(needs):
     # entropy of single letters in English: about 4.1 bits without spaces, 3.3 nats with spaces and capitals
     assert 3.2 < losses[0] < 3.4
     assert 1.6 < losses[4] < 1.8
-
-
-# ------------------------------------------------------------------------------------------------------ all primitives
-
-
-def of_one(w):
-    """Weights as shares: a change of one probability must change the others, or the sum is no longer one."""
-    return w / w.sum(axis=-1, keepdims=True)
-
-
-@pytest.mark.parametrize(
-    ("function", "args"),
-    [
-        (lambda x, w: probability.expectation(x, of_one(w)), (rng.normal(size=(2, 3)), rng.random((2, 3)))),
-        (lambda x, w: probability.variance(x, of_one(w)), (rng.normal(size=(2, 3)), rng.random((2, 3)))),
-        (lambda x, w: probability.variance(x, of_one(w)), (rng.normal(size=(2, 3)), rng.random(3))),
-        (probability.normal_log_density, (rng.normal(size=(2, 3)), rng.normal(size=3), rng.random(3) + 0.5)),
-        (probability.normal_density, (rng.normal(size=(2, 3)), np.array(0.3), np.array(1.7))),
-        (lambda t: probability.bernoulli_log_likelihood(t, successes=3, trials=5), (np.array([0.1, 0.6, 0.8]),)),
-        (lambda t: probability.bernoulli_log_likelihood(t, successes=0, trials=5), (np.array([0.1, 0.6]),)),
-    ],
-)
-def test_pullback_agrees_with_central_differences(function, args):
-    assert ml.check_gradient(function, *args).error < TOLERANCE
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        probability.distribution,
-        ml.distribution_from_counts,
-        lambda p: probability.expectation(p, p),
-        lambda p: probability.variance(p, p),
-        lambda p: probability.posterior(p, p),
-        lambda p: probability.normal_density(p),
-        lambda p: probability.bernoulli_log_likelihood(p, successes=1, trials=3),
-    ],
-)
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_dtype_is_kept_and_input_left_alone(function, dtype):
-    p = np.array([[0.5, 0.5], [0.25, 0.75]], dtype)
-    p.flags.writeable = False  # a write would raise
-    assert function(p).dtype == dtype
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from hypothesis.extra import numpy as hnp
 import mathllm as ml
 from mathllm.softmax import softmax_gradient, softmax_in_place
 
-TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 numbers = st.floats(-1e4, 1e4, allow_subnormal=False)
 batches = hnp.arrays(np.float64, hnp.array_shapes(min_dims=1, max_dims=3, max_side=4), elements=numbers)
 rng = np.random.default_rng(6)
@@ -145,30 +144,6 @@ def test_the_pullback_of_softmax_is_a_product_with_its_jacobian():
     _, pullback = ml.vjp(lambda z: ml.softmax(z, temperature=0.7), z)
     np.testing.assert_allclose(pullback(w)[0], ml.softmax_jacobian(z, temperature=0.7) @ w)
     np.testing.assert_allclose(softmax_gradient(ml.softmax(z), w), ml.softmax_jacobian(z) @ w)
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        ml.softmax,
-        lambda z: ml.softmax(z, axis=0, temperature=0.7),
-        ml.log_softmax,
-        lambda z: ml.log_softmax(z, axis=1, temperature=3),
-        ml.tanh,
-        ml.sigmoid,
-    ],
-)
-@pytest.mark.parametrize("shape", [(2, 3, 4), (1, 1, 1), (3, 2, 1)])
-def test_pullback_agrees_with_central_differences(function, shape):
-    assert ml.check_gradient(function, rng.normal(size=shape)).error < TOLERANCE
-
-
-@pytest.mark.parametrize("function", [ml.softmax, ml.log_softmax, ml.softmax_jacobian, ml.tanh])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_dtype_is_kept_and_input_left_alone(function, dtype):
-    x = np.array([[1, 2], [3, 4]], dtype)
-    x.flags.writeable = False  # a write would raise
-    assert function(x).dtype == dtype
 
 
 @pytest.mark.parametrize("function", [ml.softmax, ml.log_softmax, ml.softmax_jacobian])
