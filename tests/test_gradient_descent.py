@@ -421,14 +421,7 @@ def test_a_gradient_that_would_stretch_its_parameter_is_refused_and_the_place_na
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: gradient_descent.sgd_step(1.0, 1.0, {}, learning_rate=-0.1), ValueError, "learning_rate.*got -0.1"),
-        (lambda: gradient_descent.sgd_step(1.0, 1.0, {}, learning_rate=np.nan), ValueError, "got nan"),
         (lambda: gradient_descent.sgd_step(1.0, np.nan, {}, learning_rate=0.1), ValueError, "finite gradient"),
-        (
-            lambda: gradient_descent.sgd_step(1.0, 1.0, {}, learning_rate=0.1, weight_decay=-1),
-            ValueError,
-            "weight_decay.*got -1",
-        ),
         (
             lambda: gradient_descent.sgd_step({"a": 1.0}, {"b": 1.0}, {}, learning_rate=0.1),
             ml.ShapeError,
@@ -445,42 +438,14 @@ def test_a_gradient_that_would_stretch_its_parameter_is_refused_and_the_place_na
             r"params\['a'\]",
         ),
         (
-            lambda: after(
-                1,
-                gradient_descent.momentum_init,
-                gradient_descent.momentum_step,
-                1.0,
-                1.0,
-                learning_rate=1,
-                beta=1,
-            ),
-            ValueError,
-            "beta",
-        ),
-        (
             lambda: gradient_descent.momentum_step(1.0, 1.0, {}, learning_rate=1, form="nesterov"),
             ValueError,
             "'nesterov'",
         ),
         (lambda: after(1, ml.adam_init, ml.adam_step, 1.0, 1.0, beta2=1.0), ValueError, "beta.*got 1.0"),
-        (
-            lambda: after(1, gradient_descent.rmsprop_init, gradient_descent.rmsprop_step, 1.0, 1.0, beta=-1),
-            ValueError,
-            "beta.*got -1",
-        ),
-        (lambda: gradient_descent.bias_correction(0.9, 0), ValueError, "step in .*got 0"),
-        (lambda: ml.clip_gradient([1.0], 0), ValueError, "max_norm in .*got 0"),
         (lambda: ml.clip_gradient([np.inf], 1), ValueError, "length_of_the_gradient in .*got inf"),
-        (lambda: gradient_descent.l2_penalty([1.0], -1), ValueError, "strength in .*got -1"),
-        (lambda: gradient_descent.dropout([1.0], rate=1.0, rng=rng), ValueError, r"rate in \[0, 1\), got 1.0"),
-        (lambda: gradient_descent.dropout([1.0], rate=-0.1, rng=rng), ValueError, "got -0.1"),
-        (lambda: ml.warmup_cosine(-1, peak=1.0, total=10), ValueError, "step in .*got -1"),
         (lambda: ml.warmup_cosine(1, peak=1.0, total=10, warmup=11), ValueError, "got 11"),
         (lambda: ml.warmup_cosine(1, peak=1.0, total=10, floor=2.0), ValueError, r"floor in \[0, 1.0\], got 2.0"),
-        (lambda: gradient_descent.cosine_restarts(1, peak=1.0, period=0), ValueError, "period in .*got 0"),
-        (lambda: gradient_descent.cosine_restarts(1, peak=1.0, period=5, growth=0.5), ValueError, "growth.*got 0.5"),
-        (lambda: gradient_descent.polynomial_decay(1, peak=1.0, total=5, power=0), ValueError, "power in .*got 0"),
-        (lambda: gradient_descent.inverse_square_root(1, peak=1.0, warmup=0), ValueError, "got 0"),
         (
             lambda: gradient_descent.minibatch_variance([1.0, 2.0], 3, replacement=False),
             ValueError,

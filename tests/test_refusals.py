@@ -15,6 +15,7 @@ from examples import FUNCTIONS, run_example
 from package import MODULES
 
 import mathllm as ml
+from mathllm.errors import CHAPTERS
 from mathllm.shapes import Contract
 
 
@@ -66,8 +67,16 @@ def declared_shapes():
                         yield f"{module}.{node.name}".removeprefix("mathllm."), text.value
 
 
+def shortened(x, axes, symbol, size):
+    """The array with no more than `size` entries along each axis of this symbol."""
+    for place, axis in enumerate(reversed(axes), 1):
+        if axis.rstrip("?+") == symbol:
+            x = np.take(x, range(size), axis=-place)
+    return x
+
+
 def spoiled(name, text):
-    """Changes of the good arguments, one at a time, after which the shapes do not fit; each with what is wrong."""
+    """Changes of the good arguments, one at a time, after which the shapes do not fit; each with the words for it."""
     given, sizes = good_arguments(name), {}
     parameters = inspect.signature(FUNCTIONS[name][0]).parameters
     arguments = list(zip(parameters, Contract(text).arguments, strict=False))
@@ -76,23 +85,21 @@ def spoiled(name, text):
     for key, axes in looked_at:
         x, fixed = np.asarray(given[key]), [axis for axis in axes if axis != "..."]
         if fixed:
-            yield f"{key} has an axis too few", {key: x[(0,) * (x.ndim - len(fixed) + 1)]}
+            yield f"{key} has {len(fixed) - 1} axes", {key: x[(0,) * (x.ndim - len(fixed) + 1)]}
         if "..." not in axes:
-            yield f"{key} has an axis too many", {key: x[None]}
+            yield f"{key} has {x.ndim + 1} axes", {key: x[None]}
         elif len(several) > 1:
             other = next(other for other in several if other != key)
             stacked = np.broadcast_to(np.asarray(given[other]), (2, *np.shape(given[other])))
-            yield f"{key} and {other} do not broadcast", {key: np.broadcast_to(x, (3, *x.shape)), other: stacked}
+            yield "the axes in front do not fit", {key: np.broadcast_to(x, (3, *x.shape)), other: stacked}
         for place, axis in zip(range(-len(fixed), 0), fixed, strict=True):
             size, symbol, least = x.shape[place], axis.rstrip("?+"), axis.count("+")
             if least:
-                short = {
-                    k: np.take(given[k], range(least - 1), axis=p - len(b))
-                    for k, b in looked_at for p, a in enumerate(b) if a.rstrip("?+") == symbol and b.count(axis) < 2
-                }  # fmt: skip
-                yield f"{symbol} is {least - 1}", short
+                short = {other: shortened(given[other], others, symbol, least - 1) for other, others in looked_at}
+                yield f"{symbol} is {least - 1} in ", short
             if symbol.isdigit() or symbol in sizes:
-                yield f"{key} has another {symbol}", {key: np.concatenate([x, x], axis=place)}
+                words = f"{2 * size} in place of {symbol}" if symbol.isdigit() else f"{symbol} is "
+                yield words, {key: np.concatenate([x, x], axis=place)}
             sizes[symbol] = size
 
 
@@ -125,12 +132,11 @@ def test_the_functions_that_take_arrays_whose_shapes_must_fit_declare_them():
 
 @pytest.mark.parametrize("name", sorted(SHAPES.keys() - NO_GOOD_EXAMPLE))
 def test_shapes_that_do_not_fit_are_refused_in_words(name):
-    function = name.rpartition(".")[2]
-    spoils = list(spoiled(name, SHAPES[name]))
-    for what, changed in spoils:
-        with pytest.raises(ml.ShapeError, match=rf"^{function}\(\) needs ") as error:
+    chapter, *_, function = name.split(".")
+    for words, changed in spoiled(name, SHAPES[name]):
+        with pytest.raises(ml.ShapeError, match=rf"^{function}\(\) needs .*, got shape.*: .*{words}") as error:
             call_with(name, **changed)
-        assert "got shape" in str(error.value), what
+        assert str(error.value).endswith(f"(see chapter {CHAPTERS.index(chapter) + 1:02})")
 
 
 TAKEN_AS_THEY_ARE = {("matrices.lora.lora_linear", "W"), ("similarity.sentences.mean_pool", "mask")}  # NumPy warns
