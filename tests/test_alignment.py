@@ -106,13 +106,6 @@ def test_clipping_only_takes_gains_away_and_nothing_near_the_old_policy(seed, ep
     assert np.all(clipped <= (1 + epsilon) * np.abs(advantage) + 1e-12)  # the most that can be gained
 
 
-@given(seeds, st.integers(1, 9), st.floats(0, 1))
-def test_with_full_decay_advantages_are_returns_minus_values(seed, steps, discount):
-    rewards, values = np.random.default_rng(seed).normal(size=(2, steps))
-    returns = [sum(discount**k * r for k, r in enumerate(rewards[t:])) for t in range(steps)]
-    np.testing.assert_allclose(advantages(rewards, values, discount=discount, decay=1.0), returns - values, atol=1e-12)
-
-
 @given(seeds, st.integers(2, 6), st.floats(0.05, 20))
 def test_a_higher_reward_never_makes_an_outcome_less_likely(seed, outcomes, beta):
     draw = np.random.default_rng(seed)
@@ -173,12 +166,6 @@ def test_group_advantages_have_mean_zero_and_spread_one_and_are_zero_for_equal_r
     assert not np.any(group_advantages([3.0, 3.0, 3.0]))
 
 
-@given(st.floats(-1e300, 1e300), st.integers(2, 20))
-def test_equal_rewards_have_no_advantage_however_large_they_are(reward, answers):
-    assert not np.any(group_advantages([reward] * answers))
-    assert not np.any(group_advantages([[1e9 + 0.1] * 7, [1e15 / 3] * 7]))
-
-
 def test_the_kl_estimate_has_the_right_mean():
     p, q = np.array([0.6, 0.3, 0.1]), np.array([0.2, 0.5, 0.3])
     estimate = kl_estimate(np.log(p), np.log(q))
@@ -221,11 +208,6 @@ def test_the_kl_estimate_is_never_negative(dtype):
     assert np.all(estimate >= 0)
     every = np.arange(2**16, dtype=np.uint16).view(np.float16)
     assert np.all(kl_estimate(np.zeros_like(every[every < 11]), every[every < 11]) >= 0)
-
-
-@given(st.floats(-60, 0), st.floats(-60, 0), st.sampled_from([np.float32, np.float64]))
-def test_the_kl_estimate_of_any_two_log_probabilities_is_not_negative(policy, reference, dtype):
-    assert kl_estimate(dtype([policy]), dtype([reference])) >= 0
 
 
 def test_the_kl_estimate_keeps_its_digits_near_zero_and_no_difference_has_no_gradient():

@@ -14,7 +14,6 @@ from mathllm.attention import (
     RotaryScaling,
     alibi_bias,
     attention,
-    attention_weights,
     causal_mask,
     flash_attention,
     linear_attention,
@@ -36,18 +35,6 @@ rng = np.random.default_rng(10)
 # ------------------------------------------------------------------------------------------------------ properties
 
 
-@given(st.integers(1, 5), st.integers(1, 6), st.integers(1, 4), st.integers(0, 2**32 - 1))
-def test_rows_of_weights_are_distributions_and_outputs_stay_between_the_values(queries, keys, width, seed):
-    draw = np.random.default_rng(seed)
-    q, k, v = draw.normal(size=(queries, width)), draw.normal(size=(keys, width)), draw.normal(size=(keys, 3))
-    weights = attention_weights(q, k)
-    np.testing.assert_allclose(weights.sum(axis=-1), 1)
-    assert np.all(weights >= 0)
-    y = attention(q, k, v)
-    np.testing.assert_allclose(y, weights @ v, atol=1e-13)  # sums of six numbers up to about 5, which may cancel
-    assert np.all((v.min(axis=0) - 1e-12 <= y) & (y <= v.max(axis=0) + 1e-12))
-
-
 sizes = st.integers(1, 7)
 
 
@@ -63,7 +50,9 @@ def test_tiles_of_any_size_give_the_same_attention(queries, more, width, block, 
 @given(sizes, sizes, st.booleans(), st.integers(0, 2**32 - 1))
 def test_linear_attention_is_the_same_token_by_token(length, width, shifted, seed):
     q, k, v = np.random.default_rng(seed).normal(size=(3, length, width)) + 3 * shifted
-    np.testing.assert_allclose(linear_attention_recurrent(q, k, v), linear_attention(q, k, v, causal=True), atol=1e-9)
+    recurrent = linear_attention_recurrent(q, k, v)
+    np.testing.assert_allclose(recurrent, linear_attention(q, k, v, causal=True), atol=1e-9)
+    np.testing.assert_allclose(recurrent[-1], linear_attention(q, k, v)[-1], atol=1e-9)
 
 
 @given(sizes, st.integers(1, 4), st.sampled_from(["half", "adjacent"]), st.integers(0, 500), st.integers(0, 2**32 - 1))
@@ -76,35 +65,10 @@ def test_rotation_keeps_lengths_and_only_the_distance_counts(length, pairs, pair
     np.testing.assert_allclose(*scores, atol=1e-9)
 
 
-@given(st.sampled_from([(4, 4), (4, 2), (4, 1), (1, 1)]), sizes, st.integers(0, 2**32 - 1))
-def test_heads_that_share_keys_are_heads_with_copies_of_them(heads, length, seed):
-    draw = np.random.default_rng(seed)
-    heads, kv_heads = heads
-    x, width = draw.normal(size=(length, 8)), 2
-    params = {"query": draw.normal(size=(8, heads * width)), "output": draw.normal(size=(heads * width, 8))}
-    shared = {name: draw.normal(size=(8, kv_heads * width)) for name in ("key", "value")}
-    copies = {
-        name: np.repeat(W.reshape(8, kv_heads, width), heads // kv_heads, axis=1).reshape(8, -1)
-        for name, W in shared.items()
-    }
-    np.testing.assert_allclose(
-        multi_head_attention(x, params | shared, heads=heads, kv_heads=kv_heads),
-        multi_head_attention(x, params | copies, heads=heads), atol=1e-10,
-    )  # fmt: skip
-
-
 def test_without_positions_attention_does_not_know_the_order():
     x = rng.normal(size=(6, 4))
     order = rng.permutation(6)
     np.testing.assert_allclose(attention(x[order], x[order], x[order]), attention(x, x, x)[order], atol=1e-12)
-
-
-def test_what_lies_ahead_changes_nothing_under_a_causal_mask():
-    q, k, v = rng.normal(size=(3, 5, 4))
-    k2, v2 = k.copy(), v.copy()
-    k2[3:], v2[3:] = 99, -99
-    mask = causal_mask(5)
-    np.testing.assert_array_equal(attention(q, k, v, mask)[:3], attention(q, k2, v2, mask)[:3])
 
 
 def test_a_causal_mask_for_the_last_queries_is_the_end_of_the_whole_mask():
@@ -127,14 +91,6 @@ def test_padding_is_seen_by_nobody():
     q, k, v = rng.normal(size=(3, 1, 2, 4, 8))  # (B, H, T, K)
     mask = padding_mask([[1, 1, 1, 0]])
     np.testing.assert_allclose(attention(q, k, v, mask), attention(q, k[..., :3, :], v[..., :3, :]))
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_huge_scores_give_no_nan(dtype):
-    x = np.array([[200.0, -200], [100, 100]], dtype)
-    y = attention(x, x, x)
-    assert y.dtype == dtype
-    assert np.all(np.isfinite(y))
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -170,13 +126,6 @@ def test_flash_attention_needs_memory_for_the_sequence_and_not_for_its_square():
     assert flash[1] < peak(attention, 2048) / 20
 
 
-def test_linear_attention_is_a_recurrence():
-    q, k, v = rng.normal(size=(3, 6, 4))
-    recurrent = linear_attention_recurrent(q, k, v)
-    np.testing.assert_allclose(linear_attention(q, k, v, causal=True), recurrent)
-    np.testing.assert_allclose(linear_attention(q, k, v)[-1], recurrent[-1])
-
-
 # ------------------------------------------------------------------------------------------------------------- heads
 
 
@@ -196,13 +145,15 @@ def test_heads_are_attentions_side_by_side():
     np.testing.assert_allclose(multi_head_attention(x, params, heads=3, mask=causal_mask(5)), expected)
 
 
-def test_grouped_queries_are_many_heads_with_repeated_keys():
-    x, params = rng.normal(size=(2, 5, 6)), projections(6, 8, 2, 3)
+@pytest.mark.parametrize("kv_heads", [1, 2, 8])
+def test_grouped_queries_are_many_heads_with_repeated_keys(kv_heads):
+    x, params = rng.normal(size=(2, 5, 6)), projections(6, 8, kv_heads, 3)
     repeated = params | {
-        name: np.repeat(params[name].reshape(6, 2, 3), 4, axis=1).reshape(6, 24) for name in ("key", "value")
+        name: np.repeat(params[name].reshape(6, kv_heads, 3), 8 // kv_heads, axis=1).reshape(6, 24)
+        for name in ("key", "value")
     }
     mask, bias = padding_mask([[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]), alibi_bias(8, 5)
-    grouped = multi_head_attention(x, params, heads=8, kv_heads=2, mask=mask, bias=bias)
+    grouped = multi_head_attention(x, params, heads=8, kv_heads=kv_heads, mask=mask, bias=bias)
     full = multi_head_attention(x, repeated, heads=8, mask=mask, bias=bias)
     np.testing.assert_allclose(grouped, full, atol=1e-12)
 
@@ -216,14 +167,6 @@ def test_alibi_counts_the_distance_on_both_sides():
     for head, query, key in np.ndindex(2, 4, 4):
         assert bias[head, query, key] == -slopes[head] * abs(query - key)
     assert np.array_equal(alibi_bias(2, 2, 4), bias[:, 2:])  # the last two queries, the first two keys in a cache
-
-
-@pytest.mark.parametrize("pairing", ["half", "adjacent"])
-def test_rotated_dot_products_depend_on_the_distance_only(pairing):
-    q, k = rng.normal(size=(2, 1, 8))
-    turned = lambda x, t: rotate(x, angles=rotary_angles([t], 8), pairing=pairing)[0]  # noqa: E731
-    near, far = turned(q, 5) @ turned(k, 2), turned(q, 1005) @ turned(k, 1002)
-    np.testing.assert_allclose(near, far)
 
 
 def test_the_two_pairings_are_the_same_rotation_of_reordered_components():

@@ -18,35 +18,7 @@ logits = hnp.arrays(np.float64, sizes, elements=st.floats(-20, 20))
 bases = st.sampled_from([2, np.e, 3.0, 10])
 
 
-@st.composite
-def pairs(draw):
-    """Two distributions over the same outcomes."""
-    n = draw(sizes)
-    rows = hnp.arrays(np.float64, n, elements=st.floats(-20, 20))
-    return ml.softmax(draw(rows)), ml.softmax(draw(rows))
-
-
 # --------------------------------------------------------------------------------------------------------- information
-
-
-@given(pairs(), bases)
-def test_cross_entropy_is_entropy_plus_divergence(pair, base):
-    p, q = pair
-    parts = ml.entropy(p, base=base) + ml.kl_divergence(p, q, base=base)
-    np.testing.assert_allclose(ml.cross_entropy_between(p, q, base=base), parts, rtol=1e-9, atol=1e-9)
-
-
-@given(pairs())
-def test_divergence_is_never_negative_and_zero_from_itself(pair):
-    p, q = pair
-    assert ml.kl_divergence(p, q) >= 0
-    assert ml.kl_divergence(p, p) == 0
-
-
-@given(logits, bases)
-def test_entropy_lies_between_certainty_and_uniform(z, base):
-    H = ml.entropy(ml.softmax(z), base=base)
-    assert -1e-12 <= H <= np.log(len(z)) / np.log(base) + 1e-12
 
 
 @given(logits, bases, bases)
@@ -88,18 +60,10 @@ def hard_distributions(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_information_keeps_its_bounds_at_the_edges_of_every_dtype(dtype):
+def test_no_gradient_is_nan_at_the_edges_of_a_dtype(dtype):
     for p in hard_distributions(dtype):
-        q = rng.permutation(p)
-        entropy, divergence, between = ml.entropy(p), ml.kl_divergence(p, q), ml.cross_entropy_between(p, q)
-        assert 0 <= entropy <= dtype(np.log(p.size))
-        assert min(divergence, between) >= 0
-        assert ml.kl_divergence(p, p) == 0
-        assert min(ml.perplexity(entropy, base=np.e), ml.perplexity(between, base=np.e)) >= 1
-        assert np.all(ml.surprise(np.minimum(p, 1)) >= 0)
-        assert {np.asarray(value).dtype for value in (entropy, divergence, between)} == {np.dtype(dtype)}
         for function in (ml.kl_divergence, ml.cross_entropy_between):
-            assert not any(np.any(np.isnan(slope)) for slope in ml.vjp(function, p, q)[1](dtype(1)))
+            assert not any(np.any(np.isnan(slope)) for slope in ml.vjp(function, p, rng.permutation(p))[1](dtype(1)))
 
 
 @pytest.mark.parametrize(("dtype", "rare"), [(np.float16, 1e-5), (np.float32, 1e-30), (np.float64, 1e-200)])
@@ -117,20 +81,6 @@ def test_a_surprise_of_rounding_is_none():
     assert ml.cross_entropy_between([1.0], [1 + 1e-10]) == 0
     assert not np.signbit(ml.surprise(1.0))
     assert not np.signbit(ml.entropy([1.0, 0.0]))
-
-
-@given(hnp.arrays(np.float64, (3, 4), elements=st.floats(-5, 5)))
-def test_mutual_information_is_symmetric_and_the_entropy_that_knowing_removes(z):
-    joint = ml.softmax(z.ravel()).reshape(z.shape)
-    information = ml.mutual_information(joint)
-    np.testing.assert_allclose(information, ml.mutual_information(joint.T), atol=1e-12)
-    parts = ml.entropy(joint.sum(axis=1)) + ml.entropy(joint.sum(axis=0)) - ml.entropy(joint.ravel())
-    np.testing.assert_allclose(information, parts, atol=1e-12)
-
-
-def test_independent_things_tell_nothing_about_each_other():
-    joint = np.outer([0.2, 0.8], [0.5, 0.3, 0.2])
-    np.testing.assert_allclose(ml.mutual_information(joint), 0, atol=1e-14)  # three logarithms up to 3.2 cancel
 
 
 @pytest.mark.parametrize("base", [np.e, 2])
@@ -171,12 +121,6 @@ def test_what_softmax_gives_is_a_distribution_in_every_dtype(dtype, size):
 # -------------------------------------------------------------------------------------------------------- the loss
 
 
-@given(hnp.arrays(np.float64, (3, 5), elements=st.floats(-1e4, 1e4)), st.tuples(*[st.integers(0, 4)] * 3))
-def test_the_loss_is_the_mean_surprise_at_the_labels(z, labels):
-    p = [row[label] for row, label in zip(ml.log_softmax(z), labels, strict=True)]
-    np.testing.assert_allclose(ml.cross_entropy(z, labels), -np.mean(p), rtol=1e-12, atol=1e-12)
-
-
 def test_the_gradient_is_prediction_minus_truth():
     z, labels = rng.normal(size=(4, 3)), np.array([0, 2, 1, 1])
     _, gradient = ml.value_and_grad(lambda z: ml.cross_entropy(z, labels))(z)
@@ -185,6 +129,7 @@ def test_the_gradient_is_prediction_minus_truth():
 
 def test_ignored_labels_count_neither_in_the_sum_nor_in_the_mean():
     z = rng.normal(size=(4, 3))
+    assert ml.IGNORED == -100
     assert ml.cross_entropy(z, [0, -100, 2, -100]) == ml.cross_entropy(z[[0, 2]], [0, 2])
     assert ml.cross_entropy(z, [0, -1, 2, -1], ignore_index=-1) == ml.cross_entropy(z[[0, 2]], [0, 2])
     losses = ml.cross_entropy(z, [0, -100, 2, -100], reduction="none")
@@ -223,12 +168,6 @@ def test_the_layout_and_the_integers_of_the_arguments_do_not_matter(order):
         again, slopes = ml.value_and_grad(lambda z, y: ml.cross_entropy(z, y))(other, labels.astype(dtype))
         assert loss == again
         np.testing.assert_array_equal(gradient, slopes)
-
-
-def test_the_label_that_does_not_count_has_one_name():
-    z = rng.normal(size=(4, 3))
-    assert ml.IGNORED == -100
-    assert ml.cross_entropy(z, [0, ml.IGNORED, 2, ml.IGNORED]) == ml.cross_entropy(z[[0, 2]], [0, 2])
 
 
 def test_one_token_in_the_vocabulary_and_one_position():

@@ -145,22 +145,6 @@ def test_the_heavy_ball_is_the_average_with_a_larger_learning_rate(g, beta, step
     np.testing.assert_allclose(ball, average, rtol=1e-9, atol=1e-9)
 
 
-def test_averaged_momentum_is_never_faster_than_plain_descent_and_the_heavy_ball_is():
-    plain = -0.1 * 50
-    average, _ = after(
-        50,
-        gradient_descent.momentum_init,
-        gradient_descent.momentum_step,
-        0.0,
-        1.0,
-        learning_rate=0.1,
-        form="average",
-    )
-    ball, _ = after(50, gradient_descent.momentum_init, gradient_descent.momentum_step, 0.0, 1.0, learning_rate=0.1)
-    assert plain < average < 0
-    assert ball < 5 * plain
-
-
 def test_the_heavy_ball_crosses_a_narrow_valley_faster_than_plain_descent():
     loss = lambda w: (np.array([0.5, 50.0]) * w * w).sum()  # noqa: E731
     plain = gradient_descent.descent_path(loss, [10.0, 1.0], 100, learning_rate=0.018)
@@ -174,18 +158,6 @@ def test_the_heavy_ball_crosses_a_narrow_valley_faster_than_plain_descent():
         beta=0.8,
     )
     assert loss(ball[-1]) < 1e-3 * loss(plain[-1])
-
-
-@given(st.floats(1e-3, 1e3), st.sampled_from([-1, 1]))
-def test_the_first_step_of_adam_has_the_length_of_the_learning_rate(size, sign):
-    moved, _ = after(1, ml.adam_init, ml.adam_step, 0.0, sign * size, learning_rate=0.1)
-    np.testing.assert_allclose(moved, -0.1 * sign, rtol=1e-4)
-
-
-def test_without_bias_correction_the_first_step_of_adam_would_be_three_times_as_long():
-    g = 2.0
-    _, state = after(1, ml.adam_init, ml.adam_step, 0.0, g)
-    np.testing.assert_allclose(state["mean"] / np.sqrt(state["square"]), np.sqrt(10))
 
 
 def test_adam_agrees_with_its_definition_step_by_step():
@@ -315,11 +287,6 @@ def test_polynomial_decay_falls_with_a_power_of_the_time_that_is_left():
     np.testing.assert_allclose(rates, [1.0, 0.65, 0.4, 0.25, 0.2, 0.2])
 
 
-def test_polynomial_decay_of_power_one_is_a_straight_line():
-    rates = [gradient_descent.polynomial_decay(t, peak=1.0, floor=0.2, total=8) for t in range(12)]
-    np.testing.assert_allclose(rates, [*np.linspace(1, 0.2, 9), 0.2, 0.2, 0.2])
-
-
 def test_inverse_square_root_is_continuous_and_halves_in_four_times_the_time():
     rates = [gradient_descent.inverse_square_root(t, peak=1.0, warmup=10) for t in range(200)]
     assert rates[0] == 0
@@ -391,12 +358,6 @@ def test_the_noise_of_a_minibatch_found_by_enumerating_all_of_them(size, replace
     np.testing.assert_allclose(means.mean(axis=0), gradients.mean(axis=0), atol=1e-12)
     predicted = gradient_descent.minibatch_variance(gradients, size, replacement=replacement)
     np.testing.assert_allclose(means.var(axis=0), predicted, atol=1e-12)
-
-
-def test_one_step_on_the_mean_of_two_batches_is_one_step_on_both_together():
-    x, y, w = rng.normal(size=(6, 3)), rng.normal(size=6), rng.normal(size=3)
-    slope = lambda rows: ml.grad(lambda w: ((x[rows] @ w - y[rows]) ** 2).mean())(w)  # noqa: E731
-    np.testing.assert_allclose((slope([0, 1, 2]) + slope([3, 4, 5])) / 2, slope(range(6)))
 
 
 # -------------------------------------------------------------------------------------------------------------- trees

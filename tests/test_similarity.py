@@ -2,53 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
 from mathllm import similarity
 from mathllm.exhibits.similarity import interpret_cosine
 
-numbers = st.floats(-1e6, 1e6, allow_subnormal=False)
-pairs = hnp.arrays(np.float64, st.tuples(st.just(2), st.integers(1, 3), st.integers(1, 5)), elements=numbers)
 rng = np.random.default_rng(2)
 
 
-def has_direction(*vectors):
-    return all(np.all(np.linalg.norm(v, axis=-1) > 1e-6) for v in vectors)
-
-
 # ------------------------------------------------------------------------------------------------- dot and cosine
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "product"), [([2, 5, 1], [3, 1, 4], 15), ([1, 3, 5], [2, 0, 4], 22), ([1, 2], [2, -1], 0)]
-)
-def test_dot_of_the_documents_vectors(a, b, product):
-    assert ml.dot(a, b) == product
-
-
-@given(pairs)
-def test_dot_agrees_with_a_loop(pair):
-    a, b = pair
-    loop = [sum(x * y for x, y in zip(row_a, row_b, strict=True)) for row_a, row_b in zip(a, b, strict=True)]
-    np.testing.assert_allclose(ml.dot(a, b), loop, rtol=1e-9, atol=1e-3)  # sums of products up to 1e12
-
-
-@given(pairs)
-def test_cosine_lies_between_minus_one_and_one(pair):
-    a, b = pair
-    if has_direction(a, b):
-        assert np.all(np.abs(ml.cosine_similarity(a, b)) <= 1)
-
-
-@given(pairs, st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
-def test_length_does_nothing_to_the_cosine(pair, stretch_a, stretch_b):
-    a, b = pair
-    if has_direction(a, b):
-        stretched = ml.cosine_similarity(stretch_a * a, stretch_b * b)
-        np.testing.assert_allclose(stretched, ml.cosine_similarity(a, b), atol=1e-9)
 
 
 @pytest.mark.parametrize("degrees", [0, 8.109614455994183, 30, 81.37307344132137, 90, 135, 180])
@@ -56,11 +18,6 @@ def test_cosine_of_two_arrows_is_the_cosine_of_their_angle(degrees):
     radians = np.radians(degrees)
     arrow = [np.cos(radians), np.sin(radians)]
     np.testing.assert_allclose(ml.cosine_similarity([5, 0], arrow), np.cos(radians), atol=1e-15)
-
-
-def test_cosine_survives_lengths_whose_squares_overflow():
-    assert ml.cosine_similarity([1e200, 0], [1e200, 1e200]) == pytest.approx(0.5**0.5)
-    assert ml.cosine_similarity(np.float32([1e-30, 0]), np.float32([1e30, 0])) == 1
 
 
 def test_matrix_of_cosines_holds_every_pair():
