@@ -1,10 +1,8 @@
-"""The table of digits in the book: every primitive is in it, and no function keeps fewer digits than it says."""
+"""The table of digits in the book: every primitive is in it. That its digits are kept, `make check-source` proves."""
 
 import copy
 import importlib.util
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import exact
@@ -44,10 +42,6 @@ def test_every_public_primitive_has_its_row_and_its_formula(rows):
     assert {point.name for point in HARD} <= {*FORMULAS}
 
 
-def test_no_function_keeps_fewer_digits_than_the_table_says(tool, rows, now):
-    assert list(tool.problems(rows, now)) == []
-
-
 def test_ordinary_arguments_cost_a_few_roundings_at_most(tool, now):
     """The bounds are one digit below the least that was measured, like the margin of the table."""
     for row in now:
@@ -67,12 +61,6 @@ def test_what_does_not_hold_is_named(tool, rows, now, monkeypatch):
     monkeypatch.setattr(tool, "public_primitives", lambda: ["norm", "brand_new"])
     (new,) = tool.problems(rows, now)
     assert new == "brand_new is a primitive without a formula in tests/digit_cases.py"
-
-
-def test_the_command_says_whether_the_table_holds():
-    command = [sys.executable, "tools/build_digits_table.py", "--check"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_the_page_shows_the_table():
