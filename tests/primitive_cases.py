@@ -303,12 +303,17 @@ VARIANTS = [
     Case("log_sum_exp, axes kept", lambda x: ml.log_sum_exp(x, axis=(0, 2), keepdims=True), normal((2, 3, 4))),
     Case("log_sum_exp, all axes", lambda x: ml.log_sum_exp(x, axis=None), ROWS_OF_THREE),
     Case("log_add_exp, one for all", log_add_exp, PAIR_OF_ROWS),
-    Case("expectation, one for all", lambda x, w: ml.probability.expectation(x, shares(w)), both(ROWS_OF_THREE, POSITIVE)),
+    Case(
+        "expectation, shares", lambda x, w: ml.probability.expectation(x, shares(w)), both(ROWS_OF_THREE, POSITIVE)
+    ),
     Case(
         "variance, one for all", lambda x, w: ml.probability.variance(x, shares(w)),
         both(ROWS_OF_THREE, uniform(0.1, 1, (3,))),
     ),
-    Case("normal_log_density, one for all", ml.probability.normal_log_density, both(PAIR_OF_ROWS, uniform(0.5, 2, (3,)))),
+    Case(
+        "normal_log_density, one for all", ml.probability.normal_log_density,
+        both(PAIR_OF_ROWS, uniform(0.5, 2, (3,))),
+    ),
     Case("normal_density", lambda x: ml.probability.normal_density(x, 0.3, 1.7), ROWS_OF_THREE),
     Case(
         "bernoulli_log_likelihood, no success",

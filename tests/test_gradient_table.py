@@ -1,10 +1,10 @@
 """The table of checked gradients in the book. That it is complete and holds is proven by `make check-source`."""
 
 import copy
-import importlib.util
 import json
 from pathlib import Path
 
+import build_gradient_table as tool
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -13,20 +13,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("build_gradient_table", ROOT / "tools" / "build_gradient_table.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def rows(tool):
+def rows():
     return json.loads(tool.TABLE.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def now(tool, rows):
+def now(rows):
     return tool.measured(rows)
 
 
@@ -40,7 +32,7 @@ def test_every_row_has_its_errors_and_none_is_large(rows):
             }
 
 
-def test_what_does_not_hold_is_named(tool, rows, now, monkeypatch):
+def test_what_does_not_hold_is_named(rows, now, monkeypatch):
     (gone,) = tool.problems([row for row in rows if row["name"] != "softmax"], now)
     assert "missing: softmax" in gone
     better = copy.deepcopy(rows)

@@ -1,19 +1,17 @@
 """The worked example of CONTRIBUTING.md: taken out of its text, compiled and proven in a copy."""
 
 import re
-import sys
 from pathlib import Path
 
+import build_exercises
+import exercise_cells
 import numpy as np
 import pytest
 from mathllm_exercises import checks, marking
 from mathllm_exercises.kernel_side import NOT_DEFINED
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
 
-import build_exercises  # noqa: E402
-import exercise_cells  # noqa: E402
 
 FRONT = """---
 title: Softmax

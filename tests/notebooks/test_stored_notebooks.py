@@ -9,17 +9,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import build_notebooks as builder
 import nbformat
 import pytest
 from mathllm_grading.kernels import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import build_notebooks as builder  # noqa: E402
+from mathllm.figures import widgets
 
-from mathllm.figures import widgets  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
+
 
 TEXTS = builder.texts(ROOT)
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
