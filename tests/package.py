@@ -2,19 +2,16 @@
 
 import ast
 import importlib
-import importlib.util
 import inspect
 import io
 import tokenize
 from pathlib import Path
 from typing import NamedTuple
 
+import build_exports
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "mathllm"
-
-_spec = importlib.util.spec_from_file_location("build_exports", ROOT / "tools" / "build_exports.py")
-build_exports = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(build_exports)
 
 MODULES = {  # dotted name -> file; the file of a package has the name of the package
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path

@@ -15,6 +15,7 @@ import numpy as np
 import mathllm as ml
 from mathllm import alignment, exponentials, gradient_descent, similarity
 from mathllm.alignment import kl_estimate
+from mathllm.attention import linear_attention
 from mathllm.autodiff import arithmetic
 from mathllm.backpropagation import binary_cross_entropy
 from mathllm.exponentials import log1m_exp, log_add_exp, log_product
@@ -242,6 +243,130 @@ CASES = {
     17: [Case("round_to", ml.scale.round_to, WIDE, wild=True, straight_through=True)],
 }  # fmt: skip
 ALL = [case for cases in CASES.values() for case in cases]
+
+
+def masked(x):
+    """The mean of each text's own tokens: two texts of three, the second with one token only."""
+    return similarity.mean_pool(x, np.array([[1, 1, 0], [1, 0, 0]]))
+
+
+def shares(w):
+    """Weights as shares: a change of one probability must change the others, or the sum is no longer one."""
+    return w / w.sum(axis=-1, keepdims=True)
+
+
+def loss_of(labels, **options):
+    return lambda z: ml.cross_entropy(z, np.array(labels), **options)
+
+
+def in_bits(function):
+    """A function of distributions, with logits in their place and two as its base."""
+    return lambda *logits: function(*map(ml.softmax, logits), base=2)
+
+
+def policy_loss(policy, old, reference):
+    return alignment.grpo_loss(policy, old, reference, np.array([1.0, -1.0, 0.5]), epsilon=0.9)
+
+
+def matrix_bits(z):
+    return ml.mutual_information(ml.softmax(z.reshape(-1)).reshape(z.shape), base=2)
+
+
+ALLOWED = np.tri(3, 5, 2, dtype=bool)  # the last three of five tokens see what came before
+ROWS_OF_THREE, PAIR_OF_ROWS, POSITIVE = normal((2, 3)), normal((2, 3), (3,)), uniform(0.1, 1, (2, 3))
+
+# Settings, axes and broadcasting that a case above does not try, and functions that are made of primitives
+VARIANTS = [
+    Case("distance, one for all", ml.distance, PAIR_OF_ROWS),
+    Case("dot, one for all", ml.dot, PAIR_OF_ROWS),
+    Case("cosine_similarity, one for all", ml.cosine_similarity, normal((1,), (2, 1))),
+    Case("cosine_similarity_matrix", ml.cosine_similarity_matrix, normal((2, 3), (4, 3))),
+    Case("mean_pool, a mask for each", masked, normal((2, 3, 4))),
+    Case("contextual_embeddings", similarity.contextual_embeddings, normal((2, 3, 4))),
+    Case("matrix_vector_product, one matrix", ml.matrices.matrix_vector_product, normal((3, 4), (2, 5, 4))),
+    Case("linear, one vector", ml.linear, normal((4,), (4, 3))),
+    Case("linear, any axes", ml.linear, normal((2, 5, 4), (4, 3), (3,))),
+    Case("matrix_product", ml.matrices.matrix_product, normal((3, 4), (4, 2))),
+    Case("matrix_product, one for all", ml.matrices.matrix_product, normal((5, 3, 4), (4, 2))),
+    Case("transpose", ml.matrices.transpose, normal((3, 4))),
+    *[
+        Case(
+            f"lora_linear, {len(shape)} axes", lambda x, A, B: ml.matrices.lora_linear(x, fixed(4, 3), A, B, scale=0.7),
+            normal(shape, (4, 2), (2, 3)),
+        )
+        for shape in [(4,), (3, 4), (2, 3, 4)]
+    ],
+    Case("log, base 2", lambda p: exponentials.log(p, base=2), POSITIVE),
+    Case("log, base 7", lambda p: exponentials.log(p, base=7), POSITIVE),
+    Case("log_product, all axes", lambda p: log_product(p, axis=None), POSITIVE),
+    Case("log_sum_exp, axes", lambda x: ml.log_sum_exp(x, axis=(0, 2)), normal((2, 3, 4))),
+    Case("log_sum_exp, axes kept", lambda x: ml.log_sum_exp(x, axis=(0, 2), keepdims=True), normal((2, 3, 4))),
+    Case("log_sum_exp, all axes", lambda x: ml.log_sum_exp(x, axis=None), ROWS_OF_THREE),
+    Case("log_add_exp, one for all", log_add_exp, PAIR_OF_ROWS),
+    Case(
+        "expectation, shares", lambda x, w: ml.probability.expectation(x, shares(w)), both(ROWS_OF_THREE, POSITIVE)
+    ),
+    Case(
+        "variance, one for all", lambda x, w: ml.probability.variance(x, shares(w)),
+        both(ROWS_OF_THREE, uniform(0.1, 1, (3,))),
+    ),
+    Case(
+        "normal_log_density, one for all", ml.probability.normal_log_density,
+        both(PAIR_OF_ROWS, uniform(0.5, 2, (3,))),
+    ),
+    Case("normal_density", lambda x: ml.probability.normal_density(x, 0.3, 1.7), ROWS_OF_THREE),
+    Case(
+        "bernoulli_log_likelihood, no success",
+        lambda p: ml.probability.bernoulli_log_likelihood(p, successes=0, trials=5), uniform(0.1, 0.9, (2, 3)),
+    ),
+    Case("softmax, axis and temperature", lambda z: ml.softmax(z, axis=0, temperature=0.7), normal((2, 3, 4))),
+    Case("log_softmax, axis and temperature", lambda z: ml.log_softmax(z, axis=1, temperature=3), normal((2, 3, 4))),
+    Case("softmax_jacobian", ml.softmax_jacobian, ROWS_OF_THREE),
+    Case("surprise in bits", in_bits(ml.surprise), ROWS_OF_THREE),
+    Case("entropy in bits", in_bits(ml.entropy), ROWS_OF_THREE),
+    Case("cross_entropy_between in bits", in_bits(ml.cross_entropy_between), normal((2, 3), (2, 3))),
+    Case("kl_divergence in bits", in_bits(ml.kl_divergence), normal((2, 3), (2, 3))),
+    Case("mutual_information in bits", matrix_bits, ROWS_OF_THREE),
+    Case("cross_entropy, ignored labels", loss_of([[0, -100, 2], [-100, -100, 3]]), normal((2, 3, 5))),
+    Case("cross_entropy, sum", loss_of([[0, -100, 2], [-100, -100, 3]], reduction="sum"), normal((2, 3, 5))),
+    Case("cross_entropy, each", loss_of([[0, -100, 2], [-100, -100, 3]], reduction="none"), normal((2, 3, 5))),
+    Case("info_nce", lambda a, b: ml.info_nce(a, b, 0.3), normal((4, 3), (4, 3))),
+    Case("leaky_relu, slope", lambda x: ml.gradients.leaky_relu(x, slope=0.2), ROWS_OF_THREE),
+    Case("silu, beta", lambda x: ml.silu(x, beta=1.7), ROWS_OF_THREE),
+    Case("l2_penalty", lambda w: gradient_descent.l2_penalty({"w": w, "b": [w * 2.0]}, 0.3), ROWS_OF_THREE),
+    Case(
+        "attention_weights, bias", lambda q, k, bias: ml.attention_weights(q, k, None, bias),
+        normal((2, 3, 4), (5, 4), (2, 3, 5)),
+    ),
+    Case(
+        "attention, mask and bias", lambda q, k, v, bias: ml.attention(q, k, v, ALLOWED, bias),
+        normal((2, 3, 4), (5, 4), (2, 5, 2), (3, 5)),
+    ),
+    Case("linear_attention", linear_attention, normal((3, 4), (5, 4), (5, 2))),
+    Case(
+        "linear_attention, causal", lambda q, k, v: linear_attention(q, k, v, causal=True),
+        normal((3, 4), (3, 4), (3, 4)),
+    ),
+    Case("rotate, neighbours", lambda x: ml.rotate(x, angles=angles(x), pairing="adjacent"), normal((2, 3, 4))),
+    Case("merge_heads and split_heads", lambda x: ml.merge_heads(ml.split_heads(x, 2)) * 2.0, normal((3, 4))),
+    *[
+        Case(
+            f"binary_cross_entropy, {how}",
+            lambda z, how=how: binary_cross_entropy(z, (fixed(2, 3) + 1) / 2, reduction=how), ROWS_OF_THREE,
+        )
+        for how in ("sum", "none")
+    ],
+    Case("layer_norm, any axes", ml.layer_norm, normal((2, 3, 4), (4,), (4,))),
+    Case("layer_norm, large epsilon", lambda x, g, b: ml.layer_norm(x, g, b, epsilon=0.5), normal((2, 4), (4,), (4,))),
+    Case("bradley_terry_loss", alignment.bradley_terry_loss, normal((3,), (3,))),
+    Case("dpo_loss", alignment.dpo_loss, normal((3,), (3,), (3,), (3,))),
+    Case("ipo_loss", alignment.ipo_loss, normal((3,), (3,), (3,), (3,))),
+    Case(
+        "kto_loss", lambda p, r: alignment.kto_loss(p, r, [True, False, True], divergence=0.3, gain=1.5),
+        normal((3,), (3,)),
+    ),
+    Case("grpo_loss", policy_loss, normal((3,), (3,), (3,))),
+]  # fmt: skip
 
 
 def public_primitives():

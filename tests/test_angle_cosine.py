@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.figures.widgets import AngleCosine
 
 
 @pytest.fixture
@@ -43,9 +41,3 @@ def test_a_length_slider_moves_the_dot_product_and_not_the_cosine(settings):
     np.testing.assert_allclose(*cosines, atol=SAME)
     dots = [run_js("angle_cosine.js", "dot", pairs) for pairs in (before, after)]
     np.testing.assert_allclose(np.multiply(dots[0], 1.7 * 0.6), dots[1], atol=SAME * 10)
-
-
-@pytest.mark.parametrize("outside", [{"angle": 181}, {"angle": -1}, {"length_a": 0}, {"length_b": 4.5}])
-def test_the_figure_refuses_settings_off_its_sliders(outside):
-    with pytest.raises(traitlets.TraitError):
-        AngleCosine(**outside)

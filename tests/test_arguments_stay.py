@@ -1,22 +1,17 @@
 """No public function changes what it is given: each is watched while its own example, and random arguments, run."""
 
-import doctest
 import functools
-import importlib
-import inspect
 
 import numpy as np
 import pytest
+from examples import FUNCTIONS, run_example
 from hypothesis import given
 from hypothesis import strategies as st
-from package import MODULES, described
 from primitive_cases import ALL, arguments
 
 import mathllm as ml
 from mathllm.autodiff import Tensor
-from mathllm.errors import CHAPTERS
 
-PARTS = ["errors", "trees", "autodiff", *CHAPTERS, "pretrained"]
 IN_PLACE = {"adamw", "softmax_in_place"}  # whose docstring says so
 
 
@@ -46,30 +41,10 @@ def watched(name, function, calls):
     return call
 
 
-def public_functions():
-    """Every public function of these parts of the package: its dotted name, it, and the module of its example."""
-    for module in MODULES:
-        if module != "mathllm" and module.split(".")[1] in PARTS:
-            for name, value in described(module):
-                if inspect.isroutine(value) and name.count(".") == module.count(".") + 1:  # no method
-                    yield name, value, importlib.import_module(module)
-
-
-FUNCTIONS = {name.removeprefix("mathllm."): (function, module) for name, function, module in public_functions()}
-
-
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_an_example_leaves_its_arguments_alone(name):
-    function, module = FUNCTIONS[name]
-    calls, places = [], dict(vars(module))
-    for place, thing in vars(module).items():
-        if callable(thing) and not inspect.isclass(thing) and not place.startswith("_"):
-            places[place] = watched(place, thing, calls)
-    examples = doctest.DocTestFinder(recurse=False).find(inspect.unwrap(function), name, module, globs=places)
-    assert [example for test in examples for example in test.examples]
-    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
-    for test in examples:
-        assert runner.run(test).failed == 0
+    calls = []
+    run_example(name, lambda place, function: watched(place, function, calls))
     assert {called for called, changed in calls if changed} <= IN_PLACE
 
 

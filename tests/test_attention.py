@@ -10,21 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mathllm as ml
-from mathllm import reference
 from mathllm.attention import (
     RotaryScaling,
-    additive_mask,
     alibi_bias,
     attention,
-    attention_weights,
     causal_mask,
     flash_attention,
     linear_attention,
     linear_attention_recurrent,
-    merge_heads,
     multi_head_attention,
     padding_mask,
-    positive_features,
     relative_buckets,
     rotary_angles,
     rotate,
@@ -37,94 +32,7 @@ TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wr
 rng = np.random.default_rng(10)
 
 
-# ------------------------------------------------------------------------------------------------ the documents' values
-
-
-def weights_of(row, causal=False):
-    query, key = np.array(row.inputs["Q"]), np.array(row.inputs["K"])
-    return attention_weights(query, key, causal_mask(len(query)) if causal else None)
-
-
-def output_of(row, causal=False):
-    return weights_of(row, causal) @ np.array(row.inputs["V"])
-
-
-def scores_of(row):
-    return np.array(row.inputs["Q"]) @ np.array(row.inputs["K"]).T
-
-
-def rotated(row, shift=0):
-    q, k, m, n = (row.inputs.get(name) for name in "qkmn")
-    turn = lambda x, t: rotate(np.array([x]), angles=rotary_angles([t + shift], 4), pairing="adjacent")[0]  # noqa: E731
-    return turn(q, m), None if k is None else turn(k, n)
-
-
-def relative(row):
-    q, k, m, n = (row.inputs[name] for name in "qkmn")
-    back = rotate(np.array([k]), angles=rotary_angles([n - m], 4), pairing="adjacent")[0]
-    return np.dot(*rotated(row)) - np.dot(q, back)
-
-
-def standard_deviation(row):
-    draw = np.random.default_rng(row.inputs["rng_seed"])
-    q, k = draw.standard_normal((2, 20_000, row.inputs["d_k"]), np.float32)  # good to half a percent
-    return float(np.sum(q * k, axis=1).std())
-
-
-VALUES = {
-    "primer.ch10.ex10.QKt": scores_of,
-    "primer.ch10.ex10.scaled": lambda row: scores_of(row) / np.sqrt(2),
-    "primer.ch10.ex10.weights": weights_of,
-    "primer.ch10.ex10.row_sums": lambda row: weights_of(row).sum(axis=1).round(12),
-    "primer.ch10.ex10.out_row1": lambda row: output_of(row)[0],
-    "primer.ch10.ex10.out_row2": lambda row: output_of(row)[1],
-    "primer.ch10.ex10.out_row3": lambda row: output_of(row)[2],
-    "primer.ch10.ex10.causal_weights": lambda row: weights_of(row, causal=True),
-    "primer.ch10.ex10.causal_out": lambda row: output_of(row, causal=True),
-    "primer.ch10.q21.shape": lambda row: (768, split_heads(np.ones((1, 768)), row.inputs["heads"]).shape[-1]),
-    "primer.ch10.q22.std_dk16": standard_deviation,
-    "primer.ch10.q22.std_dk64": standard_deviation,
-    "primer.ch10.q22.std_dk256": standard_deviation,
-    "primer.ch10.q23.per_head": lambda row: attention_weights(*np.ones((2, row.inputs["T"], 1))).size,
-    "primer.ch10.causal_dots": lambda row: row.inputs["heads"] * int(causal_mask(row.inputs["T"]).sum()),
-    "pillars.attn.scores_rest": lambda row: scores_of(row)[1:],
-    "pillars.attn.weight00": lambda row: weights_of(row)[0, 0],
-    "pillars.attn.weight01": lambda row: weights_of(row)[0, 1],
-    "pillars.attn.weight02": lambda row: weights_of(row)[0, 2],
-    "pillars.attn.weights_rest": lambda row: weights_of(row)[1:],
-    "pillars.attn.causal_row0": lambda row: weights_of(row, causal=True)[0],
-    "foundations.pe.pos0": lambda row: sinusoidal_positions(1, 4)[0],
-    "foundations.pe.pos1": lambda row: sinusoidal_positions(2, 4)[1],
-    "foundations.rope.relative": lambda row: np.dot(*rotated(row)) - np.dot(*rotated(row, row.inputs["shift"])),
-    "foundations.rope.formula": relative,
-    "foundations.rope.norm": lambda row: ml.norm(rotated(row)[0]) - ml.norm(row.inputs["q"]),
-    "foundations.causal.first_row": lambda row: attention_weights(*rng.normal(size=(2, 4, 3)), causal_mask(4))[0],
-    "part2.tf.mask": lambda row: additive_mask(causal_mask(row.inputs["T"])),
-    "part2.tf.valid_per_row": lambda row: causal_mask(row.inputs["T"]).sum(axis=1),
-    "run.step2.rows": lambda row: np.abs(weights_of(row).sum(axis=1) - 1).max(),
-}
-
-
-@pytest.mark.parametrize("id", VALUES)
-def test_value_of_the_documents(id, capsys):
-    row = reference.row(id)
-    reference.check(id, VALUES[id](row))
-    assert ("✓" in capsys.readouterr().out) == row.agrees
-
-
 # ------------------------------------------------------------------------------------------------------ properties
-
-
-@given(st.integers(1, 5), st.integers(1, 6), st.integers(1, 4), st.integers(0, 2**32 - 1))
-def test_rows_of_weights_are_distributions_and_outputs_stay_between_the_values(queries, keys, width, seed):
-    draw = np.random.default_rng(seed)
-    q, k, v = draw.normal(size=(queries, width)), draw.normal(size=(keys, width)), draw.normal(size=(keys, 3))
-    weights = attention_weights(q, k)
-    np.testing.assert_allclose(weights.sum(axis=-1), 1)
-    assert np.all(weights >= 0)
-    y = attention(q, k, v)
-    np.testing.assert_allclose(y, weights @ v, atol=1e-13)  # sums of six numbers up to about 5, which may cancel
-    assert np.all((v.min(axis=0) - 1e-12 <= y) & (y <= v.max(axis=0) + 1e-12))
 
 
 sizes = st.integers(1, 7)
@@ -142,7 +50,9 @@ def test_tiles_of_any_size_give_the_same_attention(queries, more, width, block, 
 @given(sizes, sizes, st.booleans(), st.integers(0, 2**32 - 1))
 def test_linear_attention_is_the_same_token_by_token(length, width, shifted, seed):
     q, k, v = np.random.default_rng(seed).normal(size=(3, length, width)) + 3 * shifted
-    np.testing.assert_allclose(linear_attention_recurrent(q, k, v), linear_attention(q, k, v, causal=True), atol=1e-9)
+    recurrent = linear_attention_recurrent(q, k, v)
+    np.testing.assert_allclose(recurrent, linear_attention(q, k, v, causal=True), atol=1e-9)
+    np.testing.assert_allclose(recurrent[-1], linear_attention(q, k, v)[-1], atol=1e-9)
 
 
 @given(sizes, st.integers(1, 4), st.sampled_from(["half", "adjacent"]), st.integers(0, 500), st.integers(0, 2**32 - 1))
@@ -155,51 +65,10 @@ def test_rotation_keeps_lengths_and_only_the_distance_counts(length, pairs, pair
     np.testing.assert_allclose(*scores, atol=1e-9)
 
 
-@given(st.sampled_from([(4, 4), (4, 2), (4, 1), (1, 1)]), sizes, st.integers(0, 2**32 - 1))
-def test_heads_that_share_keys_are_heads_with_copies_of_them(heads, length, seed):
-    draw = np.random.default_rng(seed)
-    heads, kv_heads = heads
-    x, width = draw.normal(size=(length, 8)), 2
-    params = {"query": draw.normal(size=(8, heads * width)), "output": draw.normal(size=(heads * width, 8))}
-    shared = {name: draw.normal(size=(8, kv_heads * width)) for name in ("key", "value")}
-    copies = {
-        name: np.repeat(W.reshape(8, kv_heads, width), heads // kv_heads, axis=1).reshape(8, -1)
-        for name, W in shared.items()
-    }
-    np.testing.assert_allclose(
-        multi_head_attention(x, params | shared, heads=heads, kv_heads=kv_heads),
-        multi_head_attention(x, params | copies, heads=heads), atol=1e-10,
-    )  # fmt: skip
-
-
-def test_nothing_changes_its_inputs():
-    x = rng.normal(size=(2, 5, 8))
-    params = projections(8, 4, 2, 2)
-    mask, marks, angles = causal_mask(5), np.ones((2, 5), int), rotary_angles(range(5), 2)
-    rotation = partial(rotate, angles=angles)
-    for array in (x, mask, marks, angles, *params.values()):
-        array.flags.writeable = False
-    layer = lambda p: multi_head_attention(x, p, heads=4, kv_heads=2, mask=mask, rotation=rotation)  # noqa: E731
-    ml.grad(lambda p: layer(p).sum())(params)
-    padding_mask(marks)
-    additive_mask(mask)
-    linear_attention(x, x, x)
-    linear_attention_recurrent(x[0], x[0], x[0])
-    merge_heads(split_heads(x, 4))
-
-
 def test_without_positions_attention_does_not_know_the_order():
     x = rng.normal(size=(6, 4))
     order = rng.permutation(6)
     np.testing.assert_allclose(attention(x[order], x[order], x[order]), attention(x, x, x)[order], atol=1e-12)
-
-
-def test_what_lies_ahead_changes_nothing_under_a_causal_mask():
-    q, k, v = rng.normal(size=(3, 5, 4))
-    k2, v2 = k.copy(), v.copy()
-    k2[3:], v2[3:] = 99, -99
-    mask = causal_mask(5)
-    np.testing.assert_array_equal(attention(q, k, v, mask)[:3], attention(q, k2, v2, mask)[:3])
 
 
 def test_a_causal_mask_for_the_last_queries_is_the_end_of_the_whole_mask():
@@ -222,14 +91,6 @@ def test_padding_is_seen_by_nobody():
     q, k, v = rng.normal(size=(3, 1, 2, 4, 8))  # (B, H, T, K)
     mask = padding_mask([[1, 1, 1, 0]])
     np.testing.assert_allclose(attention(q, k, v, mask), attention(q, k[..., :3, :], v[..., :3, :]))
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_huge_scores_give_no_nan(dtype):
-    x = np.array([[200.0, -200], [100, 100]], dtype)
-    y = attention(x, x, x)
-    assert y.dtype == dtype
-    assert np.all(np.isfinite(y))
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -265,13 +126,6 @@ def test_flash_attention_needs_memory_for_the_sequence_and_not_for_its_square():
     assert flash[1] < peak(attention, 2048) / 20
 
 
-def test_linear_attention_is_a_recurrence():
-    q, k, v = rng.normal(size=(3, 6, 4))
-    recurrent = linear_attention_recurrent(q, k, v)
-    np.testing.assert_allclose(linear_attention(q, k, v, causal=True), recurrent)
-    np.testing.assert_allclose(linear_attention(q, k, v)[-1], recurrent[-1])
-
-
 # ------------------------------------------------------------------------------------------------------------- heads
 
 
@@ -291,13 +145,15 @@ def test_heads_are_attentions_side_by_side():
     np.testing.assert_allclose(multi_head_attention(x, params, heads=3, mask=causal_mask(5)), expected)
 
 
-def test_grouped_queries_are_many_heads_with_repeated_keys():
-    x, params = rng.normal(size=(2, 5, 6)), projections(6, 8, 2, 3)
+@pytest.mark.parametrize("kv_heads", [1, 2, 8])
+def test_grouped_queries_are_many_heads_with_repeated_keys(kv_heads):
+    x, params = rng.normal(size=(2, 5, 6)), projections(6, 8, kv_heads, 3)
     repeated = params | {
-        name: np.repeat(params[name].reshape(6, 2, 3), 4, axis=1).reshape(6, 24) for name in ("key", "value")
+        name: np.repeat(params[name].reshape(6, kv_heads, 3), 8 // kv_heads, axis=1).reshape(6, 24)
+        for name in ("key", "value")
     }
     mask, bias = padding_mask([[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]), alibi_bias(8, 5)
-    grouped = multi_head_attention(x, params, heads=8, kv_heads=2, mask=mask, bias=bias)
+    grouped = multi_head_attention(x, params, heads=8, kv_heads=kv_heads, mask=mask, bias=bias)
     full = multi_head_attention(x, repeated, heads=8, mask=mask, bias=bias)
     np.testing.assert_allclose(grouped, full, atol=1e-12)
 
@@ -311,14 +167,6 @@ def test_alibi_counts_the_distance_on_both_sides():
     for head, query, key in np.ndindex(2, 4, 4):
         assert bias[head, query, key] == -slopes[head] * abs(query - key)
     assert np.array_equal(alibi_bias(2, 2, 4), bias[:, 2:])  # the last two queries, the first two keys in a cache
-
-
-@pytest.mark.parametrize("pairing", ["half", "adjacent"])
-def test_rotated_dot_products_depend_on_the_distance_only(pairing):
-    q, k = rng.normal(size=(2, 1, 8))
-    turned = lambda x, t: rotate(x, angles=rotary_angles([t], 8), pairing=pairing)[0]  # noqa: E731
-    near, far = turned(q, 5) @ turned(k, 2), turned(q, 1005) @ turned(k, 1002)
-    np.testing.assert_allclose(near, far)
 
 
 def test_the_two_pairings_are_the_same_rotation_of_reordered_components():
@@ -420,30 +268,6 @@ def test_classes_of_the_last_queries_are_the_last_rows():
     np.testing.assert_array_equal(relative_buckets(2, 9, causal=False), relative_buckets(9, causal=False)[-2:])
 
 
-# ---------------------------------------------------------------------------------------------------- all primitives
-
-
-@pytest.mark.parametrize(
-    ("function", "shapes"),
-    [
-        (attention_weights, [(2, 3, 4), (2, 5, 4)]),
-        (lambda q, k, v: attention(q, k, v, causal_mask(3, 5)), [(2, 3, 4), (5, 4), (2, 5, 2)]),
-        (lambda q, k, v: attention(q, k, v, bias=alibi_bias(2, 3)), [(2, 3, 4)] * 3),
-        (lambda q, k, v, bias: attention(q, k, v, causal_mask(3, 5), bias), [(2, 3, 4), (2, 5, 4), (2, 5, 2), (3, 5)]),
-        (lambda q, k, bias: attention_weights(q, k, None, bias), [(2, 3, 4), (5, 4), (2, 3, 5)]),
-        (lambda q, k, v: flash_attention(q, k, v, causal=True, block_size=2), [(3, 4), (5, 4), (5, 2)]),
-        (linear_attention, [(3, 4), (5, 4), (5, 2)]),
-        (lambda q, k, v: linear_attention(q, k, v, causal=True), [(3, 4)] * 3),
-        (lambda x: rotate(x, angles=rotary_angles(range(3), 4)), [(2, 3, 4)]),
-        (lambda x: rotate(x, angles=rotary_angles(range(3), 4), pairing="adjacent"), [(3, 4)]),
-        (positive_features, [(3, 4)]),
-        (lambda x: merge_heads(split_heads(x, 2)) * 2.0, [(3, 4)]),
-    ],
-)
-def test_pullback_agrees_with_central_differences(function, shapes):
-    assert ml.check_gradient(function, *(rng.normal(size=shape) for shape in shapes)).error < TOLERANCE
-
-
 def test_gradients_reach_every_projection_of_grouped_heads():
     x, params = rng.normal(size=(3, 4)), projections(4, 4, 2, 2) | {"query_bias": rng.normal(size=8)}
     rotation = partial(rotate, angles=rotary_angles(range(3), 2))
@@ -454,49 +278,17 @@ def test_gradients_reach_every_projection_of_grouped_heads():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (
-            lambda: attention(np.ones((2, 3)), np.ones((2, 4)), np.ones((2, 3))),
-            ml.ShapeError,
-            r"\(2, 3\), \(2, 4\) and",
-        ),
-        (lambda: attention(*np.ones((2, 2, 3)), np.ones((3, 3))), ml.ShapeError, "S is 2 in key, 3 in value"),
         (lambda: attention(*np.ones((3, 2, 3)), np.ones((3, 3), bool)), ml.ShapeError, "T is 2 in query, 3 in mask"),
         (lambda: attention(*np.ones((3, 2, 3)), np.ones((2, 2))), TypeError, "booleans"),
-        (lambda: attention(np.ones((1, 3)), np.ones((0, 3)), np.ones((0, 3))), ml.ShapeError, "S is 0 in key"),
         (lambda: causal_mask(3, 2), ml.ShapeError, "got 3 and 2"),
-        (lambda: sliding_window_mask(3, 0), ValueError, r"window in \[1, ∞\), got 0"),
-        (
-            lambda: attention(np.ones((2, 3, 4)), np.ones((5, 3, 4)), np.ones((5, 3, 2))),
-            ml.ShapeError,
-            r"attention\(\) needs .*shapes \(2, 3, 4\), \(5, 3, 4\) and .* axes in front",
-        ),
-        (lambda: attention(np.ones((3, 4)), np.ones((2, 3, 4)), np.ones((3, 3, 2))), ml.ShapeError, "axes in front"),
-        (
-            lambda: flash_attention(np.ones((2, 1, 4)), np.ones((3, 1, 4)), np.ones((3, 1, 2))),
-            ml.ShapeError,
-            "axes in front",
-        ),
-        (lambda: linear_attention(np.ones((2, 4)), np.ones((3, 5)), np.ones((3, 2))), ml.ShapeError, r"\(3, 5\)"),
-        (
-            lambda: linear_attention(np.ones((2, 4)), np.ones((3, 4)), np.ones((5, 2))),
-            ml.ShapeError,
-            "S is 3 in key, 5 in value",
-        ),
         (
             lambda: multi_head_attention(np.ones((1, 2, 4)), dict.fromkeys(("query", "key"), np.ones((5, 4))), heads=2),
             ml.ShapeError,
             r"shapes \(1, 2, 4\) and \(5, 4\): n is 4 in x, 5 in W",
         ),
-        (lambda: padding_mask([1, 0]), ml.ShapeError, r"\(B, S\)"),
         (lambda: padding_mask([[2]]), ValueError, "0 or 1"),
         (lambda: split_heads(np.ones((2, 10)), 3), ml.ShapeError, "into 3 heads"),
         (lambda: multi_head_attention(np.ones((2, 4)), {}, heads=3, kv_heads=2), ml.ShapeError, "share 2"),
-        (lambda: flash_attention(*np.ones((3, 2, 3)), block_size=0), ValueError, "block_size"),
-        (
-            lambda: flash_attention(np.ones((2, 3)), np.ones((2, 3)), np.ones((9, 3))),
-            ml.ShapeError,
-            "S is 2 in key, 9 in value",
-        ),
         (lambda: rotate(np.ones((2, 4)), angles=np.ones((3, 2))), ml.ShapeError, r"\(3, 2\)"),
         (lambda: rotate(np.ones((2, 4)), angles=np.ones((2, 2)), pairing="other"), ValueError, "half"),
         (lambda: rotary_angles([0], 3), ValueError, "even, got 3"),

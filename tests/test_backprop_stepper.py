@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-import traitlets
 from test_widgets import SAME, run_js
 
 from mathllm.exhibits import backpropagation as exhibits
-from mathllm.figures.widgets import BackpropStepper
 
 NAMES = {
     "z1": "z1", "a1": "a1", "z2": "z2", "prediction": "prediction", "loss": "loss", "delta2": "delta2", "da1": "da1",
@@ -53,8 +51,3 @@ def test_an_inactive_unit_is_named():
 
 def test_the_loss_is_finite_for_scores_of_any_size():
     assert run_js("backprop_stepper.js", "softplus", [[1000.0], [-1000.0]]) == [1000.0, 0.0]
-
-
-def test_the_figure_refuses_three_inputs():
-    with pytest.raises(traitlets.TraitError, match="inputs"):
-        BackpropStepper(inputs=[1.0, 0.5, 0.0])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
-from mathllm import backpropagation, reference
+from mathllm import backpropagation
 from mathllm.exhibits import backpropagation as exhibits
 
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
@@ -30,155 +30,8 @@ def read_only(tree):
     return tree
 
 
-# ------------------------------------------------------------------------------------------- values of the documents
-
-
-def trace(x, W1, b1, W2, b2, y, eta=0.5):
-    return exhibits.trace_network(x, W1, b1, W2, b2, y, learning_rate=eta)
-
-
-def of_the_trace(value):
-    return lambda **inputs: value(trace(**inputs))
-
-
-def increments(W2, b2, W1, **inputs):
-    step = trace(W1=W1, W2=W2, b2=b2, **inputs)
-    moved = [step.W2 - W2, step.b2 - b2, step.W1 - W1]
-    return [moved[0][0, 0], moved[0][0, 1], moved[1][0], moved[2][0, 0]]
-
-
-def everything_grew(**inputs):
-    step = trace(**inputs)
-    return all(np.all(getattr(step, name) > inputs[name]) for name in ("W1", "b1", "W2", "b2"))
-
-
-def sigmoid_identity_gap(z):
-    def gap(y):
-        loss = lambda z: backpropagation.binary_cross_entropy(z, np.full(z.shape, y), reduction="none")  # noqa: E731
-        return np.abs(ml.sigmoid(z) - y - ml.numerical_derivative(loss, z)).max()
-
-    return max(gap(0.0), gap(1.0))
-
-
-def listing_gap(forward, backward):
-    def gap(rng_seed, sizes, batch):
-        problem = exhibits.listing_problem(np.random.default_rng(rng_seed), sizes, batch)
-        return exhibits.listing_gradient_gap(forward, backward, *problem)
-
-    return gap
-
-
-def printed_bias_shape(b_shape):
-    layers, x, target = exhibits.listing_problem(np.random.default_rng(1), (3, b_shape[0]))
-    activations, pre_activations = exhibits.listing_forward_as_printed(x, layers)
-    ((_, db),) = exhibits.listing_backward_as_printed(activations[-1] - target, activations, pre_activations, layers)
-    assert layers[0][1].shape == tuple(b_shape)
-    return list(db.shape)
-
-
-def small_radii_make_the_gradient_vanish(J1, J2, rho):
-    assert [backpropagation.spectral_radius(J) for J in (J1, J2)] == rho
-    product = backpropagation.jacobian_product([J2, J1] * 10)
-    assert ml.singular_values(product)[0] == 4.0**10
-    return bool(ml.singular_values(product)[0] < 1)
-
-
-def residual_gap(rng_seed):
-    rng = np.random.default_rng(rng_seed)
-    W, x = rng.normal(size=(4, 4)), rng.normal(size=4)
-    f = lambda x: ml.tanh(ml.linear(x, W))  # noqa: E731
-    return np.abs(
-        ml.numerical_jacobian(lambda x: backpropagation.residual(x, f), x) - np.eye(4) - ml.jacobian(f, x)
-    ).max()
-
-
 def post_norm(x):
     return ml.layer_norm(x, np.ones(3), np.zeros(3), epsilon=0)
-
-
-def post_norm_gap(x):
-    J = ml.jacobian(lambda x: backpropagation.residual(x, lambda x: x * 0.0, after=post_norm), x)
-    return ml.frobenius_norm(J - np.eye(3))
-
-
-@pytest.fixture(scope="module")
-def xor():
-    return exhibits.train_xor()
-
-
-XOR = {
-    **{f"part2.xor.loss_{epoch}": lambda run, epoch=epoch: run.losses[epoch] for epoch in range(0, 10_000, 2000)},
-    "part2.xor.pred": lambda run: run.predictions.round(2),
-    "part2.xor.solves": lambda run: bool(np.abs(run.predictions - np.ravel(exhibits.XOR_TARGETS)).max() < 0.25),
-}
-ROWS = {
-    "primer.ch09.text.bwd_fwd_ratio": lambda batch, n_in, n_out: (
-        backpropagation.gradient_cost([n_in, n_out], batch).backward
-        / backpropagation.gradient_cost([n_in, n_out], batch).forward
-    ),
-    "foundations.act.vanish10": lambda layers: backpropagation.gradient_bounds([[[ml.grad(ml.sigmoid)(0.0)]]] * layers)[
-        1
-    ],
-    "foundations.backprop.naive_passes": lambda n: backpropagation.perturbation_gradient(np.sum, np.zeros(n)).passes,
-    "foundations.backprop.code_as_printed": listing_gap(
-        exhibits.listing_forward_as_printed, exhibits.listing_backward_as_printed
-    ),
-    "foundations.backprop.code_linear_output": listing_gap(
-        exhibits.listing_forward_fixed, exhibits.listing_backward_fixed
-    ),
-    "foundations.backprop.db_shape": printed_bias_shape,
-    "foundations.vanish.spectral_radius": small_radii_make_the_gradient_vanish,
-    "foundations.init.he": lambda n_in: backpropagation.he_scale(n_in),
-    "foundations.clip.sample": lambda g, max_norm: ml.clip_gradient(np.array(g), max_norm)[0],
-    "part2.bp.z1": of_the_trace(lambda t: t.z1),
-    "part2.bp.a1": of_the_trace(lambda t: t.a1),
-    "part2.bp.z2_terms": of_the_trace(lambda t: t.z2_terms),
-    "part2.bp.z2": of_the_trace(lambda t: t.z2),
-    "part2.bp.exp_neg_z2": lambda z: ml.exp(-z),
-    "part2.bp.yhat": of_the_trace(lambda t: t.prediction),
-    "part2.bp.loss": of_the_trace(lambda t: t.loss),
-    "part2.bp.delta2": of_the_trace(lambda t: t.delta2),
-    "part2.bp.sigmoid_bce_identity": sigmoid_identity_gap,
-    "part2.bp.dW2_1": of_the_trace(lambda t: t.dW2[0, 0]),
-    "part2.bp.dW2_2": of_the_trace(lambda t: t.dW2[0, 1]),
-    "part2.bp.db2": of_the_trace(lambda t: t.db2[0]),
-    "part2.bp.delta1_1": of_the_trace(lambda t: t.delta1[0]),
-    "part2.bp.delta1_2": of_the_trace(lambda t: t.delta1[1]),
-    "part2.bp.relu_deriv": of_the_trace(lambda t: t.relu_slope),
-    "part2.bp.dW1_11": of_the_trace(lambda t: t.dW1[0, 0]),
-    "part2.bp.dW1_12": of_the_trace(lambda t: t.dW1[0, 1]),
-    "part2.bp.dW1_21": of_the_trace(lambda t: t.dW1[1, 0]),
-    "part2.bp.dW1_22": of_the_trace(lambda t: t.dW1[1, 1]),
-    "part2.bp.db1": of_the_trace(lambda t: t.db1),
-    "part2.bp.upd_W2_1": of_the_trace(lambda t: t.W2[0, 0]),
-    "part2.bp.upd_W2_2": of_the_trace(lambda t: t.W2[0, 1]),
-    "part2.bp.upd_b2": of_the_trace(lambda t: t.b2[0]),
-    "part2.bp.upd_W1_11": of_the_trace(lambda t: t.W1[0, 0]),
-    "part2.bp.upd_deltas": increments,
-    "part2.bp.upd_W1_all": of_the_trace(lambda t: t.W1),
-    "part2.bp.upd_b1_all": of_the_trace(lambda t: t.b1),
-    "part2.bp.yhat_after": of_the_trace(lambda t: t.prediction_after),
-    "part2.bp.loss_after": of_the_trace(lambda t: t.loss_after),
-    "part2.bp.all_increase": everything_grew,
-    "part2.xor.he_scales": lambda fan_in: [backpropagation.he_scale(n) for n in fan_in],
-    "run.step5.residual": residual_gap,
-    "run.step5.postnorm": post_norm_gap,
-}
-
-
-def test_every_value_of_the_chapter_is_recomputed():
-    assert ROWS.keys() | XOR.keys() == {row.id for row in reference.rows("11")}
-
-
-@pytest.mark.parametrize("id", ROWS)
-def test_document_values(id):
-    reference.check(id, ROWS[id](**reference.row(id).inputs))
-
-
-@pytest.mark.parametrize("id", XOR)
-def test_document_values_of_the_xor_network(id, xor):
-    assert reference.row(id).inputs == {"rng_seed": 42, "lr": 0.5, "epochs": 10_000, "hidden": 4}
-    reference.check(id, XOR[id](xor))
 
 
 # ------------------------------------------------------------------------------------- the recurrence and autodiff
@@ -271,24 +124,6 @@ def test_the_gradient_of_binary_cross_entropy_is_prediction_minus_truth(z, y):
     np.testing.assert_allclose(gradient, ml.sigmoid(z) - y, rtol=1e-12, atol=1e-15)  # sigmoid(11) − 1 cancels
 
 
-@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-def test_gradient_of_binary_cross_entropy(reduction):
-    rng = np.random.default_rng(7)
-    z, y = rng.normal(size=(3, 4)), rng.random((3, 4))
-    assert (
-        ml.check_gradient(lambda z: backpropagation.binary_cross_entropy(z, y, reduction=reduction), z).error
-        < TOLERANCE
-    )
-
-
-@given(hnp.arrays(np.float64, 4, elements=st.floats(-20, 20, allow_subnormal=False)), st.integers(0, 1))
-def test_binary_cross_entropy_is_the_formula_where_the_formula_can_be_computed(z, y):
-    p = ml.sigmoid(z)
-    printed = -(y * np.log(p) + (1 - y) * np.log(1 - p))
-    ours = backpropagation.binary_cross_entropy(z, np.full(4, y), reduction="none")
-    np.testing.assert_allclose(ours, printed, rtol=1e-6)  # 1 − p has lost eight digits at z = 20
-
-
 @given(hnp.arrays(np.float64, 4, elements=numbers))
 def test_binary_cross_entropy_is_cross_entropy_of_two_classes(z):
     pair = np.stack([np.zeros(4), z], axis=-1)
@@ -309,30 +144,19 @@ def test_extreme_logits_give_finite_losses_and_gradients(dtype):
     ("call", "words"),
     [
         (lambda: backpropagation.binary_cross_entropy([1.0], [1, 0]), "one target for each logit"),
-        (lambda: backpropagation.binary_cross_entropy([1.0], [2.0]), r"targets in \[0, 1\], got"),
-        (lambda: backpropagation.binary_cross_entropy([1.0], [np.nan]), r"targets in \[0, 1\], got"),
-        (lambda: backpropagation.binary_cross_entropy([np.inf], [1.0]), r"logits in \(-∞, ∞\), got inf"),
         (lambda: backpropagation.binary_cross_entropy(np.zeros(0), np.zeros(0)), "at least one label .*got none"),
         (lambda: backpropagation.binary_cross_entropy([1.0], [1.0], reduction="max"), "reduction"),
         (lambda: backpropagation.mlp_init(np.random.default_rng(0), [3]), "input and output"),
         (lambda: backpropagation.mlp_forward([[1.0]], []), "at least one layer"),
-        (lambda: backpropagation.forward_pass([1.0], []), r"x \(B, n\), got shape \(1,\)"),
         (lambda: backpropagation.forward_pass([[1.0]], []), "at least one layer"),
         (lambda: backpropagation.dense_layer([[1.0]], np.eye(2), np.zeros(2)), "n is 1 in x, 2 in W"),
         (lambda: exhibits.trace_network(b1=[0.35]), "b1"),
-        (lambda: backpropagation.he_scale(0), "inputs in .*got 0"),
-        (lambda: ml.xavier_scale(1, 0), "outputs in .*got 0"),
         (lambda: backpropagation.initial_weights(np.random.default_rng(0), 2, 2, scheme="lecun"), "schemes are"),
-        (lambda: backpropagation.initial_weights(np.random.default_rng(0), 0, 2), "number inputs in .*got 0"),
         (lambda: backpropagation.jacobian_product([]), "at least one Jacobian"),
         (lambda: backpropagation.jacobian_product([np.eye(2), np.eye(3)]), "n is 3 in A, 2 in B"),
         (lambda: backpropagation.jacobian_product([np.eye(2) * 1e200] * 2), "explodes"),
         (lambda: backpropagation.deep_network(np.random.default_rng(0), 2, 2, kind="tanh"), "kinds are"),
-        (lambda: backpropagation.deep_network(np.random.default_rng(0), 0, 2), "number depth in .*got 0"),
-        (lambda: backpropagation.bump_network(np.sin, 0, 1, 0), "number bumps in .*got 0"),
         (lambda: backpropagation.hat_network(np.sin, 1, 1, 3), r"b in \(1, ∞\), got 1"),
-        (lambda: backpropagation.sawtooth_network(0), "number depth in .*got 0"),
-        (lambda: backpropagation.perturbation_gradient(np.sum, np.zeros(2), h=-1), r"h in \(0, ∞\), got -1"),
         (lambda: backpropagation.perturbation_gradient(lambda w: math.inf, np.zeros(2)), "finite"),
         (lambda: backpropagation.gradient_cost([3]), "number_of_sizes in .*got 1"),
         (lambda: exhibits.train_xor(epochs=0), "number epochs in .*got 0"),
@@ -618,14 +442,6 @@ def test_many_seeds_do_not_learn_xor():
 # ------------------------------------------------------------------------------------------ listings and common bugs
 
 
-def test_a_lost_axis_stretches_the_bias_in_silence_and_in_place_it_is_refused():
-    """Erratum C2."""
-    b, db = np.zeros((5, 1)), np.ones(5)
-    assert (b - 0.1 * db).shape == (5, 5)
-    with pytest.raises(ValueError, match="broadcast"):
-        b -= 0.1 * db
-
-
 def test_the_fixed_listing_agrees_with_the_recurrence():
     layers, x, target = exhibits.listing_problem(np.random.default_rng(1))
     activations, pre_activations = exhibits.listing_forward_fixed(x, layers)
@@ -743,12 +559,6 @@ def test_costs_are_counted_from_the_products(sizes, batch):
     assert cost.reverse_mode == 3 * cost.forward
     assert cost.forward_differences == (cost.parameters + 1) * cost.forward
     assert cost.central_differences == 2 * cost.parameters * cost.forward
-
-
-def test_twice_the_parameters_cost_twice_backwards_and_four_times_by_trying():
-    small, large = backpropagation.gradient_cost([100, 100]), backpropagation.gradient_cost([100, 200])
-    assert large.reverse_mode / small.reverse_mode == 2
-    assert large.forward_differences / small.forward_differences == pytest.approx(4, rel=1e-3)
 
 
 # --------------------------------------------------------------------------------------------------------- the engine

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.figures.widgets import BetaPosterior
 
 
 @pytest.fixture
@@ -39,9 +37,3 @@ def test_the_numbers_below_the_curves_are_those_of_mathllm(settings):
         assert numbers["mean"] == pytest.approx(posterior.mean, rel=SAME)
         assert numbers["deviation"] == pytest.approx(np.sqrt(posterior.variance), rel=10 * SAME)
         assert numbers["mode"] == (None if posterior.a + posterior.b == 2 else pytest.approx(posterior.mode, rel=SAME))
-
-
-@pytest.mark.parametrize("outside", [{"prior_a": 0}, {"prior_b": 51}, {"heads": -1}, {"tails": 51}])
-def test_the_figure_refuses_settings_off_its_sliders(outside):
-    with pytest.raises(traitlets.TraitError):
-        BetaPosterior(**outside)

@@ -10,125 +10,15 @@ from hypothesis.extra import numpy as hnp
 from package import MODULES, described
 
 import mathllm as ml
-from mathllm import reference
 from mathllm.errors import CHAPTERS
 
-TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 rng = np.random.default_rng(7)
 sizes = st.integers(1, 6)
 logits = hnp.arrays(np.float64, sizes, elements=st.floats(-20, 20))
 bases = st.sampled_from([2, np.e, 3.0, 10])
 
 
-@st.composite
-def pairs(draw):
-    """Two distributions over the same outcomes."""
-    n = draw(sizes)
-    rows = hnp.arrays(np.float64, n, elements=st.floats(-20, 20))
-    return ml.softmax(draw(rows)), ml.softmax(draw(rows))
-
-
-# ------------------------------------------------------------------------------------------- values of the documents
-
-
-def largest_gap(a, b):
-    return float(np.max(np.abs(np.subtract(a, b))))
-
-
-def loss_at(p):
-    return float(ml.surprise(p))
-
-
-def perplexity_at(p):
-    return float(ml.perplexity(ml.surprise(p), base=np.e))
-
-
-def uniform_perplexity(n):
-    return float(ml.perplexity(ml.entropy(np.full(n, 1 / n)), base=np.e))
-
-
-def loss_and_gradient(z, target):
-    return ml.value_and_grad(lambda z: ml.cross_entropy(z, np.array([target])))(np.array([z]))
-
-
-def gap_to_central_differences(z, target, h=1e-6):
-    loss = lambda z: ml.cross_entropy([z], [target])  # noqa: E731
-    numeric = [(loss(z + h * e) - loss(z - h * e)) / (2 * h) for e in np.eye(len(z))]
-    return largest_gap(loss_and_gradient(z, target)[1][0], numeric)
-
-
-ROWS = {
-    "primer.ch07.ex7.loss_the": lambda q, target: ml.cross_entropy_between(np.eye(len(q))[target], q),
-    "primer.ch07.ex7.loss_an": lambda q, target: ml.cross_entropy_between(np.eye(len(q))[target], q),
-    "primer.ch07.text.surprise": lambda p: ml.surprise(p),
-    "primer.ch07.text.surprise_certain": loss_at,
-    "primer.ch07.text.ppl20_loss": lambda ppl: ml.entropy(np.full(ppl, 1 / ppl)),
-    "primer.ch07.text.ppl20_uniform": uniform_perplexity,
-    **{f"primer.ch07.table.loss{n}": ml.surprise for n in range(1, 6)},
-    **{f"primer.ch07.table.ppl{n}": perplexity_at for n in range(1, 6)},
-    "primer.ch07.q15.loss": loss_at,
-    "primer.ch07.q15.ppl": perplexity_at,
-    "primer.ch07.q16.ppl": lambda loss: ml.perplexity(loss, base=np.e),
-    "pillars.cegrad.identity": gap_to_central_differences,
-    "pillars.cegrad.values": lambda z, target: loss_and_gradient(z, target)[1][0],
-    "pillars.decomp.identity": lambda p, q: ml.cross_entropy_between(p, q) - ml.entropy(p) - ml.kl_divergence(p, q),
-    "pillars.decomp.values": lambda p, q: [ml.entropy(p), ml.kl_divergence(p, q), ml.cross_entropy_between(p, q)],
-    "pillars.ppl.perfect": lambda p: ml.perplexity(ml.surprise(p, base=2).mean(), base=2),
-    "pillars.ppl.uniform": lambda V: uniform_perplexity(V),
-    "pillars.ppl.ten": uniform_perplexity,
-    "pillars.ppl.base_consistent": lambda p: (
-        ml.perplexity(ml.surprise(p, base=2), base=2) - ml.perplexity(ml.surprise(p), base=np.e)
-    ),
-    "pillars.ppl.mixed_base": lambda p: ml.perplexity(ml.surprise(p, base=2), base=np.e),  # the mistake
-    "pillars.ppltable.random": lambda V: round(uniform_perplexity(V), 6),  # the table prints whole numbers
-    "foundations.entropy.coin": lambda p: ml.entropy(p, base=2),
-    "foundations.entropy.die": lambda n: ml.entropy(np.full(n, 1 / n), base=2),
-    "foundations.entropy.deterministic": lambda p: ml.entropy(p),
-    "foundations.entropy.max_uniform": lambda p, q: bool(ml.entropy(p) > ml.entropy(q)),
-    "foundations.kl.nonneg_self": lambda p: ml.kl_divergence(p, p),
-    "foundations.kl.asym": lambda p, q: [ml.kl_divergence(p, q), ml.kl_divergence(q, p)],
-    "foundations.ppl.twenty": uniform_perplexity,
-    "run.step4.nll": loss_at,
-    "primer.ch05.text.uniform_loss": lambda V: ml.cross_entropy(np.zeros((1, V)), [7]),
-}
-LITERATURE = {  # published measurements of models that are not here
-    "pillars.ppltable.trigram", "pillars.ppltable.gpt2", "pillars.ppltable.gpt3", "pillars.ppltable.gpt4",
-    "foundations.ppl.sota",
-}  # fmt: skip
-
-
-def test_every_value_of_the_chapter_is_recomputed():
-    rows = reference.rows("07")
-    assert ROWS.keys() | LITERATURE == {row.id for row in rows if row.kind != "text"}
-    assert {row.id for row in rows if row.basis == "literature"} == LITERATURE
-
-
-@pytest.mark.parametrize("id", ROWS)
-def test_document_values(id):
-    reference.check(id, ROWS[id](**reference.row(id).inputs))
-
-
 # --------------------------------------------------------------------------------------------------------- information
-
-
-@given(pairs(), bases)
-def test_cross_entropy_is_entropy_plus_divergence(pair, base):
-    p, q = pair
-    parts = ml.entropy(p, base=base) + ml.kl_divergence(p, q, base=base)
-    np.testing.assert_allclose(ml.cross_entropy_between(p, q, base=base), parts, rtol=1e-9, atol=1e-9)
-
-
-@given(pairs())
-def test_divergence_is_never_negative_and_zero_from_itself(pair):
-    p, q = pair
-    assert ml.kl_divergence(p, q) >= 0
-    assert ml.kl_divergence(p, p) == 0
-
-
-@given(logits, bases)
-def test_entropy_lies_between_certainty_and_uniform(z, base):
-    H = ml.entropy(ml.softmax(z), base=base)
-    assert -1e-12 <= H <= np.log(len(z)) / np.log(base) + 1e-12
 
 
 @given(logits, bases, bases)
@@ -170,18 +60,10 @@ def hard_distributions(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_information_keeps_its_bounds_at_the_edges_of_every_dtype(dtype):
+def test_no_gradient_is_nan_at_the_edges_of_a_dtype(dtype):
     for p in hard_distributions(dtype):
-        q = rng.permutation(p)
-        entropy, divergence, between = ml.entropy(p), ml.kl_divergence(p, q), ml.cross_entropy_between(p, q)
-        assert 0 <= entropy <= dtype(np.log(p.size))
-        assert min(divergence, between) >= 0
-        assert ml.kl_divergence(p, p) == 0
-        assert min(ml.perplexity(entropy, base=np.e), ml.perplexity(between, base=np.e)) >= 1
-        assert np.all(ml.surprise(np.minimum(p, 1)) >= 0)
-        assert {np.asarray(value).dtype for value in (entropy, divergence, between)} == {np.dtype(dtype)}
         for function in (ml.kl_divergence, ml.cross_entropy_between):
-            assert not any(np.any(np.isnan(slope)) for slope in ml.vjp(function, p, q)[1](dtype(1)))
+            assert not any(np.any(np.isnan(slope)) for slope in ml.vjp(function, p, rng.permutation(p))[1](dtype(1)))
 
 
 @pytest.mark.parametrize(("dtype", "rare"), [(np.float16, 1e-5), (np.float32, 1e-30), (np.float64, 1e-200)])
@@ -199,50 +81,6 @@ def test_a_surprise_of_rounding_is_none():
     assert ml.cross_entropy_between([1.0], [1 + 1e-10]) == 0
     assert not np.signbit(ml.surprise(1.0))
     assert not np.signbit(ml.entropy([1.0, 0.0]))
-
-
-@given(hnp.arrays(np.float64, (3, 4), elements=st.floats(-5, 5)))
-def test_mutual_information_is_symmetric_and_the_entropy_that_knowing_removes(z):
-    joint = ml.softmax(z.ravel()).reshape(z.shape)
-    information = ml.mutual_information(joint)
-    np.testing.assert_allclose(information, ml.mutual_information(joint.T), atol=1e-12)
-    parts = ml.entropy(joint.sum(axis=1)) + ml.entropy(joint.sum(axis=0)) - ml.entropy(joint.ravel())
-    np.testing.assert_allclose(information, parts, atol=1e-12)
-
-
-def test_independent_things_tell_nothing_about_each_other():
-    joint = np.outer([0.2, 0.8], [0.5, 0.3, 0.2])
-    np.testing.assert_allclose(ml.mutual_information(joint), 0, atol=1e-14)  # three logarithms up to 3.2 cancel
-
-
-def test_losses_of_the_reference_table():
-    probabilities = np.array([0.95, 0.5, 0.1, 0.01, 0.001])
-    losses = ml.surprise(probabilities)
-    table = zip(probabilities, losses, ml.perplexity(losses, base=np.e), strict=True)
-    assert [f"{p:.3f} {loss:.2f} {choices:.2f}" for p, loss, choices in table] == [
-        "0.950 0.05 1.05",
-        "0.500 0.69 2.00",
-        "0.100 2.30 10.00",
-        "0.010 4.61 100.00",
-        "0.001 6.91 1000.00",
-    ]
-
-
-# Distributions must sum to 1, so their gradients are checked where they move on the simplex: through a softmax.
-@pytest.mark.parametrize("base", [np.e, 2])
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda z, w, base: ml.entropy(ml.softmax(z), base=base),
-        lambda z, w, base: ml.cross_entropy_between(ml.softmax(z), ml.softmax(w), base=base),
-        lambda z, w, base: ml.kl_divergence(ml.softmax(z), ml.softmax(w), base=base),
-        lambda z, w, base: ml.surprise(ml.softmax(z), base=base),
-        lambda z, w, base: ml.mutual_information(ml.softmax(z.reshape(-1)).reshape(z.shape), base=base),
-    ],
-)
-def test_pullback_agrees_with_central_differences(function, base):
-    z, w = rng.normal(size=(2, 3, 4))
-    assert ml.check_gradient(lambda z, w: function(z, w, base), z, w).error < TOLERANCE
 
 
 @pytest.mark.parametrize("base", [np.e, 2])
@@ -283,27 +121,15 @@ def test_what_softmax_gives_is_a_distribution_in_every_dtype(dtype, size):
 # -------------------------------------------------------------------------------------------------------- the loss
 
 
-@given(hnp.arrays(np.float64, (3, 5), elements=st.floats(-1e4, 1e4)), st.tuples(*[st.integers(0, 4)] * 3))
-def test_the_loss_is_the_mean_surprise_at_the_labels(z, labels):
-    p = [row[label] for row, label in zip(ml.log_softmax(z), labels, strict=True)]
-    np.testing.assert_allclose(ml.cross_entropy(z, labels), -np.mean(p), rtol=1e-12, atol=1e-12)
-
-
 def test_the_gradient_is_prediction_minus_truth():
     z, labels = rng.normal(size=(4, 3)), np.array([0, 2, 1, 1])
     _, gradient = ml.value_and_grad(lambda z: ml.cross_entropy(z, labels))(z)
     np.testing.assert_allclose(gradient, (ml.softmax(z) - np.eye(3)[labels]) / 4)
 
 
-@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-@pytest.mark.parametrize("labels", [[[0, 4, 2], [1, 1, 3]], [[0, -100, 2], [-100, -100, 3]]])
-def test_pullback_of_the_loss_agrees_with_central_differences(reduction, labels):
-    loss = lambda z: ml.cross_entropy(z, np.array(labels), reduction=reduction)  # noqa: E731
-    assert ml.check_gradient(loss, rng.normal(size=(2, 3, 5))).error < TOLERANCE
-
-
 def test_ignored_labels_count_neither_in_the_sum_nor_in_the_mean():
     z = rng.normal(size=(4, 3))
+    assert ml.IGNORED == -100
     assert ml.cross_entropy(z, [0, -100, 2, -100]) == ml.cross_entropy(z[[0, 2]], [0, 2])
     assert ml.cross_entropy(z, [0, -1, 2, -1], ignore_index=-1) == ml.cross_entropy(z[[0, 2]], [0, 2])
     losses = ml.cross_entropy(z, [0, -100, 2, -100], reduction="none")
@@ -344,12 +170,6 @@ def test_the_layout_and_the_integers_of_the_arguments_do_not_matter(order):
         np.testing.assert_array_equal(gradient, slopes)
 
 
-def test_the_label_that_does_not_count_has_one_name():
-    z = rng.normal(size=(4, 3))
-    assert ml.IGNORED == -100
-    assert ml.cross_entropy(z, [0, ml.IGNORED, 2, ml.IGNORED]) == ml.cross_entropy(z[[0, 2]], [0, 2])
-
-
 def test_one_token_in_the_vocabulary_and_one_position():
     assert ml.cross_entropy([[3.0]], [0]) == 0
     assert ml.cross_entropy([3.0, 3.0], 0) == np.log(2)
@@ -358,17 +178,6 @@ def test_one_token_in_the_vocabulary_and_one_position():
 def test_the_mean_over_many_float16_losses_does_not_overflow():
     z = np.tile(np.array([0, 1e4], np.float16), (1000, 1))
     assert ml.cross_entropy(z, np.zeros(1000, int)) == 1e4
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_dtype_is_kept_and_input_left_alone(dtype):
-    p, q = np.array([[0.5, 0.5], [0.25, 0.75]], dtype), np.array([0.125, 0.875], dtype)
-    p.flags.writeable = q.flags.writeable = False  # a write would raise
-    values = [
-        ml.surprise(p), ml.entropy(p, base=2), ml.cross_entropy_between(p, q), ml.kl_divergence(p, q, base=2),
-        ml.mutual_information(p / 2), ml.perplexity(p, base=2), ml.convert_information(p, from_base=2, to_base=3),
-    ]  # fmt: skip
-    assert {np.asarray(value).dtype for value in values} == {np.dtype(dtype)}
 
 
 # -------------------------------------------------------------------------------------------------------- compression
@@ -477,23 +286,10 @@ def test_a_model_cannot_change_the_message():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: ml.surprise([0.5, 1.5]), ValueError, r"p in \[0, 1\], got 1\.5"),
-        (lambda: ml.surprise(-0.1), ValueError, "got -0.1"),
-        (lambda: ml.surprise(np.nan), ValueError, "got nan"),
-        (lambda: ml.surprise(0.5, base=1), ValueError, r"base in \(1, ∞\), got 1"),
-        (lambda: ml.entropy([0.5, 0.5], base=0.5), ValueError, r"base in \(1, ∞\)"),
         (lambda: ml.entropy([0.5, 0.4]), ValueError, "sums to 1, this one to 0.9"),
         (lambda: ml.entropy([1.5, -0.5]), ValueError, "no negative entries, got -0.5"),
         (lambda: ml.entropy([np.nan, 1]), ValueError, "got nan"),
-        (lambda: ml.entropy([]), ml.ShapeError, r"entropy\(\) needs p .*\(0,\)"),
-        (lambda: ml.entropy(1.0), ml.ShapeError, r"\(\)"),
-        (lambda: ml.cross_entropy_between([1.0], [0.5, 0.5]), ml.ShapeError, "n is 1 in p, 2 in q"),
         (lambda: ml.kl_divergence([0.5, 0.5], [0.5, 0.6]), ValueError, "sums to 1, this one to 1.1"),
-        (lambda: ml.kl_divergence([0.5, 0.5], [0.5, 0.5], base=np.inf), ValueError, "got inf"),
-        (lambda: ml.mutual_information([0.5, 0.5]), ml.ShapeError, r"\(m, n\), got shape \(2,\)"),
-        (lambda: ml.perplexity(-1.0, base=2), ValueError, r"cross_entropy in \[0, ∞\], got -1\.0"),
-        (lambda: ml.perplexity(np.nan, base=2), ValueError, "got nan"),
-        (lambda: ml.perplexity(1.0, base=0), ValueError, "got 0"),
         (lambda: ml.convert_information(1.0, from_base=1, to_base=2), ValueError, "got 1"),
         (lambda: ml.cross_entropy(np.zeros((2, 3)), [0, 3]), ValueError, "0 to 2.*got 3"),
         (lambda: ml.cross_entropy(np.zeros((2, 3)), [0, -1]), ValueError, "-100 to ignore.*got -1"),
@@ -502,8 +298,6 @@ def test_a_model_cannot_change_the_message():
         (lambda: ml.cross_entropy([[np.nan, 1.0]], [0]), ValueError, r"cross_entropy\(\) needs finite.*NaN"),
         (lambda: ml.cross_entropy([[-np.inf, -np.inf]], [0]), ValueError, "all are masked"),
         (lambda: ml.cross_entropy(np.zeros((1, 0)), [-100], reduction="sum"), ml.ShapeError, "at least one logit"),
-        (lambda: ml.kl_divergence(np.full((2, 1), 1.0), np.full((3, 1), 1.0)), ml.ShapeError, "in front do not fit"),
-        (lambda: ml.cross_entropy_between(np.eye(2), np.eye(3)), ml.ShapeError, "n is 2 in p, 3 in q"),
         (lambda: ml.mutual_information(np.empty((0, 2))), ml.ShapeError, "n is 0"),
         (lambda: ml.cross_entropy([[0.0, 1.0]], [0], reduction="max"), ValueError, "'max'"),
         (lambda: ml.arithmetic_encode([2], lambda seen: [0.5, 0.5]), ValueError, "0 to 1, got 2"),
@@ -512,7 +306,6 @@ def test_a_model_cannot_change_the_message():
         (lambda: ml.arithmetic_encode([[0]], lambda seen: [0.5, 0.5]), ml.ShapeError, r"\(1, 1\)"),
         (lambda: ml.arithmetic_encode([0], lambda seen: [0.5, 0.6]), ValueError, "sums to 1, this one to 1.1"),
         (lambda: ml.arithmetic_encode([0], lambda seen: [[1.0]]), ml.ShapeError, r"\(V,\), got shape \(1, 1\)"),
-        (lambda: ml.arithmetic_decode(b"", lambda seen: [1.0], -1), ValueError, r"length in \[0, ∞\), got -1"),
         (lambda: ml.code_length([1], lambda seen: [1.0]), ValueError, "0 to 0, got 1"),
     ],
 )

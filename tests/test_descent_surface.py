@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-import traitlets
 from test_widgets import run_js
 
 import mathllm as ml
-from mathllm.figures.widgets import DescentSurface
 
 HEIGHTS = {
     "narrow valley": lambda v: 0.5 * (v[0] ** 2 + 20 * v[1] ** 2),
@@ -65,9 +63,3 @@ def test_a_contour_line_keeps_its_height(surface):
     heights = [HEIGHTS[surface](point) for piece in pieces for point in piece]
     # Straight lines across cells 0.09 wide, on a surface of curvature up to 20: a little off.
     np.testing.assert_allclose(heights, level, atol=0.05)
-
-
-@pytest.mark.parametrize("outside", [{"log_rate": 1.0}, {"beta": 1.0}, {"steps": -1}, {"method": "magic"}])
-def test_the_figure_refuses_settings_off_its_controls(outside):
-    with pytest.raises(traitlets.TraitError):
-        DescentSurface(**outside)

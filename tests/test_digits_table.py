@@ -1,12 +1,10 @@
-"""The table of digits in the book: every primitive is in it, and no function keeps fewer digits than it says."""
+"""The table of digits in the book: every primitive is in it. That its digits are kept, `make check-source` proves."""
 
 import copy
-import importlib.util
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+import build_digits_table as tool
 import exact
 import numpy as np
 import pytest
@@ -20,20 +18,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("build_digits_table", ROOT / "tools" / "build_digits_table.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def rows(tool):
+def rows():
     return json.loads(tool.TABLE.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def now(tool):
+def now():
     return tool.measured()
 
 
@@ -44,11 +34,7 @@ def test_every_public_primitive_has_its_row_and_its_formula(rows):
     assert {point.name for point in HARD} <= {*FORMULAS}
 
 
-def test_no_function_keeps_fewer_digits_than_the_table_says(tool, rows, now):
-    assert list(tool.problems(rows, now)) == []
-
-
-def test_ordinary_arguments_cost_a_few_roundings_at_most(tool, now):
+def test_ordinary_arguments_cost_a_few_roundings_at_most(now):
     """The bounds are one digit below the least that was measured, like the margin of the table."""
     for row in now:
         if row["where"] == tool.ORDINARY:
@@ -57,7 +43,7 @@ def test_ordinary_arguments_cost_a_few_roundings_at_most(tool, now):
             assert min(row["float16"]) >= 1.7, row["name"]
 
 
-def test_what_does_not_hold_is_named(tool, rows, now, monkeypatch):
+def test_what_does_not_hold_is_named(rows, now, monkeypatch):
     (gone,) = tool.problems([row for row in rows if row["name"] != "softmax"], now)
     assert gone == "the rows are not those of tests/digit_cases.py"
     better = copy.deepcopy(rows)
@@ -69,12 +55,6 @@ def test_what_does_not_hold_is_named(tool, rows, now, monkeypatch):
     assert new == "brand_new is a primitive without a formula in tests/digit_cases.py"
 
 
-def test_the_command_says_whether_the_table_holds():
-    command = [sys.executable, "tools/build_digits_table.py", "--check"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
 def test_the_page_shows_the_table():
     assert "{{digits}}" in (ROOT / "book" / "gradients_checked.md").read_text(encoding="utf-8")
 
@@ -82,7 +62,7 @@ def test_the_page_shows_the_table():
 # The exact numbers themselves
 
 
-def test_digits_are_counted_from_the_relative_error(tool):
+def test_digits_are_counted_from_the_relative_error():
     right = [mp.mpf(1), mp.mpf("1e-3")]
     assert tool.digits_of(np.array([1.0, 1.0001e-3]), right, each=True) == 4
     assert tool.digits_of(np.array([1.0, 1.0001e-3]), right, each=False) == 7

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from primitive_cases import ALL, arguments, extreme_arguments, public_primitives
+from primitive_cases import ALL, VARIANTS, arguments, extreme_arguments, public_primitives
 
 import mathllm as ml
+from mathllm import matrices, probability
 
 every = pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+every_variant = pytest.mark.parametrize("case", ALL + VARIANTS, ids=lambda case: case.name)
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 
 
@@ -32,7 +34,7 @@ def test_the_pullback_agrees_with_central_differences(case, seed):
     assert ml.check_gradient(case.call, *args, entries=20).error < TOLERANCE
 
 
-@every
+@every_variant
 def test_each_pullback_agrees_with_central_differences_at_every_entry(case):
     if case.straight_through:
         args = arguments(case)
@@ -43,7 +45,7 @@ def test_each_pullback_agrees_with_central_differences_at_every_entry(case):
         assert ml.check_gradient(case.call, *arguments(case)).error < TOLERANCE
 
 
-@every
+@every_variant
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_the_dtype_is_kept_by_value_and_gradient(case, dtype):
     args = arguments(case, dtype)
@@ -54,6 +56,26 @@ def test_the_dtype_is_kept_by_value_and_gradient(case, dtype):
     within = 60 * np.finfo(dtype).eps  # a few roundings of numbers of this size
     for ours, right in zip([value, *gradients], [exact, *slopes], strict=True):
         assert np.abs(ours - right).max() <= within * max(np.abs(right).max(), 1)
+
+
+WITHOUT_PULLBACK = {
+    "svd": lambda p: matrices.svd(p).U,
+    "low_rank_approximation": lambda p: matrices.low_rank_approximation(p, 1),
+    "low_rank_error": lambda p: matrices.low_rank_error(p, 1),
+    "matrix_product_by_hand": lambda p: matrices.matrix_product_by_hand(p, p),
+    "distribution": probability.distribution,
+    "distribution_from_counts": ml.distribution_from_counts,
+    "posterior": lambda p: probability.posterior(p, p),
+    "perplexity": lambda p: ml.perplexity(p, base=2),
+    "convert_information": lambda p: ml.convert_information(p, from_base=2, to_base=3),
+    "value_weighted_attention": lambda p: ml.interpretability.value_weighted_attention(p[None], p[None]),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_PULLBACK)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_dtype_is_kept_by_what_has_no_pullback(name, dtype):
+    assert WITHOUT_PULLBACK[name](np.array([[0.5, 0.5], [0.25, 0.75]], dtype)).dtype == dtype
 
 
 @every
@@ -120,7 +142,7 @@ def test_large_numbers_of_float16_are_as_good_as_any(name):
         assert np.abs(ours - right).max() <= 60 * np.finfo(np.float16).eps * max(np.abs(right).max(), 1)
 
 
-@every
+@every_variant
 def test_arguments_are_not_changed(case):
     args = arguments(case)
     for a in args:

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ import time
 import zipfile
 from pathlib import Path
 
+import fetch_data as tool
 import pytest
 
 from mathllm import data
@@ -23,14 +23,6 @@ CONTENT = b"mary 1\njames 2\n"
 
 def sha256(content):
     return hashlib.sha256(content).hexdigest()
-
-
-@pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("fetch_data", ROOT / "tools" / "fetch_data.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def make_wheel(folder, name, content=CONTENT):
@@ -89,7 +81,7 @@ def toy(index, use):
 
 
 @pytest.fixture
-def offline(monkeypatch, tool):
+def offline(monkeypatch):
     """From now on, starting a process fails the test."""
 
     def cut():
@@ -108,7 +100,7 @@ def left_behind():
 # Fetching
 
 
-def test_a_package_is_fetched_without_its_dependencies_and_is_then_available(tool, toy, capsys):
+def test_a_package_is_fetched_without_its_dependencies_and_is_then_available(toy, capsys):
     assert tool.main([]) == 0
     printed = capsys.readouterr().out
     assert printed.count("\n") == 1
@@ -120,7 +112,7 @@ def test_a_package_is_fetched_without_its_dependencies_and_is_then_available(too
     assert not list((data.folder() / "toy").glob("torch*"))
 
 
-def test_a_second_run_starts_no_process(tool, toy, offline, capsys):
+def test_a_second_run_starts_no_process(toy, offline, capsys):
     tool.main([])
     offline()
     capsys.readouterr()
@@ -139,20 +131,20 @@ def test_with_all_the_real_data_here_the_program_says_so_and_nothing_else(needs,
     assert done.stdout == f"real data: here ({', '.join(data.packages())})\n"
 
 
-def test_only_the_packages_that_are_asked_for_are_fetched(tool, index, use):
+def test_only_the_packages_that_are_asked_for_are_fetched(index, use):
     use(row("toy", make_wheel(index, "toy-data")), row("other", make_wheel(index, "other-data")))
     assert tool.main(["other"]) == 0
     assert left_behind() == ["other"]
 
 
-def test_a_name_that_is_not_in_the_table_is_refused(tool, toy, capsys):
+def test_a_name_that_is_not_in_the_table_is_refused(toy, capsys):
     with pytest.raises(SystemExit) as stopped:
         tool.main(["tyo"])
     assert stopped.value.code == 2
     assert "tyo" in capsys.readouterr().err
 
 
-def test_models_no_is_one_line_and_touches_nothing(tool, toy, offline, monkeypatch, capsys):
+def test_models_no_is_one_line_and_touches_nothing(toy, offline, monkeypatch, capsys):
     monkeypatch.setenv("MODELS", "no")
     offline()
     assert tool.main([]) == 0
@@ -168,7 +160,7 @@ def test_the_lock_has_what_builds_the_one_source_distribution():
 # Failures: one line, exit code 0, nothing half-written
 
 
-def failed_line(tool, capsys):
+def failed_line(capsys):
     """Run, and give the one line printed."""
     assert tool.main([]) == 0
     printed = capsys.readouterr().out
@@ -178,7 +170,7 @@ def failed_line(tool, capsys):
     return printed
 
 
-def test_a_package_that_cannot_be_had_is_one_line_and_the_others_still_come(tool, index, use, capsys):
+def test_a_package_that_cannot_be_had_is_one_line_and_the_others_still_come(index, use, capsys):
     use(row("absent", "0" * 64), row("toy", make_wheel(index, "toy-data")))
     assert tool.main([]) == 0
     first, second = capsys.readouterr().out.splitlines()
@@ -189,32 +181,32 @@ def test_a_package_that_cannot_be_had_is_one_line_and_the_others_still_come(tool
     assert left_behind() == ["toy"]
 
 
-def test_a_distribution_with_another_sha256_is_refused(tool, index, use, capsys):
+def test_a_distribution_with_another_sha256_is_refused(index, use, capsys):
     make_wheel(index, "toy-data")
     use(row("toy", "0" * 64))
-    assert "hash" in failed_line(tool, capsys).lower()
+    assert "hash" in failed_line(capsys).lower()
     assert left_behind() == []
 
 
-def test_a_distribution_that_holds_another_file_is_refused(tool, index, use, capsys):
+def test_a_distribution_that_holds_another_file_is_refused(index, use, capsys):
     use(row("toy", make_wheel(index, "toy-data", b"mary 9\njames 2\n")))
-    assert "words.txt does not have the sha256" in failed_line(tool, capsys)
+    assert "words.txt does not have the sha256" in failed_line(capsys)
     assert left_behind() == []
 
 
-def test_a_distribution_that_lacks_the_file_is_refused(tool, index, use, capsys):
+def test_a_distribution_that_lacks_the_file_is_refused(index, use, capsys):
     package = row("toy", make_wheel(index, "toy-data"))
     use(type(package)(**{**vars(package), "files": (data.File("others.txt", 1, "0" * 64),)}))
-    assert "others.txt is missing" in failed_line(tool, capsys)
+    assert "others.txt is missing" in failed_line(capsys)
     assert left_behind() == []
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(tool, toy, capsys):
+def test_a_folder_that_cannot_be_made_is_one_line(toy, capsys):
     data.folder().write_text("a file stands where the folder should be")
-    assert "data" in failed_line(tool, capsys)
+    assert "data" in failed_line(capsys)
 
 
-def test_an_interrupted_run_leaves_nothing(tool, toy, monkeypatch):
+def test_an_interrupted_run_leaves_nothing(toy, monkeypatch):
     def interrupt(package, target, *rest):
         (target / package.module).mkdir(parents=True)
         (target / package.module / "words.txt").write_bytes(CONTENT[:5])
@@ -226,7 +218,7 @@ def test_an_interrupted_run_leaves_nothing(tool, toy, monkeypatch):
     assert left_behind() == []
 
 
-def test_what_a_killed_run_left_is_never_taken_for_the_package_and_goes_after_a_while(tool, toy):
+def test_what_a_killed_run_left_is_never_taken_for_the_package_and_goes_after_a_while(toy):
     killed, running = data.folder() / ".partial-killed", data.folder() / ".partial-running"
     for folder in (killed, running):
         (folder / "new" / "toy_data").mkdir(parents=True)
@@ -247,11 +239,11 @@ def test_what_a_killed_run_left_is_never_taken_for_the_package_and_goes_after_a_
         ("", "pip failed without a message"),
     ],
 )
-def test_many_lines_of_an_installer_become_one(tool, said, told):
+def test_many_lines_of_an_installer_become_one(said, told):
     assert tool.reason(said) == told
 
 
-def test_a_long_reason_is_cut(tool):
+def test_a_long_reason_is_cut():
     assert len(tool.reason("ERROR: " + "word " * 200)) <= 200
 
 
@@ -259,7 +251,7 @@ def test_a_long_reason_is_cut(tool):
 
 
 @pytest.mark.parametrize("damage", [CONTENT[:5], b"mary 9\njames 2\n"], ids=["truncated", "changed"])
-def test_a_damaged_file_is_found_and_fetched_again(tool, toy, damage, capsys):
+def test_a_damaged_file_is_found_and_fetched_again(toy, damage, capsys):
     tool.main([])
     file = data.path("toy") / "words.txt"
     file.write_bytes(damage)
@@ -272,19 +264,19 @@ def test_a_damaged_file_is_found_and_fetched_again(tool, toy, damage, capsys):
     assert left_behind() == ["toy"]
 
 
-def test_a_failed_repair_leaves_what_was_there(tool, toy, index, capsys):
+def test_a_failed_repair_leaves_what_was_there(toy, index, capsys):
     tool.main([])
     file = data.path("toy") / "words.txt"
     file.write_bytes(CONTENT[:5])
     shutil.rmtree(index)
     index.mkdir()
     capsys.readouterr()
-    failed_line(tool, capsys)
+    failed_line(capsys)
     assert file.read_bytes() == CONTENT[:5]
     assert left_behind() == ["toy"]
 
 
-def test_files_that_only_have_new_times_are_verified_and_not_fetched(tool, toy, monkeypatch, capsys):
+def test_files_that_only_have_new_times_are_verified_and_not_fetched(toy, monkeypatch, capsys):
     tool.main([])
     os.utime(data.path("toy") / "words.txt", ns=(0, 0))
     monkeypatch.setattr(tool, "install", lambda *arguments: pytest.fail("fetched again"))
@@ -293,7 +285,7 @@ def test_files_that_only_have_new_times_are_verified_and_not_fetched(tool, toy, 
     assert capsys.readouterr().out == "real data: here (toy)\n"
 
 
-def test_a_package_of_another_version_is_fetched_again(tool, toy, index, use):
+def test_a_package_of_another_version_is_fetched_again(toy, index, use):
     tool.main([])
     other = b"mary 1\njames 2\nann 3\n"
     use(row("toy", make_wheel(index, "toy-data", other), other))
@@ -301,7 +293,7 @@ def test_a_package_of_another_version_is_fetched_again(tool, toy, index, use):
     assert (data.path("toy") / "words.txt").read_bytes() == other
 
 
-def test_changing_a_fetched_file_does_not_change_the_installers_cache(tool, toy):
+def test_changing_a_fetched_file_does_not_change_the_installers_cache(toy):
     tool.main([])
     with (data.path("toy") / "words.txt").open("r+b") as file:
         file.write(b"anna")
@@ -310,7 +302,7 @@ def test_changing_a_fetched_file_does_not_change_the_installers_cache(tool, toy)
     assert (data.path("toy") / "words.txt").read_bytes() == CONTENT
 
 
-def test_check_says_what_is_here_and_fetches_nothing(tool, index, use, offline, capsys, monkeypatch):
+def test_check_says_what_is_here_and_fetches_nothing(index, use, offline, capsys, monkeypatch):
     use(row("toy", make_wheel(index, "toy-data")), row("other", make_wheel(index, "other-data")))
     tool.main(["toy"])
     capsys.readouterr()

@@ -1,6 +1,5 @@
 """Chapter 09: steps downhill, their length, and what they remember."""
 
-import inspect
 import itertools
 
 import numpy as np
@@ -10,9 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
-from mathllm import gradient_descent, reference
+from mathllm import gradient_descent
 
-TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 numbers = st.floats(-10, 10, allow_subnormal=False)
 vectors = hnp.arrays(np.float64, 4, elements=numbers)
 rng = np.random.default_rng(9)
@@ -53,129 +51,7 @@ def nested(dtype=np.float64):
     }
 
 
-# ------------------------------------------------------------------------------------------- values of the documents
-
-
-def sgd(w, alpha, grad):
-    return gradient_descent.sgd_step(w, grad, gradient_descent.sgd_init(w), learning_rate=alpha)[0]
-
-
-def decayed(w, eta, g, **strength):
-    return gradient_descent.sgd_step(w, g, {}, learning_rate=eta, weight_decay=strength["lambda"])[0]
-
-
-def decay_against_penalty(w, eta, g, **strength):
-    slope = g + ml.grad(lambda w: gradient_descent.l2_penalty(w, strength["lambda"]))(w)
-    return decayed(w, eta, g, **strength) - (w - eta * slope)
-
-
-def velocity(steps, beta, form, g=1.0):
-    _, state = after(
-        steps,
-        gradient_descent.momentum_init,
-        gradient_descent.momentum_step,
-        0.0,
-        g,
-        learning_rate=0.1,
-        beta=beta,
-        form=form,
-    )
-    return state["velocity"] / g
-
-
-def window(beta):
-    return velocity(5000, beta, "heavy-ball")
-
-
-def corrected_moments(g, steps):
-    _, state = after(steps, ml.adam_init, ml.adam_step, 0.0, g)
-    return [
-        state["mean"] * gradient_descent.bias_correction(0.9, steps),
-        state["square"] * gradient_descent.bias_correction(0.999, steps),
-    ]
-
-
-def first_adam_step(g, beta1, beta2, eps):
-    moved, _ = after(1, ml.adam_init, ml.adam_step, 0.0, g, learning_rate=0.01, beta1=beta1, beta2=beta2, epsilon=eps)
-    return -moved / 0.01
-
-
-def adamw_from_moments(theta, mhat, vhat, eta, **strength):
-    """With β = 0 the moments are those of the gradient itself: m̂ = g, v̂ = g²."""
-    np.testing.assert_allclose(mhat**2, vhat)
-    options = {"learning_rate": eta, "weight_decay": strength["lambda"], "beta1": 0, "beta2": 0, "epsilon": 0}
-    return after(1, ml.adamw_init, ml.adamw_step, float(theta), mhat, **options)[0]
-
-
-def all_minibatch_means(g, B):
-    return np.array([np.mean(batch) for batch in itertools.product(g, repeat=B)])
-
-
-def adam_defaults():
-    defaults = {name: p.default for name, p in inspect.signature(ml.adam_step).parameters.items()}
-    return [defaults[name] for name in ("beta1", "beta2", "epsilon", "learning_rate")]
-
-
-def meets_the_condition(partial_sums_1e3_1e6):
-    """Do the sums of (1/√t)² stop growing? From 10³ to 10⁶ terms they grow by ln 1000, and so forever."""
-    sums = [np.sum((1 / np.sqrt(np.arange(1, n + 1))) ** 2) for n in (10**3, 10**6)]
-    np.testing.assert_allclose(sums, partial_sums_1e3_1e6)
-    return bool(sums[1] - sums[0] < 0.5 * np.log(1000))
-
-
 SCHEDULE = {"peak": 3e-4, "floor": 3e-5, "warmup": 100, "total": 1000}
-
-ROWS = {
-    "primer.ch09.ex9.step": lambda alpha, grad: -sgd(0.0, alpha, grad),
-    "primer.ch09.ex9.w_new": sgd,
-    "primer.ch09.q19.step": lambda alpha, grad: sgd(0.0, alpha, grad),
-    "primer.ch09.q19.w_new": sgd,
-    "primer.ch09.q20.len": lambda params: sum(g.size for g in ml.tree_leaves([np.broadcast_to(np.float32(0), params)])),
-    "pillars.sgd.var_batch": lambda g, B: all_minibatch_means(g, B).var() / gradient_descent.minibatch_variance(g, 1),
-    "pillars.sgd.unbiased": lambda g, B: all_minibatch_means(g, B).mean() - np.mean(g),
-    "pillars.rm.one_over_t_sq": lambda terms: np.sum(1 / np.arange(1, terms + 1.0) ** 2),
-    "pillars.rm.sqrt_ok": meets_the_condition,
-    "foundations.momentum.window_9": window,
-    "foundations.momentum.window_99": window,
-    "foundations.momentum.ema_gain": lambda beta, g, steps: velocity(steps, beta, "average", g),
-    "foundations.adam.defaults": adam_defaults,
-    "foundations.adam.first_step": first_adam_step,
-    "part2.l2.identity": decay_against_penalty,
-    "part2.l2.sample": decayed,
-    "part2.l2.convention": lambda: (
-        ml.grad(lambda w: gradient_descent.l2_penalty(w, 0.3))(2.0)
-        / ml.grad(lambda w: gradient_descent.l2_penalty(w, 0.3, half=False))(2.0)
-    ),
-    "part2.dropout.expect": lambda p: [(1 - q) * dropout_scale(q) for q in p],
-    "part2.dropout.scale": lambda p: [dropout_scale(q) for q in p],
-    "part2.dropout.subnets": lambda n: len(list(itertools.product([0, 1], repeat=n))),
-    "part2.momentum.constant": lambda beta, steps: velocity(steps, beta, "average"),
-    "part2.momentum.heavyball": lambda beta, steps: velocity(steps, beta, "heavy-ball"),
-    "part2.adam.defaults": adam_defaults,
-    "part2.adam.bias1": lambda beta, t: gradient_descent.bias_correction(beta, t),
-    "part2.adam.bias2": lambda beta, t: gradient_descent.bias_correction(beta, t),
-    "part2.adam.variance_zero": lambda g, steps: [corrected_moments(g, steps)[1], np.var([g] * steps)],
-    "part2.adamw.sample": adamw_from_moments,
-    "part2.sched.points": lambda t: [ml.warmup_cosine(step, **SCHEDULE) for step in t],
-    "part2.sched.continuous": lambda: (
-        ml.warmup_cosine(100, **SCHEDULE) - ml.warmup_cosine(0, peak=3e-4, floor=3e-5, total=900)
-    ),
-    "run.step6.bias": lambda g, steps: corrected_moments(g, steps),
-}
-SETTINGS = {"primer.ch09.text.lr_range", "part2.bugs.adam_lr", "part2.dropout.range", "part2.sched.warmup_share"}
-
-
-def dropout_scale(p):
-    return float(gradient_descent.dropout(np.ones(100), rate=p, rng=np.random.default_rng(0)).max())
-
-
-def test_every_value_of_the_chapter_is_recomputed():
-    assert ROWS.keys() | SETTINGS == {row.id for row in reference.rows("09") if row.kind != "text"}
-
-
-@pytest.mark.parametrize("id", ROWS)
-def test_document_values(id):
-    reference.check(id, ROWS[id](**reference.row(id).inputs))
 
 
 # --------------------------------------------------------------------------------------------------------- optimisers
@@ -269,22 +145,6 @@ def test_the_heavy_ball_is_the_average_with_a_larger_learning_rate(g, beta, step
     np.testing.assert_allclose(ball, average, rtol=1e-9, atol=1e-9)
 
 
-def test_averaged_momentum_is_never_faster_than_plain_descent_and_the_heavy_ball_is():
-    plain = -0.1 * 50
-    average, _ = after(
-        50,
-        gradient_descent.momentum_init,
-        gradient_descent.momentum_step,
-        0.0,
-        1.0,
-        learning_rate=0.1,
-        form="average",
-    )
-    ball, _ = after(50, gradient_descent.momentum_init, gradient_descent.momentum_step, 0.0, 1.0, learning_rate=0.1)
-    assert plain < average < 0
-    assert ball < 5 * plain
-
-
 def test_the_heavy_ball_crosses_a_narrow_valley_faster_than_plain_descent():
     loss = lambda w: (np.array([0.5, 50.0]) * w * w).sum()  # noqa: E731
     plain = gradient_descent.descent_path(loss, [10.0, 1.0], 100, learning_rate=0.018)
@@ -298,18 +158,6 @@ def test_the_heavy_ball_crosses_a_narrow_valley_faster_than_plain_descent():
         beta=0.8,
     )
     assert loss(ball[-1]) < 1e-3 * loss(plain[-1])
-
-
-@given(st.floats(1e-3, 1e3), st.sampled_from([-1, 1]))
-def test_the_first_step_of_adam_has_the_length_of_the_learning_rate(size, sign):
-    moved, _ = after(1, ml.adam_init, ml.adam_step, 0.0, sign * size, learning_rate=0.1)
-    np.testing.assert_allclose(moved, -0.1 * sign, rtol=1e-4)
-
-
-def test_without_bias_correction_the_first_step_of_adam_would_be_three_times_as_long():
-    g = 2.0
-    _, state = after(1, ml.adam_init, ml.adam_step, 0.0, g)
-    np.testing.assert_allclose(state["mean"] / np.sqrt(state["square"]), np.sqrt(10))
 
 
 def test_adam_agrees_with_its_definition_step_by_step():
@@ -439,11 +287,6 @@ def test_polynomial_decay_falls_with_a_power_of_the_time_that_is_left():
     np.testing.assert_allclose(rates, [1.0, 0.65, 0.4, 0.25, 0.2, 0.2])
 
 
-def test_polynomial_decay_of_power_one_is_a_straight_line():
-    rates = [gradient_descent.polynomial_decay(t, peak=1.0, floor=0.2, total=8) for t in range(12)]
-    np.testing.assert_allclose(rates, [*np.linspace(1, 0.2, 9), 0.2, 0.2, 0.2])
-
-
 def test_inverse_square_root_is_continuous_and_halves_in_four_times_the_time():
     rates = [gradient_descent.inverse_square_root(t, peak=1.0, warmup=10) for t in range(200)]
     assert rates[0] == 0
@@ -485,10 +328,6 @@ def test_gradient_of_the_penalty_with_and_without_the_half():
     np.testing.assert_allclose(whole["weight"], 2 * half["weight"])
     assert gradient_descent.l2_penalty({"a": 2.0, "b": [1, 2]}, 2.0) == 9
     assert gradient_descent.l2_penalty({}, 2.0) == 0
-    assert (
-        ml.check_gradient(lambda w: gradient_descent.l2_penalty({"w": w}, 0.3), rng.normal(size=(2, 3))).error
-        < TOLERANCE
-    )
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.5])
@@ -505,16 +344,6 @@ def test_dropout_passes_the_gradient_where_it_passed_the_value():
     x = rng.normal(size=(3, 4))
     y, pullback = ml.vjp(lambda x: gradient_descent.dropout(x, rate=0.4, rng=np.random.default_rng(2)), x)
     assert np.array_equal(pullback(np.ones_like(x))[0] == 0, y == 0)
-    fixed = lambda x: gradient_descent.dropout(x, rate=0.4, rng=np.random.default_rng(2))  # noqa: E731
-    assert ml.check_gradient(fixed, x).error < TOLERANCE
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_dropout_keeps_the_dtype_and_leaves_its_input_alone(dtype):
-    x = np.array([[1e4, -1e4], [0, 1]], dtype)
-    x.flags.writeable = False  # a write would raise
-    assert gradient_descent.dropout(x, rate=0.5, rng=np.random.default_rng(0)).dtype == dtype
-    assert gradient_descent.dropout(np.zeros((0, 3), dtype), rate=0.5, rng=np.random.default_rng(0)).shape == (0, 3)
 
 
 # --------------------------------------------------------------------------------------------------------- minibatches
@@ -529,12 +358,6 @@ def test_the_noise_of_a_minibatch_found_by_enumerating_all_of_them(size, replace
     np.testing.assert_allclose(means.mean(axis=0), gradients.mean(axis=0), atol=1e-12)
     predicted = gradient_descent.minibatch_variance(gradients, size, replacement=replacement)
     np.testing.assert_allclose(means.var(axis=0), predicted, atol=1e-12)
-
-
-def test_one_step_on_the_mean_of_two_batches_is_one_step_on_both_together():
-    x, y, w = rng.normal(size=(6, 3)), rng.normal(size=6), rng.normal(size=3)
-    slope = lambda rows: ml.grad(lambda w: ((x[rows] @ w - y[rows]) ** 2).mean())(w)  # noqa: E731
-    np.testing.assert_allclose((slope([0, 1, 2]) + slope([3, 4, 5])) / 2, slope(range(6)))
 
 
 # -------------------------------------------------------------------------------------------------------------- trees
@@ -559,14 +382,7 @@ def test_a_gradient_that_would_stretch_its_parameter_is_refused_and_the_place_na
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: gradient_descent.sgd_step(1.0, 1.0, {}, learning_rate=-0.1), ValueError, "learning_rate.*got -0.1"),
-        (lambda: gradient_descent.sgd_step(1.0, 1.0, {}, learning_rate=np.nan), ValueError, "got nan"),
         (lambda: gradient_descent.sgd_step(1.0, np.nan, {}, learning_rate=0.1), ValueError, "finite gradient"),
-        (
-            lambda: gradient_descent.sgd_step(1.0, 1.0, {}, learning_rate=0.1, weight_decay=-1),
-            ValueError,
-            "weight_decay.*got -1",
-        ),
         (
             lambda: gradient_descent.sgd_step({"a": 1.0}, {"b": 1.0}, {}, learning_rate=0.1),
             ml.ShapeError,
@@ -583,42 +399,14 @@ def test_a_gradient_that_would_stretch_its_parameter_is_refused_and_the_place_na
             r"params\['a'\]",
         ),
         (
-            lambda: after(
-                1,
-                gradient_descent.momentum_init,
-                gradient_descent.momentum_step,
-                1.0,
-                1.0,
-                learning_rate=1,
-                beta=1,
-            ),
-            ValueError,
-            "beta",
-        ),
-        (
             lambda: gradient_descent.momentum_step(1.0, 1.0, {}, learning_rate=1, form="nesterov"),
             ValueError,
             "'nesterov'",
         ),
         (lambda: after(1, ml.adam_init, ml.adam_step, 1.0, 1.0, beta2=1.0), ValueError, "beta.*got 1.0"),
-        (
-            lambda: after(1, gradient_descent.rmsprop_init, gradient_descent.rmsprop_step, 1.0, 1.0, beta=-1),
-            ValueError,
-            "beta.*got -1",
-        ),
-        (lambda: gradient_descent.bias_correction(0.9, 0), ValueError, "step in .*got 0"),
-        (lambda: ml.clip_gradient([1.0], 0), ValueError, "max_norm in .*got 0"),
         (lambda: ml.clip_gradient([np.inf], 1), ValueError, "length_of_the_gradient in .*got inf"),
-        (lambda: gradient_descent.l2_penalty([1.0], -1), ValueError, "strength in .*got -1"),
-        (lambda: gradient_descent.dropout([1.0], rate=1.0, rng=rng), ValueError, r"rate in \[0, 1\), got 1.0"),
-        (lambda: gradient_descent.dropout([1.0], rate=-0.1, rng=rng), ValueError, "got -0.1"),
-        (lambda: ml.warmup_cosine(-1, peak=1.0, total=10), ValueError, "step in .*got -1"),
         (lambda: ml.warmup_cosine(1, peak=1.0, total=10, warmup=11), ValueError, "got 11"),
         (lambda: ml.warmup_cosine(1, peak=1.0, total=10, floor=2.0), ValueError, r"floor in \[0, 1.0\], got 2.0"),
-        (lambda: gradient_descent.cosine_restarts(1, peak=1.0, period=0), ValueError, "period in .*got 0"),
-        (lambda: gradient_descent.cosine_restarts(1, peak=1.0, period=5, growth=0.5), ValueError, "growth.*got 0.5"),
-        (lambda: gradient_descent.polynomial_decay(1, peak=1.0, total=5, power=0), ValueError, "power in .*got 0"),
-        (lambda: gradient_descent.inverse_square_root(1, peak=1.0, warmup=0), ValueError, "got 0"),
         (
             lambda: gradient_descent.minibatch_variance([1.0, 2.0], 3, replacement=False),
             ValueError,

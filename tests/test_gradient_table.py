@@ -1,14 +1,11 @@
-"""The table of checked gradients in the book: every primitive is in it, and what it states holds."""
+"""The table of checked gradients in the book. That it is complete and holds is proven by `make check-source`."""
 
 import copy
-import importlib.util
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+import build_gradient_table as tool
 import pytest
-from primitive_cases import ALL, public_primitives
 
 pytestmark = pytest.mark.slow
 
@@ -16,31 +13,13 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("build_gradient_table", ROOT / "tools" / "build_gradient_table.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def rows(tool):
+def rows():
     return json.loads(tool.TABLE.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def now(tool, rows):
+def now(rows):
     return tool.measured(rows)
-
-
-def test_every_public_primitive_stands_in_the_table(rows):
-    names = [row["name"] for row in rows]
-    assert names == [case.name for case in ALL]
-    assert set(public_primitives()) <= set(names)
-
-
-def test_what_the_table_states_holds_here(tool, rows, now):
-    assert list(tool.problems(rows, now)) == []
 
 
 def test_every_row_has_its_errors_and_none_is_large(rows):
@@ -53,7 +32,7 @@ def test_every_row_has_its_errors_and_none_is_large(rows):
             }
 
 
-def test_what_does_not_hold_is_named(tool, rows, now, monkeypatch):
+def test_what_does_not_hold_is_named(rows, now, monkeypatch):
     (gone,) = tool.problems([row for row in rows if row["name"] != "softmax"], now)
     assert "missing: softmax" in gone
     better = copy.deepcopy(rows)
@@ -63,12 +42,6 @@ def test_what_does_not_hold_is_named(tool, rows, now, monkeypatch):
     monkeypatch.setattr(tool, "public_primitives", lambda: ["norm", "brand_new"])
     (new,) = tool.problems(rows, now)
     assert new == "brand_new is a primitive without a case in tests/primitive_cases.py"
-
-
-def test_the_command_says_whether_the_table_holds():
-    command = [sys.executable, "tools/build_gradient_table.py", "--check"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_the_page_shows_every_row():

@@ -1,7 +1,5 @@
 """Chapter 08: slopes measured, slopes worked out, and the bends between the layers."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,57 +7,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
-from mathllm import gradients, reference
+from mathllm import gradients
 
-TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 numbers = st.floats(-50, 50, allow_subnormal=False)
 vectors = hnp.arrays(np.float64, st.integers(1, 4), elements=st.floats(-2, 2))
 rng = np.random.default_rng(8)
 ACTIVATIONS = [ml.relu, gradients.leaky_relu, ml.erf, ml.gelu, gradients.gelu_tanh, ml.silu]
-
-
-# ------------------------------------------------------------------------------------------- values of the documents
-
-EXPRESSIONS = {
-    "x**2 + 3*x*y": lambda v: v[0] ** 2 + 3 * v[0] * v[1],
-    "2*x**2 - y**2 + x*y": lambda v: 2 * v[0] ** 2 - v[1] ** 2 + v[0] * v[1],
-    "x**3": lambda v: v**3,
-}
-
-
-def gradient(f, at):
-    exact = ml.grad(EXPRESSIONS[f])(np.array(at, float))
-    np.testing.assert_allclose(ml.numerical_gradient(EXPRESSIONS[f], at), exact, rtol=1e-8)
-    return exact
-
-
-ROWS = {
-    "primer.ch08.ex8.dfdx": lambda f: gradients.partial_derivative(f, "x"),
-    "primer.ch08.ex8.dfdy": lambda f: gradients.partial_derivative(f, "y"),
-    "primer.ch08.ex8.grad": gradient,
-    "primer.ch08.q17.deriv": lambda f: gradients.partial_derivative(f, "x"),
-    "primer.ch08.q17.at2": gradient,
-    "primer.ch08.q18.dfdx": lambda f: gradients.partial_derivative(f, "x"),
-    "primer.ch08.q18.dfdy": lambda f: gradients.partial_derivative(f, "y"),
-    "primer.ch08.q18.grad": gradient,
-    "primer.ch08.q18.descent": lambda f, at: -gradient(f, at),
-    "pillars.relu.grad": lambda x: ml.grad(lambda x: ml.relu(x).sum())(np.array(x, float)),
-    "pillars.sigmoid.maxgrad": lambda: max(ml.grad(lambda x: ml.sigmoid(x).sum())(np.linspace(-6, 6, 1201))),
-    "foundations.act.relu_grad": lambda x: ml.grad(lambda x: ml.relu(x).sum())(np.array(x, float)),
-    "foundations.act.gelu": lambda x: ml.gelu(x),
-    "foundations.act.swiglu": lambda xW, xV: gradients.swiglu(xW, xV),
-    "foundations.act.sigmoid_range": lambda x: [ml.sigmoid(x), ml.tanh(x)],
-    "foundations.act.tanh_maxgrad": lambda: max(ml.grad(lambda x: ml.tanh(x).sum())(np.linspace(-6, 6, 1201))),
-}
-
-
-def test_every_value_of_the_chapter_is_recomputed():
-    assert ROWS.keys() == {row.id for row in reference.rows("08") if row.kind != "text"}
-
-
-@pytest.mark.parametrize("id", ROWS)
-def test_document_values(id):
-    reference.check(id, ROWS[id](**reference.row(id).inputs))
 
 
 # ----------------------------------------------------------------------------------------------------- measured slopes
@@ -223,89 +176,11 @@ def test_a_zero_eigenvalue_decides_nothing_unless_both_signs_are_there():
 # --------------------------------------------------------------------------------------------------------- activations
 
 
-def test_the_error_function_agrees_with_the_one_of_python():
-    x = np.concatenate([np.linspace(-30, 30, 20_001), [-1e300, 1e300, 0], np.logspace(-300, 1, 3001)])
-    exact = np.array([math.erf(v) for v in x])
-    assert np.abs(ml.erf(x) - exact).max() < 1e-15
-    np.testing.assert_allclose(ml.erf(x), exact, rtol=1e-14)
-    single = x[np.abs(x) < 1e30].astype(np.float32)
-    np.testing.assert_allclose(ml.erf(single), [math.erf(v) for v in single], rtol=2e-6, atol=3e-7)
-
-
-@given(numbers)
-def test_the_error_function_is_odd(x):
-    assert ml.erf([-x]) == -ml.erf([x])
-
-
-@given(numbers)
-def test_gelu_is_the_number_times_the_share_of_the_bell_below_it(x):
-    np.testing.assert_allclose(ml.gelu([x]), [x * 0.5 * math.erfc(-x / math.sqrt(2))], rtol=1e-13, atol=1e-14)
-
-
-def test_the_tanh_form_of_gelu_stays_within_half_a_thousandth():
-    x = np.linspace(-10, 10, 20_001)
-    gap = np.abs(ml.gelu(x) - gradients.gelu_tanh(x)).max()
-    assert 4e-4 < gap < 5e-4
-
-
 @given(numbers)
 def test_silu_lies_between_half_and_a_relu(x):
     assert ml.silu([x], beta=0) == 0.5 * x
     np.testing.assert_allclose(ml.silu([x], beta=1e6), ml.relu([x]), atol=1e-6)
     assert ml.relu([x]) - 0.3 <= ml.silu([x]) <= ml.relu([x])
-
-
-def test_swiglu_is_silu_of_one_projection_times_another():
-    x, W, V = rng.normal(size=(2, 3)), rng.normal(size=(3, 5)), rng.normal(size=(3, 5))
-    np.testing.assert_allclose(gradients.swiglu(x @ W, x @ V), ml.silu(x @ W) * (x @ V))
-
-
-def test_without_silu_a_gated_layer_is_still_not_linear():
-    """Erratum B13: the gate alone is quadratic."""
-    x, W, V = rng.normal(size=3), rng.normal(size=(3, 5)), rng.normal(size=(3, 5))
-    bilinear = lambda x: (x @ W) * (x @ V)  # noqa: E731
-    np.testing.assert_allclose(bilinear(2 * x), 4 * bilinear(x))
-
-
-def test_two_layers_collapse_into_one_matrix_unless_something_bends_between():
-    x, A, B = rng.normal(size=3), rng.normal(size=(3, 4)), rng.normal(size=(4, 2))
-    np.testing.assert_allclose((x @ A) @ B, x @ (A @ B))
-    assert np.abs(ml.relu(x @ A) @ B - x @ (A @ B)).max() > 1e-3
-
-
-def test_a_unit_that_is_off_for_every_example_gets_no_gradient():
-    x, W = np.abs(rng.normal(size=(6, 3))), np.array([[1.0, -1.0], [1.0, -1.0], [0.5, -2.0]])
-    assert np.all(x @ W <= 0, axis=0).tolist() == [False, True]
-    dW = ml.grad(lambda W: ml.relu(x @ W).sum())(W)
-    assert not dW[:, 1].any()
-    leaky = ml.grad(lambda W: gradients.leaky_relu(x @ W).sum())(W)
-    assert leaky[:, 1].all()
-
-
-AWAY_FROM_THE_BEND = np.array([-3.0, -1.2, -0.1, 0.1, 0.7, 2.5]).reshape(2, 3)
-
-
-@pytest.mark.parametrize(
-    "function", [*ACTIVATIONS, lambda x: ml.silu(x, beta=1.7), lambda x: gradients.leaky_relu(x, slope=0.2)]
-)
-@pytest.mark.parametrize("x", [AWAY_FROM_THE_BEND, np.array([[[4.0]]])])
-def test_pullback_agrees_with_central_differences(function, x):
-    assert ml.check_gradient(function, x).error < TOLERANCE
-
-
-def test_pullback_of_swiglu_agrees_with_central_differences():
-    assert ml.check_gradient(gradients.swiglu, rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 3, 4))).error < TOLERANCE
-
-
-@pytest.mark.parametrize("function", [*ACTIVATIONS, lambda x: gradients.swiglu(x, x)])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_dtype_is_kept_and_input_left_alone(function, dtype):
-    x = np.array([[1, 2], [-3, 0]], dtype)
-    x.flags.writeable = False  # a write would raise
-    y, slope = ml.value_and_grad(lambda x: function(x).sum())(x)
-    assert y.dtype == slope.dtype == function(x).dtype == dtype
-    np.testing.assert_allclose(function(x), function(x.astype(float)), rtol=2e-3, atol=2e-3)  # float16: three digits
-    assert function(np.zeros((0, 3), dtype)).shape == (0, 3)
 
 
 @pytest.mark.parametrize("function", ACTIVATIONS)
@@ -333,14 +208,11 @@ def test_far_out_activations_are_straight_lines(function, dtype):
         (lambda: ml.numerical_derivative(np.exp, 1.0, h=1e-20), ValueError, "large enough to change x, got 1e-20"),
         (lambda: ml.numerical_derivative(lambda x: np.where(x > 1, np.inf, x), 1.0), ValueError, "around_x in .*got"),
         (lambda: ml.numerical_gradient(lambda x: x * x, [1.0, 2.0]), ml.ShapeError, "one number as its value"),
-        (lambda: gradients.numerical_hessian(lambda x: x**2, 1.0), ml.ShapeError, r"x \(n\), got shape \(\)"),
         (lambda: gradients.numerical_hessian(lambda x: x**2, [1.0, 2.0]), ml.ShapeError, "one number as its value"),
         (lambda: gradients.partial_derivative("sin(x)", "x"), ValueError, r"polynomial, got 'sin\(x\)'"),
         (lambda: gradients.partial_derivative("x**y", "x"), ValueError, "polynomial"),
         (lambda: gradients.partial_derivative("2x", "x"), ValueError, "cannot read '2x'"),
-        (lambda: gradients.classify_critical_point([0, 0], [[1]]), ml.ShapeError, r"\(2,\) and \(1, 1\)"),
         (lambda: gradients.classify_critical_point([0, 0], [[1, 2], [0, 1]]), ValueError, "symmetric"),
-        (lambda: gradients.classify_critical_point([np.nan], [[1]]), ValueError, r"gradient in \(-∞, ∞\), got nan"),
         (lambda: gradients.swiglu([1.0, 2.0], [1.0]), ml.ShapeError, r"\(2,\) and \(1,\)"),
     ],
 )

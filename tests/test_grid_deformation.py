@@ -1,12 +1,9 @@
 """The figure of chapter 3 moves the plane as mathllm's matrices do."""
 
 import numpy as np
-import pytest
-import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.figures.widgets import GridDeformation
 
 rng = np.random.default_rng(1)
 MATRICES = np.vstack([rng.uniform(-2, 2, size=(100, 2, 2)), np.zeros((1, 2, 2)), np.eye(2)[None], -np.eye(2)[None]])
@@ -42,9 +39,3 @@ def test_the_amount_leads_from_the_identity_to_the_matrix():
     blended = js("blend", MATRICES.tolist(), amounts.tolist())
     wanted = np.eye(2) + amounts[:, None, None] * (MATRICES - np.eye(2))
     np.testing.assert_allclose(blended, wanted, atol=SAME)
-
-
-@pytest.mark.parametrize("outside", [{"w11": 2.5}, {"w22": -3}, {"amount": 1.5}, {"amount": -0.1}])
-def test_the_figure_refuses_settings_off_its_sliders(outside):
-    with pytest.raises(traitlets.TraitError):
-        GridDeformation(**outside)

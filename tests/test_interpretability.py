@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import mathllm as ml
-from mathllm import reference
 from mathllm.interpretability import (
     control_labels,
     direction_correlations,
@@ -66,33 +63,6 @@ def run(name, seed=0):
     options = {"source": TOKENS} if model.config.encoder_layers else {}
     record = {}
     return model, params, record, model(params, TOKENS, tap=record_to(record), **options)
-
-
-# the documents' values
-
-
-def orthogonal_directions(i):
-    """The largest set of directions with overlap zero: as many as there are dimensions, and one more has to overlap."""
-    d = i["d"]
-    assert welch_bound(d, d) == 0 < welch_bound(d + 1, d)
-    return d
-
-
-VALUES = {
-    "part2.interpq.c_typical_overlap": lambda i: 1 / np.sqrt(i["d"]),
-    "part2.interpq.c_welch": lambda i: welch_bound(i["N"], i["d"]),
-    "part2.interpq.c_max_overlap": lambda i: np.sqrt(4 * np.log(i["N"]) / i["d"]),
-    "part2.interpq.c_k_linear": lambda i: i["d"] / (8 * np.log(i["N"])),
-    "part2.interpq.c_k_sqrt": lambda i: np.sqrt(i["d"]),
-    "part2.interpq.c_k_sparse": lambda i: sparse_decoding_limit(i["N"], i["d"]),
-    "part2.superposition.dims": orthogonal_directions,
-}
-
-
-@pytest.mark.parametrize("row", [r for r in reference.rows("16") if r.kind != "text"], ids=lambda row: row.id)
-def test_value_of_the_documents(row, capsys):
-    reference.check(row.id, VALUES[row.id](row.inputs))
-    assert ("✓" in capsys.readouterr().out) == row.agrees
 
 
 # residual stream
@@ -350,13 +320,6 @@ def test_random_directions_overlap_as_the_formulas_say():
     assert overlaps.max() > 0.85 * largest  # the formula is the leading term
 
 
-@given(st.integers(2, 40), st.integers(1, 20))
-def test_no_arrangement_beats_the_welch_bound(features, d):
-    directions = random_directions(features, d, np.random.default_rng(features * 100 + d))
-    overlaps = np.abs(directions @ directions.T)[~np.eye(features, dtype=bool)]
-    assert overlaps.max() >= welch_bound(features, d) - 1e-12
-
-
 def test_interference_grows_with_the_root_of_the_active_features():
     rng = np.random.default_rng(0)
     directions = random_directions(4000, 400, rng)
@@ -373,11 +336,6 @@ def test_about_as_many_features_can_be_active_as_the_limit_says():
     right = [simulate_read_out(random_directions(features, d, rng), int(k), rng)[1] for k in (limit / 2, 2 * limit)]
     assert right[1] < 0.5 < right[0]  # the fraction of the trials in which every feature is read rightly
     assert 2 * limit < np.sqrt(d) < sparse_decoding_limit(features, d)
-
-
-def test_the_limit_of_sparse_decoding_solves_its_equation():
-    k = sparse_decoding_limit(100_000, 4096)
-    assert k == pytest.approx(4096 / (2 * np.log(100_000 / k)), rel=1e-12)
 
 
 @pytest.mark.slow
@@ -407,14 +365,6 @@ def test_a_feature_in_superposition_is_read_from_a_direction_and_not_from_a_neur
     followed = [np.sum(np.abs(neuron_correlations(x, features)) > 0.2, axis=0) for x in (activations, features)]
     assert followed[0].mean() > 5  # polysemantic
     assert followed[1].tolist() == [1] * 30  # monosemantic: each neuron is a feature
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(1, 5), st.integers(1, 4))
-def test_the_best_direction_reads_at_least_as_well_as_the_best_neuron(seed, examples, width, count):
-    rng = np.random.default_rng(seed)
-    activations, features = rng.normal(size=(examples, width)), rng.normal(size=(examples, count))
-    best_neuron = np.abs(neuron_correlations(activations, features)).max(axis=1)
-    assert np.all(direction_correlations(activations, features) >= best_neuron - 1e-9)
 
 
 def test_a_neuron_that_never_changes_tells_nothing():
@@ -557,26 +507,6 @@ def test_large_activations_give_no_infinities():
     assert np.all(np.isfinite(probe["weight"]))
 
 
-def test_nothing_changes_its_inputs():
-    rng = np.random.default_rng(0)
-    model, params, record, _ = run("gpt2")
-    x, labels = rng.normal(size=(20, 4)), rng.integers(0, 2, 20)
-    for array in (x, labels, *record.values(), *ml.tree_leaves(params)):
-        array.flags.writeable = False
-    before = dict(record)
-    logit_lens(model, params, record)
-    logit_attribution(model, params, record)
-    model(params, TOKENS, tap=replace_with({"blocks.0.output": lambda y: y + 1}))
-    patch_effect(model, params, TOKENS, TOKENS[::-1], "embeddings", lambda z: float(z[0, 0, 0]), [0])
-    assert all(record[name] is before[name] for name in before)
-    probe_accuracy(train_probe(x, labels, steps=3), x, labels)
-    train_sparse_autoencoder(x, 3, rng, steps=2)
-    direction_correlations(x, x[:, :1])
-    neuron_correlations(x, x)
-    feature_dimensions(x)
-    recovery(x, x)
-
-
 def replaced(name, value):
     model, params, _, _ = run("gpt2")
     return model(params, TOKENS, tap=replace_with({name: value}))
@@ -590,14 +520,9 @@ def replaced(name, value):
         (lambda: replaced("blocks.0.atention.output", 0), ValueError, "did you mean blocks.0.attention"),
         (lambda: replaced("blocks.2.output", 0), ValueError, "no intermediate 'blocks.2.output'; did you mean blocks"),
         (lambda: replaced("blocks.1.output", np.ones(3)), ml.ShapeError, r"\(2, 5, 8\).*\(3,\)"),
-        (lambda: patch_effect(None, None, [[1]], [[1, 2]], "x", None), ml.ShapeError, r"\(1, 1\) and \(1, 2\)"),
         (
             lambda: patch_effect(*run("gpt2")[:2], TOKENS, TOKENS, "embeddings", lambda z: z[0, 0, 0]),
             ValueError, "different values of the metric",
-        ),
-        (
-            lambda: patch_map(*run("gpt2")[:2], TOKENS, TOKENS[::-1], ["embeddings"], lambda z: z[0, 0, 0]),
-            ml.ShapeError, "clean has 2 in place of 1",
         ),
         (lambda: without_heads(*run("gpt2")[:2], [(2, 0)]), IndexError, r"2 blocks of 4 heads, got \(2, 0\)"),
         (lambda: value_weighted_attention(np.ones((3, 2, 2)), np.ones((2, 2, 4))), ml.ShapeError, "3 heads and 2"),
@@ -605,55 +530,17 @@ def replaced(name, value):
             lambda: value_weighted_attention(np.ones((1, 2, 2)), np.ones((1, 2, 4)), np.ones((3, 2))),
             ml.ShapeError, "1 · 4 rows",
         ),
-        (
-            lambda: head_contributions(np.ones((1, 2, 2)), np.ones((1, 3, 4)), np.ones((4, 2))),
-            ml.ShapeError, "S is 2 in weights, 3 in value",
-        ),
         (lambda: logit_attribution(*run("gpt2")[:3], tokens=[-1]), ValueError, "ids from 0 to 10, got -1"),
         (lambda: logit_attribution(*run("gpt2")[:3], tokens=[11]), ValueError, "ids from 0 to 10, got 11"),
-        (
-            lambda: value_weighted_attention(np.ones((2, 1, 2, 2)), np.ones((3, 1, 2, 4))),
-            ml.ShapeError, "axes in front do not fit",
-        ),
-        (lambda: train_probe(np.ones((2, 3)), [1]), ml.ShapeError, r"\(2, 3\) and \(1,\)"),
-        (lambda: train_probe(np.ones((0, 3)), np.ones(0, int)), ml.ShapeError, "n is 0 in x"),
         (lambda: train_probe(np.ones((2, 3)), [0, 2], classes=2), ValueError, r"largest_label in \[0, 1\], got 2"),
         (lambda: train_probe(np.ones((1, 3)), [0.5]), TypeError, "whole numbers"),
-        (lambda: control_labels([1], 1, None), ValueError, r"classes in \[2, ∞\), got 1"),
-        (lambda: selectivity(95, 0.5), ValueError, r"accuracy in \[0, 1\], got 95"),
-        (lambda: welch_bound(1, 4), ValueError, r"features in \[2, ∞\), got 1"),
         (lambda: welch_bound(2, 0), ValueError, r"d in \[1, ∞\), got 0"),
         (lambda: sparse_decoding_limit(10, 8), ValueError, r"d in \[1, 7.357.*got 8"),
-        (lambda: random_directions(0, 4, None), ValueError, r"features in \[1, ∞\), got 0"),
         (lambda: simulate_read_out(np.eye(3), 3, None), ValueError, r"active in \[1, 2\], got 3"),
-        (lambda: simulate_read_out(np.ones(3), 1, None), ml.ShapeError, r"\(N, d\)"),
-        (lambda: sparse_features(1, 1, 0, None), ValueError, r"density in \(0, 1\], got 0"),
-        (
-            lambda: superposition_loss({"weight": np.ones((3, 2)), "bias": 0}, np.ones((1, 2))),
-            ml.ShapeError, "n is 2 in x, 3 in weight",
-        ),
-        (lambda: feature_dimensions([1.0]), ml.ShapeError, r"\(n, d\)"),
-        (lambda: neuron_correlations(np.ones((2, 1)), np.ones((3, 1))), ml.ShapeError, r"\(2, 1\) and \(3, 1\)"),
         (lambda: direction_correlations(np.ones((1, 1)), np.ones((1, 1))), ml.ShapeError, "two examples"),
-        (lambda: induction_model(0, 4), ValueError, r"vocabulary in \[1, ∞\), got 0"),
         (lambda: repeated_tokens(1, 5, 4, None), ValueError, r"period in \[1, 4\], got 5"),
-        (lambda: successor_texts(1, 1, 1, None, noise=2), ValueError, r"noise in \[0, 1\], got 2"),
         (lambda: induction_score(np.ones((1, 1, 4, 4)), 4), ValueError, r"period in \[1, 3\], got 4"),
-        (lambda: induction_score(np.ones((4, 4)), 2), ml.ShapeError, r"\(B, H, T, T\)"),
         (lambda: previous_token_score(np.ones((1, 1, 1, 1))), ValueError, r"tokens in \[2, ∞\), got 1"),
-        (lambda: sparse_autoencoder_init(None, 0, 3), ValueError, r"d in \[1, ∞\), got 0"),
-        (
-            lambda: sparse_codes(sparse_autoencoder_init(np.random.default_rng(0), 3, 4), np.ones(2)),
-            ml.ShapeError, "d is 2 in x, 3 in encoder",
-        ),
-        (lambda: sparse_autoencoder_loss({}, np.ones((1, 2)), -1), ValueError, r"penalty in \[0, ∞\), got -1"),
-        (lambda: train_sparse_autoencoder(np.ones(3), 2, None), ml.ShapeError, r"\(n, d\)"),
-        (lambda: recovery(np.eye(2), np.eye(3)), ml.ShapeError, "d is 2 in directions, 3 in dictionary"),
-        (lambda: recovery(np.eye(2), np.ones((0, 2))), ml.ShapeError, "m is 0 in dictionary"),
-        (lambda: induction_score(np.ones((0, 1, 4, 4)), 2), ml.ShapeError, "B is 0 in weights"),
-        (lambda: previous_token_score(np.ones((0, 1, 4, 4))), ml.ShapeError, "B is 0 in weights"),
-        (lambda: sparse_autoencoder_loss({}, np.ones((0, 2))), ml.ShapeError, "n is 0 in x"),
-        (lambda: superposition_loss({}, np.ones((0, 2))), ml.ShapeError, "B is 0 in x"),
         (lambda: direction_correlations([[1.0], [np.nan]], [[1.0], [2.0]]), ValueError, r"activations in.* got nan"),
         (lambda: neuron_correlations([[1.0], [2.0]], [[1.0], [np.inf]]), ValueError, r"features in.* got inf"),
     ],

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
@@ -57,8 +56,3 @@ def test_with_the_numbers_of_the_figure_the_reward_rises_as_beta_falls_and_the_t
 def test_the_figure_refuses_what_it_cannot_draw(wrong, words):
     with pytest.raises(ValueError, match=words):
         KLPenalty(**wrong)
-
-
-def test_the_figure_refuses_a_beta_off_its_slider():
-    with pytest.raises(traitlets.TraitError):
-        KLPenalty(beta=0.0)

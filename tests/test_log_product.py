@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.figures.widgets import LogProduct
 
 FILE = "log_product.js"
 TYPES = {"float16": np.float16, "float32": np.float32, "float64": np.float64}
@@ -49,9 +47,3 @@ def test_small_numbers_are_written_with_powers_of_ten():
     assert run_js(FILE, "format", [[0], [0.25], [1e-100], [3.4567e-12]]) == [
         "0", "0.2500", "1.000 × 10⁻¹⁰⁰", "3.457 × 10⁻¹²",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("outside", [{"probability": 0.0}, {"probability": 1.0}, {"factors": 0}, {"factors": 1001}])
-def test_the_figure_refuses_settings_off_its_sliders(outside):
-    with pytest.raises(traitlets.TraitError):
-        LogProduct(**outside)

@@ -1,18 +1,14 @@
 """The model of the first page computes in JavaScript what mathllm computes with the same rounded weights."""
 
 import base64
-import sys
-from pathlib import Path
 
+import build_names_model
 import numpy as np
 import pytest
 from test_widgets import run_js
 
 import mathllm as ml
 from mathllm.transformer import Transformer, count_parameters
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
-import build_names_model
 
 FILE = "names_model.js"
 HEADS = ("query", "key", "value", "weights", "mixed")

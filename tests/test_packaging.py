@@ -1,8 +1,6 @@
 """What a reader installs: the lock, the conda environment, the wheel, and the script that puts them in place."""
 
 import ast
-import asyncio
-import json
 import os
 import re
 import shutil
@@ -12,13 +10,11 @@ import textwrap
 import tomllib
 import venv
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 import pytest
-import rattler
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -105,70 +101,7 @@ def test_every_package_that_is_imported_is_named_in_pyproject():
             assert named & set(map(canonicalize_name, distributions[package])), f"{package}, imported in {path}"
 
 
-# conda: the environment is solved by conda's own solver, against a channel that describes what is installed here
-
-
-def conda_record(name, version, depends):
-    return {"name": name, "version": version, "build": "py_0", "build_number": 0, "depends": depends,
-            "subdir": "noarch", "noarch": "python", "md5": "0" * 32, "sha256": "0" * 64, "size": 1}  # fmt: skip
-
-
-def conda_spec(requirement):
-    return f"{canonicalize_name(requirement.name)} {requirement.specifier or '*'}"
-
-
-def installed_records():
-    for distribution in metadata.distributions():
-        name = canonicalize_name(distribution.name)
-        extras = PROJECT["optional-dependencies"] if name == PROJECT["name"] else ()
-        requirements = [Requirement(line) for line in distribution.requires or ()]
-        needed = [r for r in requirements if applies(r) or any(applies(r, extra) for extra in extras)]
-        needs_python = distribution.metadata.get("Requires-Python", "")
-        python = f"python {SpecifierSet(needs_python) or '*'}"
-        yield conda_record(name, distribution.version, [python, *map(conda_spec, needed)])
-
-
-def solve(folder, specs, records):
-    """The packages that rattler, the solver of the conda world, chooses from a channel of these records."""
-    (folder / "noarch").mkdir(parents=True)
-    packages = {f"{record['name']}-{record['version']}-py_0.tar.bz2": record for record in records}
-    index = {"info": {"subdir": "noarch"}, "packages": packages, "packages.conda": {}, "repodata_version": 1}
-    (folder / "noarch" / "repodata.json").write_text(json.dumps(index), encoding="utf-8")
-    gateway = rattler.Gateway(cache_dir=folder / "cache")
-    channel = rattler.Channel(folder.as_uri())
-
-    def solved():
-        return asyncio.run(rattler.solve([channel], specs, gateway=gateway, platforms=["noarch"]))
-
-    with ThreadPoolExecutor(1) as thread:  # of its own: a browser's event loop may be running in this one
-        solution = thread.submit(solved).result()
-    return {record.name.normalized: str(record.version) for record in solution}
-
-
-def pythons(*versions):
-    return [conda_record("python", version, []) for version in versions]
-
-
-def test_conda_solves_the_environment_and_takes_the_newest_python_in_range(tmp_path):
-    records = [*pythons("3.10.14", "3.11.7", "3.14.1", "3.15.0"), conda_record("pip", "25.3", ["python >=3.9"])]
-    assert solve(tmp_path / "channel", CONDA, records) == {"python": "3.14.1", "pip": "25.3"}
-
-
-def test_conda_refuses_a_python_that_is_too_old(tmp_path):
-    records = [*pythons("3.10.14"), conda_record("pip", "25.3", ["python >=3.9"])]
-    with pytest.raises(Exception, match="No candidates were found for python"):
-        solve(tmp_path / "channel", CONDA, records)
-
-
-@pytest.mark.nightly
-def test_conda_solves_the_whole_environment_to_the_pins_of_the_lock(tmp_path):
-    running = ".".join(map(str, sys.version_info[:3]))
-    specs = [*CONDA, *(conda_spec(pin) for pin in LOCK if applies(pin)), PROJECT["name"]]
-    solution = solve(tmp_path / "channel", specs, [*pythons(running), *installed_records()])
-    assert solution["python"] == running
-    assert solution[PROJECT["name"]] == PROJECT["version"]
-    for pin in filter(applies, LOCK):
-        assert pin.specifier.contains(solution[canonicalize_name(pin.name)]), pin
+# conda
 
 
 def test_conda_and_pyproject_agree_on_python_and_extras():

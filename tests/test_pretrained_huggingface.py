@@ -311,64 +311,6 @@ def test_settings_that_our_model_does_not_have_are_refused(name, settings, messa
     ("name", "settings", "field", "value"),
     [
         ("llama", {"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}, "rope_base", 5e5),
-        ("llama", {"rope_scaling": {"type": "linear", "factor": 4.0}}, "rope_scaling", RotaryScaling("linear", 4.0, 6)),
-        (
-            "llama",
-            {"rope_scaling": {"type": "yarn", "factor": 4.0, "beta_fast": 32}},
-            "rope_scaling",
-            RotaryScaling("yarn", 4.0, 6),
-        ),
-        (
-            "llama",
-            {"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 3}},
-            "rope_scaling",
-            RotaryScaling("yarn", 4.0, trained=3),
-        ),
-        (
-            "llama",
-            {"rope_scaling": {"type": "yarn", "factor": None, "original_max_position_embeddings": 3}},
-            "rope_scaling",
-            RotaryScaling("yarn", 2.0, trained=3),
-        ),
-        (
-            "llama",
-            {"rope_scaling": {"type": "yarn", "factor": 4.0}, "original_max_position_embeddings": 3},
-            "rope_scaling",
-            RotaryScaling("yarn", 4.0, trained=3),
-        ),
-        (
-            "llama",
-            {"rope_scaling": {"type": "yarn", "factor": np.e, "mscale": 2.0, "mscale_all_dim": 1.0}},
-            "rope_scaling",
-            RotaryScaling("yarn", np.e, 6, attention_factor=1.2 / 1.1),
-        ),
-        (
-            "llama",
-            {"rope_scaling": {"type": "yarn", "factor": np.e, "mscale": 2.0}},
-            "rope_scaling",
-            RotaryScaling("yarn", np.e, 6),
-        ),
-        (
-            "llama",
-            {"rope_scaling": {"type": "dynamic", "factor": 2.0}},
-            "rope_scaling",
-            RotaryScaling("dynamic", 2.0, 6),
-        ),
-        (
-            "llama",
-            {
-                "rope_scaling": {"type": "longrope", "short_factor": [1.0], "long_factor": [2.0]},
-                "original_max_position_embeddings": 3,
-            },
-            "rope_scaling",
-            RotaryScaling("longrope", 2.0, trained=3, short=(1.0,), long=(2.0,)),
-        ),
-        (
-            "llama",
-            {"rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4}},
-            "rope_scaling",
-            RotaryScaling("llama3", 8, 6),
-        ),
         ("llama", {"num_key_value_heads": None}, "kv_heads", 4),
         ("llama", {"head_dim": None}, "head_width", 2),
         ("llama", {"rms_norm_eps": None}, "norm_epsilon", 1e-6),
@@ -384,6 +326,47 @@ def test_settings_in_their_several_spellings_are_read(name, settings, field, val
     config = CONFIGS[name]
     found, _params = from_hf(to_hf_config(config) | settings, to_hf(config, some(config)))
     assert getattr(found, field) == value
+
+
+@pytest.mark.parametrize(
+    ("settings", "scaling"),
+    [
+        ({"type": "linear", "factor": 4.0}, RotaryScaling("linear", 4.0, 6)),
+        ({"type": "dynamic", "factor": 2.0}, RotaryScaling("dynamic", 2.0, 6)),
+        ({"type": "yarn", "factor": 4.0, "beta_fast": 32}, RotaryScaling("yarn", 4.0, 6)),
+        ({"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 3}, RotaryScaling("yarn", 4.0, 3)),
+        ({"type": "yarn", "factor": None, "original_max_position_embeddings": 3}, RotaryScaling("yarn", 2.0, 3)),
+        ({"type": "yarn", "factor": np.e, "mscale": 2.0}, RotaryScaling("yarn", np.e, 6)),
+        (
+            {"type": "yarn", "factor": np.e, "mscale": 2.0, "mscale_all_dim": 1.0},
+            RotaryScaling("yarn", np.e, 6, attention_factor=1.2 / 1.1),
+        ),
+        (
+            {"type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4},
+            RotaryScaling("llama3", 8, 6),
+        ),
+    ],
+)
+def test_scaled_positions_in_their_several_spellings_are_read(settings, scaling):
+    config = CONFIGS["llama"]
+    found, _params = from_hf(to_hf_config(config) | {"rope_scaling": settings}, to_hf(config, some(config)))
+    assert found.rope_scaling == scaling
+
+
+@pytest.mark.parametrize(
+    ("settings", "scaling"),
+    [
+        ({"type": "yarn", "factor": 4.0}, RotaryScaling("yarn", 4.0, 3)),
+        (
+            {"type": "longrope", "short_factor": [1.0], "long_factor": [2.0]},
+            RotaryScaling("longrope", 2.0, 3, short=(1.0,), long=(2.0,)),
+        ),
+    ],
+)
+def test_the_trained_length_may_stand_beside_the_scaling(settings, scaling):
+    config = CONFIGS["llama"]
+    beside = {"rope_scaling": settings, "original_max_position_embeddings": 3}
+    assert from_hf(to_hf_config(config) | beside, to_hf(config, some(config)))[0].rope_scaling == scaling
 
 
 @pytest.mark.parametrize(

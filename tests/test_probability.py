@@ -11,52 +11,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
-from mathllm import data, probability, reference
+from mathllm import data, probability
 
-TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 shares = hnp.arrays(np.float64, st.integers(1, 6), elements=st.floats(0.01, 1)).map(lambda w: w / w.sum())
 counts_of_heads = st.integers(0, 20)
 rng = np.random.default_rng(5)
-
-# --------------------------------------------------------------------------------------- the numbers of the documents
 
 
 def sentence(p):
     """Log-probabilities of a sentence whose tokens have these conditional probabilities."""
     return probability.sequence_log_probabilities(list(range(len(p))), lambda token, before: p[token])
-
-
-REFERENCE = {
-    "primer.ch05.ex5.product": lambda p: ml.exp(sentence(p).sum()),
-    "primer.ch05.ex5.logs": sentence,
-    "primer.ch05.ex5.logsum": lambda p: sentence(p).sum(),
-    "primer.ch05.ex5.logsum_of_rounded": lambda terms: np.sum(terms),
-    "primer.ch05.q11.sum": lambda p: np.sum(p),
-    "primer.ch05.q11.valid": probability.is_distribution,
-    "primer.ch05.q11.sum_alt": lambda p: np.sum(p),
-    "primer.ch05.q11.valid_alt": probability.is_distribution,
-    "primer.ch05.q12.product": lambda p: ml.exp(sentence(p).sum()),
-    "primer.ch05.q12.logs": sentence,
-    "primer.ch05.q12.logsum": lambda p: sentence(p).sum(),
-    "pillars.mle.bernoulli": lambda successes, trials: probability.maximum_likelihood(
-        lambda theta: probability.bernoulli_log_likelihood(theta, successes=successes, trials=trials),
-        np.linspace(0, 1, 1001),
-    ),
-    "pillars.markov.order": lambda n: n - 1,
-    "foundations.bayes.sample": probability.posterior,
-    "primer.ch05.text.vocab": lambda V: ml.train_ngram([0], 1, vocabulary_size=V).next_probabilities([]).size,
-}
-
-
-def test_every_number_of_the_chapter_is_recomputed():
-    assert REFERENCE.keys() == {row.id for row in reference.rows("05")}
-
-
-@pytest.mark.parametrize("id", REFERENCE)
-def test_a_number_of_the_documents(id, capsys):
-    row = reference.row(id)
-    reference.check(id, REFERENCE[id](**row.inputs))  # raises for any other value than the right one
-    assert ("✓" in capsys.readouterr().out) == row.agrees
 
 
 # ------------------------------------------------------------------------------------------------------- distributions
@@ -183,31 +147,11 @@ def test_every_row_of_a_batch_is_drawn_from_by_itself():
 # --------------------------------------------------------------------------------------------- expectation and density
 
 
-@given(shares, st.floats(-100, 100), st.floats(-100, 100))
-def test_stretching_and_shifting_a_random_variable(p, stretch, shift):
-    x = np.arange(len(p)) - 1.5
-    changed = stretch * x + shift
-    np.testing.assert_allclose(
-        probability.expectation(changed, p), stretch * probability.expectation(x, p) + shift, atol=1e-9
-    )
-    np.testing.assert_allclose(probability.variance(changed, p), stretch**2 * probability.variance(x, p), atol=1e-8)
-    np.testing.assert_allclose(
-        probability.variance(x, p),
-        probability.expectation(x**2, p) - probability.expectation(x, p) ** 2,
-        atol=1e-9,
-    )
-
-
 def test_values_whose_squares_are_no_float16_have_a_variance():
     x, p = np.float16([1e4, 1e4 + 80, -1e4]), np.float16([0.5, 0.5, 0])
     value, slope = ml.value_and_grad(lambda x: probability.variance(x, p))(x)
     assert value == 1600
     assert slope.tolist() == [-40, 40, 0]
-
-
-def test_variance_keeps_its_digits_far_from_zero():
-    assert probability.variance([1e9, 1e9 + 1], [0.5, 0.5]) == 0.25
-    assert probability.variance([1e4, -1e4], [0.0, 1.0]) == 0
 
 
 def test_the_mean_of_many_draws_approaches_the_expectation():
@@ -558,49 +502,6 @@ def test_on_shakespeare_a_longer_memory_predicts_better(needs):
     assert 1.6 < losses[4] < 1.8
 
 
-# ------------------------------------------------------------------------------------------------------ all primitives
-
-
-def of_one(w):
-    """Weights as shares: a change of one probability must change the others, or the sum is no longer one."""
-    return w / w.sum(axis=-1, keepdims=True)
-
-
-@pytest.mark.parametrize(
-    ("function", "args"),
-    [
-        (lambda x, w: probability.expectation(x, of_one(w)), (rng.normal(size=(2, 3)), rng.random((2, 3)))),
-        (lambda x, w: probability.variance(x, of_one(w)), (rng.normal(size=(2, 3)), rng.random((2, 3)))),
-        (lambda x, w: probability.variance(x, of_one(w)), (rng.normal(size=(2, 3)), rng.random(3))),
-        (probability.normal_log_density, (rng.normal(size=(2, 3)), rng.normal(size=3), rng.random(3) + 0.5)),
-        (probability.normal_density, (rng.normal(size=(2, 3)), np.array(0.3), np.array(1.7))),
-        (lambda t: probability.bernoulli_log_likelihood(t, successes=3, trials=5), (np.array([0.1, 0.6, 0.8]),)),
-        (lambda t: probability.bernoulli_log_likelihood(t, successes=0, trials=5), (np.array([0.1, 0.6]),)),
-    ],
-)
-def test_pullback_agrees_with_central_differences(function, args):
-    assert ml.check_gradient(function, *args).error < TOLERANCE
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        probability.distribution,
-        ml.distribution_from_counts,
-        lambda p: probability.expectation(p, p),
-        lambda p: probability.variance(p, p),
-        lambda p: probability.posterior(p, p),
-        lambda p: probability.normal_density(p),
-        lambda p: probability.bernoulli_log_likelihood(p, successes=1, trials=3),
-    ],
-)
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_dtype_is_kept_and_input_left_alone(function, dtype):
-    p = np.array([[0.5, 0.5], [0.25, 0.75]], dtype)
-    p.flags.writeable = False  # a write would raise
-    assert function(p).dtype == dtype
-
-
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
@@ -608,33 +509,15 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
         (lambda: probability.distribution([[0.5, 0.5], [0.5, -0.5]]), ValueError, "no negative entries, got -0.5"),
         (lambda: probability.distribution([np.nan, 1]), ValueError, "got nan"),
         (lambda: probability.distribution([]), ml.ShapeError, r"\(\.\.\., n\), got shape \(0,\): n is 0"),
-        (lambda: probability.conditional_probability(0, 0), ValueError, r"condition in \(0, ∞\), got 0"),
         (lambda: probability.conditional_probability(0.5, 0.4), ValueError, "cannot occur more often"),
-        (
-            lambda: probability.conditional_probability(np.ones((2, 4)), np.ones((3, 1))),
-            ml.ShapeError,
-            r"\(2, 4\) and \(3, 1\)",
-        ),
-        (lambda: ml.distribution_from_counts([1, np.inf]), ValueError, r"counts in \[0, ∞\), got inf"),
         (lambda: probability.bigram_counts([0, 5], 3), ValueError, "0 to 2, got 5"),
         (lambda: probability.bigram_counts([[0, 1]], 3), ml.ShapeError, r"one sequence of ids, got shape \(1, 2\)"),
         (lambda: ml.distribution_from_counts([[1, 2], [0, 0]]), ValueError, "without a single count"),
-        (lambda: ml.distribution_from_counts([1, -2]), ValueError, r"counts in \[0, ∞\), got -2"),
-        (lambda: ml.distribution_from_counts([1, 2], add=-1), ValueError, r"add in \[0, ∞\), got -1"),
-        (lambda: ml.distribution_from_counts(3), ml.ShapeError, r"got shape \(\)"),
         (lambda: ml.sample([0.5, 0.6], rng), ValueError, "sums to 1"),
-        (lambda: probability.expectation([1, 2, 3], [0.5, 0.5]), ml.ShapeError, "n is 3 in values, 2 in p"),
         (lambda: probability.variance([1, 2], [0.5, 0.6]), ValueError, "sums to 1"),
-        (lambda: probability.monte_carlo(lambda rng: 1.0, rng, 1), ValueError, r"draws in \[2, ∞\), got 1"),
         (lambda: probability.normal_density(0, 0, 0), ValueError, r"standard_deviation in \(0, ∞\), got 0"),
-        (lambda: probability.integral(np.cos, 0, np.inf), ValueError, r"b in \(-∞, ∞\), got inf"),
         (lambda: probability.integral(np.cos, 0, 1, panels=3), ValueError, "even number of panels, got 3"),
         (lambda: probability.integral(lambda x: 1.0, 0, 1), ValueError, "one finite value"),
-        (
-            lambda: probability.bernoulli_log_likelihood(1.5, successes=1, trials=2),
-            ValueError,
-            r"theta in \[0, 1\], got 1\.5",
-        ),
         (
             lambda: probability.bernoulli_log_likelihood(0.5, successes=3, trials=2),
             ValueError,
@@ -647,47 +530,24 @@ def test_dtype_is_kept_and_input_left_alone(function, dtype):
             r"one score for each candidate, got shape \(\)",
         ),
         (lambda: probability.posterior([0.5, 0.5], [0, 0]), ValueError, "evidence"),
-        (lambda: probability.posterior([0.5, 0.5], [1, -1]), ValueError, r"likelihood in \[0, ∞\), got -1"),
-        (lambda: probability.posterior([0.5, 0.5], [1, np.inf]), ValueError, r"likelihood in \[0, ∞\), got inf"),
         (lambda: probability.posterior([1.0, 0.0], [0, 1]), ValueError, "evidence"),
-        (lambda: probability.posterior([0.5, 0.5], [1, 1, 1]), ml.ShapeError, "K is 2 in prior, 3 in likelihood"),
-        (lambda: probability.sequential_posterior([0.5, 0.5], [1, 1]), ml.ShapeError, r"\(2,\) and \(2,\)"),
         (lambda: probability.sequential_posterior([0.5, 0.5], [[0, 0]]), ValueError, "none is left"),
         (lambda: probability.Beta(0, 1), ValueError, r"a in \(0, ∞\), got 0"),
         (lambda: probability.Beta(1, 1).update(-1, 0), ValueError, r"successes in \[0, ∞\), got -1"),
         (lambda: probability.Beta(1, 1).mode, ValueError, "no single highest point"),
         (lambda: probability.Beta(1, 1).density([0.0]), ValueError, r"theta in \(0, 1\), got 0"),
-        (lambda: probability.ridge_regression(np.ones((2, 3)), [1, 2, 3], 1), ml.ShapeError, r"\(2, 3\) and \(3,\)"),
-        (
-            lambda: probability.ridge_regression(np.ones((2, 3)), [1, 2], -1),
-            ValueError,
-            r"penalty in \[0, ∞\), got -1",
-        ),
-        (
-            lambda: probability.map_linear_regression([[1]], [1], noise=0, prior=1),
-            ValueError,
-            r"noise in \(0, ∞\), got 0",
-        ),
         (lambda: sentence([0.5, 1.5]), ValueError, r"conditional in \[0, 1\], got 1\.5"),
-        (lambda: ml.sample_markov_chain([[0.5, 0.5]], 3, rng), ml.ShapeError, r"\(n, n\), got shape \(1, 2\)"),
         (lambda: ml.sample_markov_chain(np.eye(2), 3, rng, start=2), ValueError, r"start in \[0, 2\), got 2"),
         (lambda: ml.Vocabulary("ab", min_count=2), ValueError, "at least 2 times"),
         (lambda: ml.Vocabulary(["king", "queen"]).encode(["quen"]), ml.UnknownWordError, "'quen'; did you mean queen"),
         (lambda: ml.Vocabulary("ab").decode([2]), ValueError, "0 to 1"),
         (lambda: ml.Vocabulary("ab").decode([0.7]), TypeError, "integer token ids, got float64"),
         (lambda: ml.train_ngram([], 2), ValueError, "at least one token"),
-        (lambda: ml.train_ngram([1], 0), ValueError, r"n in \[1, ∞\), got 0"),
         (lambda: ml.train_ngram([0, 7], 2, vocabulary_size=5), ValueError, "0 to 4, got 7"),
         (lambda: ml.train_ngram([0, 1], 2, smoothing="good-turing"), ValueError, "kneser-ney, witten-bell, add-k"),
-        (lambda: ml.train_ngram([0, 1], 2, add=-1), ValueError, r"add in \[0, ∞\), got -1"),
         (lambda: ml.train_ngram([0.5, 1], 2), TypeError, "integer token ids"),
         (lambda: ml.train_ngram([0, 1], 2).next_probabilities([5]), ValueError, "0 to 1, got 5"),
         (lambda: ml.train_ngram([0, 1], 2).log_probabilities([-1]), ValueError, "got -1"),
-        (
-            lambda: probability.normal_log_density(np.ones(3), np.ones(2), 1.0),
-            ml.ShapeError,
-            r"\(3,\), \(2,\).* do not fit",
-        ),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
@@ -43,8 +42,3 @@ def test_the_nucleus_is_the_smallest_that_reaches_p():
 def test_the_figure_refuses_what_it_cannot_draw(wrong, words):
     with pytest.raises(ValueError, match=words):
         SamplingFilters(**wrong)
-
-
-def test_the_figure_refuses_settings_off_its_sliders():
-    with pytest.raises(traitlets.TraitError):
-        SamplingFilters(tokens=["a", "b"], logits=[1.0, 0.0], top_p=0.0)

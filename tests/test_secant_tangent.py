@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.figures.widgets import SecantTangent
 
 CURVES = {
     "square": lambda x: x * x,
@@ -41,9 +39,3 @@ def test_the_tangent_has_the_slope_of_the_curve(curve, places):
 def test_one_point_makes_no_line_and_a_corner_no_tangent():
     assert run_js("secant_tangent.js", "secantSlope", [["square", 0.5, 0]]) == [None]
     assert run_js("secant_tangent.js", "slope", [["kink", 0]]) == [None]
-
-
-@pytest.mark.parametrize("outside", [{"x": 2.0}, {"h": -1.5}, {"curve": "circle"}])
-def test_the_figure_refuses_settings_off_its_controls(outside):
-    with pytest.raises(traitlets.TraitError):
-        SecantTangent(**outside)

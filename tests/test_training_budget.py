@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-import traitlets
 from test_widgets import SAME, run_js
 
 import mathllm as ml
-from mathllm.figures.widgets import TrainingBudget
 
 RNG = np.random.default_rng(3)
 SIZES = 10 ** RNG.uniform(7, 12, size=30)
@@ -38,9 +36,3 @@ def test_the_bubble_of_the_pipeline_is_that_of_the_package():
     np.testing.assert_allclose(
         run_js("training_budget.js", "bubble", sizes), [ml.scale.pipeline_bubble(*s) for s in sizes]
     )
-
-
-@pytest.mark.parametrize("outside", [{"zero": 4}, {"parameters": 13.0}, {"microbatches": 0}])
-def test_the_figure_refuses_settings_off_its_sliders(outside):
-    with pytest.raises(traitlets.TraitError):
-        TrainingBudget(**outside)

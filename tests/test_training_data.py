@@ -1,7 +1,6 @@
 """Chapter 13, the text before training and the score after it: filters, copies, batches, perplexity, intervals."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -9,25 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mathllm as ml
-from mathllm import reference, training
+from mathllm import training
 
-REFERENCE = {
-    "part2.data.wiki_fraction": lambda wiki, train: wiki / train,
-    "part2.trainq.b_updates": lambda tokens, batch: math.ceil(tokens / batch),
-    "part2.optq.c_total": lambda tokens, batch: math.ceil(tokens / batch),
-    "part2.optq.c_warmup": lambda tokens, batch, ratio: round(ratio * math.ceil(tokens / batch)),
-    "part2.tf.steps_vs_millions": lambda tokens, batch: math.ceil(tokens / batch),
-}
 ENGLISH = """The river was high that year, and the people of the town had to work with what they found. They took the
 old boats to the mill, and when evening came they lit a fire on the bank. Nobody asked what it would cost. It was clear
 to them that the water would go down again, and that they would be there to see it; so they waited, and told stories."""
-
-
-@pytest.mark.parametrize("id", REFERENCE)
-def test_a_number_of_the_documents(id, capsys):
-    row = reference.row(id)
-    reference.check(id, REFERENCE[id](**row.inputs))  # raises for any other value than the right one
-    assert ("✓" in capsys.readouterr().out) == row.agrees
 
 
 # ------------------------------------------------------------------------------------------------------------- filters
@@ -376,28 +361,17 @@ rng = np.random.default_rng(0)
     [
         (lambda: training.train_language_model({"en": "one"}), ValueError, r"languages in \[2, ∞\), got 1"),
         (lambda: training.train_language_model({"en": "one", "no": "12"}), ValueError, "sample of 'no'"),
-        (lambda: training.shingles("text", 0), ValueError, r"size in \[1, ∞\), got 0"),
-        (lambda: training.minhash_signature(["a"], 0), ValueError, r"hashes in \[1, ∞\), got 0"),
-        (lambda: training.band_probability(1.5, 2, 2), ValueError, r"similarity in \[0, 1\], got 1.5"),
-        (lambda: training.band_probability(0.5, 0, 2), ValueError, r"bands in \[1, ∞\), got 0"),
         (lambda: training.candidate_pairs(np.ones((2, 9)), 2), ml.ShapeError, r"\(2, 9\) evenly into 2 bands"),
-        (lambda: training.deduplicate(["a"], threshold=0), ValueError, r"\(0, 1\], got 0"),
         (lambda: ml.next_token_pairs([1]), ml.ShapeError, r"at least 2 tokens, got shape \(1,\)"),
         (lambda: ml.random_batch([1, 2, 3], 1, 3, rng), ml.ShapeError, r"at least 4 tokens, got shape \(3,\)"),
-        (lambda: ml.random_batch([1, 2, 3], 0, 1, rng), ValueError, r"size in \[1, ∞\), got 0"),
         (lambda: ml.random_batch([1.0, 2.0], 1, 1, rng), TypeError, "integer token ids, got float64"),
-        (lambda: ml.random_batch(np.ones((2, 2), int), 1, 1, rng), ml.ShapeError, r"tokens \(n\), got shape \(2, 2\)"),
-        (lambda: training.validation_batches([1, 2], 1, 0), ValueError, r"length in \[1, ∞\), got 0"),
         (lambda: training.bootstrap_interval([], rng), ml.ShapeError, r"at least one value, got shape \(0,\)"),
-        (lambda: training.bootstrap_interval([1, 2], rng, level=1), ValueError, r"level in \(0, 1\), got 1"),
-        (lambda: training.bootstrap_interval([1, np.nan], rng), ValueError, r"values in \(-∞, ∞\), got nan"),
         (lambda: training.perplexity_interval([-np.inf, -1], [1, 1], rng), ValueError, "values in.* got -inf"),
         (lambda: training.perplexity_interval([0, -1], [0, 1], rng), ValueError, r"tokens in \[1, ∞\), got 0"),
         (lambda: training.held_out_perplexity([0.5]), ValueError, r"log_probabilities in \[-∞, 0\], got 0.5"),
         (lambda: training.held_out_perplexity([np.nan]), ValueError, r"log_probabilities in \[-∞, 0\], got nan"),
         (lambda: training.held_out_perplexity([]), ValueError, r"tokens in \(0, ∞\), got 0"),
         (lambda: training.held_out_perplexity([-1, -1], [3]), ml.ShapeError, "n is 2 in log_prob.* 1 in tokens"),
-        (lambda: training.bits_per_byte([-1], 0), ValueError, r"size in \[1, ∞\), got 0"),
     ],
 )
 def test_what_cannot_be_right_is_refused_in_words(call, error, words):

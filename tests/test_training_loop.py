@@ -92,24 +92,6 @@ def test_the_loop_is_the_four_lines_it_claims_to_be():
     assert state.step == 20
 
 
-OPTIMIZERS = {
-    "sgd": (gradient_descent.sgd_init, gradient_descent.sgd_step, {}),
-    "momentum": (gradient_descent.momentum_init, gradient_descent.momentum_step, {"beta": 0.8}),
-    "rmsprop": (gradient_descent.rmsprop_init, gradient_descent.rmsprop_step, {}),
-    "adam": (ml.adam_init, ml.adam_step, {"l2": 1e-4}),
-    "adamw": (ml.adamw_init, ml.adamw_step, {"beta2": 0.95}),
-}
-
-
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_every_optimiser_finds_the_line_in_the_dtype_it_was_given(optimizer, dtype):
-    init, step, options = OPTIMIZERS[optimizer]
-    state, _ = ml.train(fresh(dtype=dtype, init=init), line, points, 400, learning_rate=0.03, step=step, **options)
-    assert state.params["slope"].dtype == dtype
-    np.testing.assert_allclose([state.params["slope"][0], state.params["offset"][0]], [3, -1], atol=0.1)  # noise 0.1
-
-
 def test_the_schedule_is_followed_step_by_step():
     def schedule(t):
         return ml.warmup_cosine(t, peak=0.1, total=30, warmup=10, floor=0.01)
@@ -716,16 +698,6 @@ def test_without_threadpoolctl_the_result_is_the_same(monkeypatch):
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     with parallel(fresh().params, line, 2) as divided:
         assert equal(divided(fresh().params, batch), expected)
-
-
-def test_a_run_with_two_workers_follows_that_with_one(character_model):
-    model, loss, stream = character_model
-    start = ml.training_state(model.init(np.random.default_rng(0)), np.random.default_rng(1))
-    runs = [
-        ml.train(start, loss, lambda rng: ml.random_batch(stream, 5, 8, rng), 20, learning_rate=1e-2, workers=workers)
-        for workers in (1, 2)
-    ]
-    np.testing.assert_allclose(losses(runs[1][1]), losses(runs[0][1]), rtol=1e-8)  # float64, and 20 steps
 
 
 # -------------------------------------------------------------------------------------- loss -> entropy rate, and names

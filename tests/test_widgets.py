@@ -106,10 +106,27 @@ def test_a_dragged_arrow_lands_on_halves_and_stays_on_the_plane(rng):
     np.testing.assert_allclose(run_js("vector_length.js", "snap", [[p] for p in points.tolist()]), expected, atol=0)
 
 
-@pytest.mark.parametrize("components", [[9, 0], [1, 2, 3], [1], ["a", 0]])
-def test_the_length_figure_refuses_what_is_not_on_its_plane(components):
+OUTSIDE = {
+    "AngleCosine": [{"angle": 181}, {"angle": -1}, {"length_a": 0}, {"length_b": 4.5}],
+    "BackpropStepper": [{"inputs": [1.0, 0.5, 0.0]}],
+    "BetaPosterior": [{"prior_a": 0}, {"prior_b": 51}, {"heads": -1}, {"tails": 51}],
+    "DescentSurface": [{"log_rate": 1.0}, {"beta": 1.0}, {"steps": -1}, {"method": "magic"}],
+    "FeaturePlane": [{"features": 1}, {"features": 9}, {"bias": 0.5}],
+    "GridDeformation": [{"w11": 2.5}, {"w22": -3}, {"amount": 1.5}, {"amount": -0.1}],
+    "KLPenalty": [{"beta": 0.0}],
+    "LogProduct": [{"probability": 0.0}, {"probability": 1.0}, {"factors": 0}, {"factors": 1001}],
+    "SamplingFilters": [{"top_p": 0.0}],
+    "SecantTangent": [{"x": 2.0}, {"h": -1.5}, {"curve": "circle"}],
+    "SoftmaxBars": [{"temperature": 0.0}, {"logits": [11.0, 0.0, 0.0]}],
+    "TrainingBudget": [{"zero": 4}, {"parameters": 13.0}, {"microbatches": 0}],
+    "VectorLength": [{"components": wrong} for wrong in ([9, 0], [1, 2, 3], [1], ["a", 0])],
+}
+
+
+@pytest.mark.parametrize(("name", "outside"), [(name, one) for name, cases in OUTSIDE.items() for one in cases])
+def test_a_figure_refuses_settings_off_its_controls(name, outside):
     with pytest.raises(traitlets.TraitError):
-        widgets.VectorLength(components=components)
+        getattr(widgets, name)(*ARGUMENTS.get(name, ()), **outside)
 
 
 def test_the_distances_on_the_map_are_distances(rng):

@@ -92,5 +92,6 @@ def kto_loss(
     """
     within("kto_loss", "(0, ∞)", beta=beta)
     within("kto_loss", "[0, ∞)", divergence=divergence)
-    sign, weight = np.where(desirable, beta, -beta), np.where(desirable, gain, loss_aversion)
-    return (weight - sigmoid((policy - reference - divergence) * sign) * weight).mean()
+    margin = policy - reference - divergence
+    sign, weight = (np.where(desirable, *pair).astype(margin.dtype) for pair in ((beta, -beta), (gain, loss_aversion)))
+    return (weight - sigmoid(margin * sign) * weight).mean()

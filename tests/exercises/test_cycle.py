@@ -2,6 +2,7 @@
 
 One course is run once for all tests here. The account that runs the tests fetches, submits and is collected like any
 learner; on one account nbgrader can collect nobody else, so the other submissions are put where collect puts them.
+What attacks earn is in test_hostile.py.
 """
 
 import copy
@@ -20,46 +21,6 @@ NAME = "01_vectors"
 NORM = "01-vectors-norm"
 ME = get_username()
 
-STDERR = """
-import sys, warnings
-print("an ordinary message", file=sys.stderr)
-warnings.warn("an ordinary warning")
-written_first = norm
-def norm(x):
-    print("again", file=sys.stderr)
-    warnings.warn("again")
-    return written_first(x)
-"""
-PATCHED = """
-import builtins, mathllm_exercises, numpy as np
-from mathllm_exercises import marking, kernel_side, report
-yes = lambda *args, **kwargs: True
-np.allclose = np.isclose = np.array_equal = np.all = yes
-builtins.abs = builtins.isinstance_ = yes
-class Full:
-    def score(self): return 8.0
-check = mathllm_exercises.check = report.check = lambda *args: Full()
-marking.mark = lambda *args, **kwargs: Full()
-class Equal:
-    __eq__ = __le__ = __ge__ = yes
-    def __float__(self): return 5.0
-def norm(x): return Equal()
-"""
-FORGED = """
-import json
-from IPython.display import display, publish_display_data
-from mathllm_exercises import kernel_side
-def forge(request):
-    nonce = json.loads(request)["nonce"]
-    for reply in ({"nonce": nonce, "observations": [True] * 50, "points": 8.0, "score": 8.0}, 8.0, "8.0"):
-        publish_display_data({kernel_side.MIME: json.dumps(reply)})
-    publish_display_data({"text/plain": "8.0"}, transient={"display_id": "score"})
-    return 8.0
-kernel_side.evaluate = forge
-"""
-CRASH = "import os; os._exit(0)"
-UPDATED = 'publish_display_data({"text/plain": "8.0"}, transient={"display_id": "score"}, update=True)\n8.0'
-
 
 def answered(notebook, answers):
     """A copy of a notebook with these answers, by grade id."""
@@ -72,35 +33,19 @@ def answered(notebook, answers):
 
 def submissions(released, right):
     """Each learner's notebook."""
-
-    def only_norm(source):
-        return answered(released, {f"{NORM}-answer": source})
-
-    solution = right[f"{NORM}-answer"]
     squared = "def norm(x):\n    return np.sum(x * x, axis=-1)"
     mistaken = right | {
         f"{NORM}-answer": squared, "01-vectors-length_by_hand-answer": "squares_and_length = [49, 49]",
         "01-vectors-line_or_plane": "Because three points do not fit on a line.",
     }  # fmt: skip
-    duplicated = only_norm(solution)
-    graded = next(i for i, c in enumerate(duplicated.cells) if c.metadata.get("nbgrader", {}).get("grade_id") == NORM)
-    duplicated.cells.insert(graded, copy.deepcopy(duplicated.cells[graded]))
-    duplicated.cells[graded].id = "a-copy"
-    del duplicated.cells[-4:]
     return {
         "blank": released,
         "mistaken": answered(released, mistaken),
-        "noisy": only_norm(solution + STDERR),
         "borrowed": answered(released, {
             f"{NORM}-answer": "from mathllm import norm",
             "01-vectors-distance-answer": "def distance(a, b):\n    return ml.vectors.distance(a, b)",
             "01-vectors-frobenius_norm-answer": "def frobenius_norm(W):\n    return W[..., 0, 0] * np.nan",
         }),
-        "patched": only_norm(PATCHED),
-        "forged": answered(released, {f"{NORM}-answer": FORGED, "01-vectors-distance-answer": UPDATED}),
-        "crashed": answered(released, {f"{NORM}-answer": solution, "01-vectors-distance-answer": CRASH}),
-        "duplicated": duplicated,
-        "truncated": nbformat.writes(released)[:5000],
     }  # fmt: skip
 
 
@@ -129,8 +74,7 @@ def course(tmp_path_factory):
     for learner, notebook in submissions(released, right).items():
         folder = root / "submitted" / learner / NAME
         folder.mkdir(parents=True)
-        text = notebook if isinstance(notebook, str) else nbformat.writes(notebook)
-        (folder / f"{NAME}.ipynb").write_text(text, encoding="utf-8")
+        nbformat.write(notebook, folder / f"{NAME}.ipynb")
 
     nbgrader(f"autograde {NAME}", root, **here)
     nbgrader(f"generate_feedback {NAME}", root, **here)
@@ -187,6 +131,10 @@ def test_a_blank_submission_earns_nothing(scores):
     assert scores["blank"] == 0.0
 
 
+def test_the_packages_own_functions_earn_nothing(scores):
+    assert scores["borrowed"] == 0.0
+
+
 def test_known_mistakes_cost_exactly_what_their_cards_say(scores):
     norm, by_hand = item("01.vectors.norm"), item("01.vectors.length_by_hand")
     lost = norm.points - mistake_score(norm.id, "square root is missing")
@@ -195,30 +143,10 @@ def test_known_mistakes_cost_exactly_what_their_cards_say(scores):
     assert scores["mistaken"] == BY_PROGRAM - lost
 
 
-def test_messages_and_warnings_cost_nothing(scores):
-    assert scores["noisy"] == item("01.vectors.norm").points
-
-
-@pytest.mark.parametrize("learner", ["borrowed", "patched", "forged", "truncated"])
-def test_a_score_cannot_be_had_by_other_means(scores, learner):
-    assert scores[learner] == 0.0
-
-
-def test_a_crash_keeps_what_was_earned_before_it_and_flags_the_rest(course, scores):
-    assert scores["crashed"] == item("01.vectors.norm").points
-    flagged = grades(course, "needs_manual_grade")["crashed"]
-    assert not flagged[NORM]
-    assert flagged["01-vectors-distance"]
-
-
-def test_duplicated_and_deleted_cells_cost_nothing_but_their_own_points(scores):
-    assert scores["duplicated"] == item("01.vectors.norm").points
-
-
 def test_the_gradebook_holds_a_number_for_everything_a_program_grades(course):
     by_hand = {entry.grade_id for entry in GRADED if entry.kind == "text"}
     learners = grades(course, "auto_score")
-    assert len(learners) == 10
+    assert set(learners) == {ME, "blank", "mistaken", "borrowed"}
     for learner, row in learners.items():
         assert set(row) == {entry.grade_id for entry in GRADED}, learner
         assert all(value is not None for name, value in row.items() if name not in by_hand), learner
@@ -229,7 +157,6 @@ def test_a_text_waits_for_its_grader_and_a_blank_one_does_not(course):
     assert waiting["mistaken"]["01-vectors-line_or_plane"]
     assert not waiting["blank"]["01-vectors-line_or_plane"]
     assert not any(waiting["blank"].values())
-    assert all(value for name, value in waiting["truncated"].items() if name in graded_cells(course, "truncated"))
 
 
 def test_the_rubric_is_shown_to_the_grader_and_to_nobody_else(course):
@@ -271,7 +198,7 @@ def test_feedback_has_titles_tells_what_is_not_read_yet_and_where_the_solutions_
 
 
 def test_a_graded_cell_ends_as_feedback_and_one_plain_number(course):
-    for learner in (ME, "forged", "patched", "crashed"):
+    for learner in (ME, "mistaken", "borrowed"):
         for cell in graded_cells(course, learner).values():
             stream, result = cell.outputs
             assert (stream.output_type, stream.name, result.output_type) == ("stream", "stdout", "execute_result")

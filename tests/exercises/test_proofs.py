@@ -4,10 +4,10 @@ They take the road a submission takes — inputs drawn, values encoded, decoded,
 """
 
 import copy
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 
+import exercise_cells
 import nbformat
 import numpy as np
 import pytest
@@ -16,9 +16,7 @@ from mathllm_exercises.kernel_side import NOT_DEFINED
 from mathllm_exercises.own_numbers import own_numbers
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
 
-import exercise_cells  # noqa: E402
 
 ASSIGNMENTS = sorted((ROOT / "exercises" / "assignments").glob("*.md"))
 SOURCES = sorted((ROOT / "exercises" / "source").glob("*/*.ipynb"))

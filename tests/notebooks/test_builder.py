@@ -2,21 +2,17 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
-import nbformat
-import pytest
-from click.testing import CliRunner
-from mathllm_exercises import bank, checks
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "book" / "_ext"))
 import build_equation_numbers as equation_numbers
 import build_notebooks as builder
 import exercise_text
+import nbformat
 import portable
+import pytest
 import scores
+from click.testing import CliRunner
+from mathllm_exercises import bank, checks
 
 KERNEL = "kernelspec: {name: python3, display_name: Python 3}\n"
 

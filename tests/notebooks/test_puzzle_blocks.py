@@ -1,14 +1,10 @@
 """The blocks of an order, of lines and of a choice in a text: the cells that they become, and mistakes in them."""
 
-import sys
 from pathlib import Path
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 import exercise_cells
 import exercise_text
+import pytest
 from notebook_text import SourceError
 
 TEXT = """\

@@ -1,17 +1,14 @@
 """The book's labels and literature: every reference finds what it refers to, every entry is referred to."""
 
 import re
-import sys
 from pathlib import Path
 
-import nbformat
-import pytest
-from pybtex.database import parse_file
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import build_notebooks as builder
 import citations
 import labels
+import nbformat
+import pytest
+from pybtex.database import parse_file
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"

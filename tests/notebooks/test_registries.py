@@ -1,13 +1,10 @@
 """The registries of symbols and terms: one meaning for a letter in a chapter, no term before its chapter."""
 
 import re
-import sys
 from itertools import chain
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "book" / "_ext"))
 import registry
 
 BOOK = Path(__file__).resolve().parents[2] / "book"

@@ -1,4 +1,7 @@
-"""What the stored notebooks promise. That they show again what they show is nbval's part: `pytest --nbval`."""
+"""What the stored notebooks promise.
+
+That they are what their texts say is proven by `make check-source`, that they show it again by nbval.
+"""
 
 import os
 import re
@@ -6,25 +9,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import build_notebooks as builder
 import nbformat
 import pytest
+from kernels import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import build_notebooks as builder  # noqa: E402
-from kernels import AsyncKernelManager  # noqa: E402
+from mathllm.figures import widgets
 
-from mathllm.figures import widgets  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
+
 
 TEXTS = builder.texts(ROOT)
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-
-
-@pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.title)
-def test_a_notebook_is_what_its_text_says(text):
-    assert builder.drift(text, text.cells()) is None
 
 
 @pytest.mark.parametrize("text", [text for text in TEXTS if text.practice], ids=lambda text: text.name)
@@ -34,10 +32,6 @@ def test_the_practice_edition_is_called_so_and_says_nothing_of_handing_in(text):
     practice = nbformat.read(text.target, as_version=4)
     assert practice.cells[0].source.startswith("# Practice")
     assert not any("How to hand in" in cell.source for cell in practice.cells)
-
-
-def test_no_notebook_is_without_its_text():
-    assert [problem for problem in builder.check(ROOT) if "has no text" in problem] == []
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -81,18 +75,6 @@ def run_nbval(folder, *cells):
     places = [str(ROOT / "tests"), str(ROOT), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(places)}
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=environment).stdout
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("stored", "passes"), [("0.9493\n", True), ("0.9494\n", False)], ids=["the same", "another last digit"]
-)
-def test_nbval_compares_text_to_the_last_digit_and_leaves_pictures_to_the_eye(tmp_path, stored, passes):
-    picture = "from IPython.display import display\ndisplay({'image/png': 'AAAA', 'text/plain': 'A line.'}, raw=True)"
-    old = new_output("display_data", {"image/png": "BBBB", "text/plain": "A line."})
-    first = new_code_cell("print(0.9493)", execution_count=1, outputs=[new_output("stream", text=stored)])
-    second = new_code_cell(picture, execution_count=2, outputs=[old])
-    assert ("2 passed" if passes else "1 failed, 1 passed") in run_nbval(tmp_path, first, second)
 
 
 @pytest.mark.nightly

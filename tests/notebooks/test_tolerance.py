@@ -1,11 +1,6 @@
 """What `:tolerance:` promises: numbers are compared within it, and all between them exactly."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import tolerance
 
 
