@@ -81,11 +81,11 @@ def gather_python(work, target):
     unpack([PYODIDE / "python_stdlib.zip"], stdlib)
     for name in ("mathllm_lite.py", "piplite.py"):
         shutil.copy(LITE / name, site)
-    data_wheels = {path.name.split("-")[0]: path for path in sorted((work / "data").glob("*.whl"))}
-    for path in data_wheels.values():
-        shutil.copy(path, target)
-    listed = {name: path.name for name, path in data_wheels.items()}
-    (site / "mathllm_lite.json").write_text(json.dumps(listed), encoding="utf-8")
+    for wheel in (work / "data").glob("*.whl"):
+        shutil.copy(wheel, target)
+    data_wheels = json.dumps(sorted(wheel.name for wheel in target.glob("*.whl")))
+    for path in (site / "mathllm_lite.json", target / "data.json"):
+        path.write_text(data_wheels, encoding="utf-8")
     run(["node", ROOT / "tools" / "compile_for_browser.mjs", PYODIDE, work], cwd=work)
 
     for name in ("pyodide.js", "pyodide.asm.js"):

@@ -58,14 +58,15 @@ class Output:
 class Data:
     """Finds the packages of data, each of which is fetched when `mathllm.data` looks for it."""
 
-    wheels = json.loads(Path(__file__).with_name("mathllm_lite.json").read_text(encoding="utf-8"))  # by their modules
+    def __init__(self):
+        names = json.loads(Path(__file__).with_name("mathllm_lite.json").read_text(encoding="utf-8"))
+        self.wheels = {name.split("-")[0]: name for name in names}  # by the module in each
 
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        if name not in cls.wheels:
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.wheels:
             return None
         request = js.XMLHttpRequest.new()
-        request.open("GET", js.bookFolder + cls.wheels[name], False)  # the cell waits
+        request.open("GET", js.bookFolder + self.wheels[name], False)  # the cell waits
         request.responseType = "arraybuffer"
         try:
             request.send()
@@ -81,7 +82,7 @@ class Data:
 
 def load_ipython_extension(shell):
     """IPython calls this with its shell."""
-    sys.meta_path.append(Data)
+    sys.meta_path.append(Data())
     shell.Completer.use_jedi = False  # it is not here: names are completed from what exists
     output = Output()
     LiteStream.write = lambda stream, text: output.write(stream, text)
