@@ -73,7 +73,7 @@ def test_all_packages_are_there_as_bytecode_and_ours_with_the_text_that_the_book
     inside = {path.removeprefix(f"{SITE}/") for path in packed}
     wanted = {"numpy", "matplotlib", "ipywidgets", "anywidget", "IPython", "mathllm", "mathllm_exercises"}
     assert wanted <= {path.split("/")[0] for path in inside}
-    texts = {path for path in inside if path.endswith(".py") and not path.startswith("etc/")}
+    texts = {path for path in inside if path.endswith(".py") and not path.startswith("/etc/")}
     assert {path.split("/")[0] for path in texts if "/" in path} == {"mathllm", "mathllm_course", "mathllm_exercises"}
     for path in map(PurePosixPath, texts):
         assert str(path.parent / "__pycache__" / f"{path.stem}.cpython-312.pyc") in inside
