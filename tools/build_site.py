@@ -34,7 +34,9 @@ PARTS = {  # from the npm packages  ->  into _static/vendor
     "minisearch/dist/umd/index.js": "minisearch.js",
     "requirejs/require.js": "require.js",
     "ts-fsrs/dist/index.umd.js": "ts-fsrs.js",
-    "axe-core/axe.min.js": "axe.js",  # for the tests of the pages only
+    "axe-core/axe.min.js": "axe.js",  # this and the next two for tests only
+    "oxlint": "lint/node_modules/oxlint",
+    "@oxlint": "lint/node_modules/@oxlint",
     "@jupyter-widgets/html-manager/dist/embed-amd.js": "embed-amd.js",
 }
 NAMES = {"html": "site", "singlehtml": "PDF", "epub": "EPUB"}
@@ -79,7 +81,7 @@ def build(output, lite=False):
     with tempfile.TemporaryDirectory(dir=ROOT / ".cache") as folder:
         book, pages = Path(folder) / "book", Path(folder) / "pages"
         copy_book(book)
-        shutil.copytree(VENDOR, book / "_static" / "vendor", ignore=shutil.ignore_patterns("axe.js", "stamp"))
+        shutil.copytree(VENDOR, book / "_static" / "vendor", ignore=shutil.ignore_patterns("axe.js", "lint", "stamp"))
         run_sphinx("html", book, pages, ["lite"] if lite else [])
         if lite:
             build_lite.build(pages / "lite")

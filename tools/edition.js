@@ -2,7 +2,7 @@
 const chapters = () => [...document.querySelectorAll(".toctree-wrapper > section")];
 const words = (heading) => heading.textContent.replace("¶", "").trim();
 
-function arrange() {
+function arrange() { // oxlint-disable-line no-unused-vars -- build_editions.py calls it
   document.querySelectorAll("details").forEach((details) => { details.open = true; });
   chapters().forEach(setApart);
   chapters().forEach(setRunningHead);
@@ -53,7 +53,7 @@ function entry(target, heading, className) {
   return link;
 }
 
-function number(pages) {
+function number(pages) { // oxlint-disable-line no-unused-vars -- build_editions.py calls it
   document.querySelectorAll(".book-contents a").forEach((link) => {
     link.lastChild.textContent = pages[decodeURIComponent(link.hash.slice(1))] ?? "";
   });

@@ -4,8 +4,6 @@ c = get_config()  # noqa: F821
 
 c.InteractiveShellApp.extensions = ["mathllm_lite"]  # what cells print
 c.InteractiveShellApp.exec_lines = [
-    # Matplotlib says on a red ground that it looks for fonts. Here it has only its own, and is done in a second.
-    "import logging; logging.getLogger('matplotlib.font_manager').setLevel('ERROR')",
     # The clock that counts a process's own time stands still here; a page has the worker to itself anyway.
     "import time; time.process_time = time.perf_counter",
     # Nobody, not even their owner, may read new files at first.

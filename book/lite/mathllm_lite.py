@@ -1,15 +1,22 @@
-"""Python in the browser: Stop reaches it, the page hears of exercises, and a flood of output is sent in pieces and cut.
+"""Python in the browser: Stop reaches it, the page hears of exercises, and data are fetched when a cell asks for them.
+A flood of output is sent in pieces and cut.
 
 The page draws every message anew together with all before it, so that ten thousand lines, sent one by one, stop it for
 more than a minute. IPython loads this file when it starts (ipython_config.py).
 """
 
+import importlib
+import importlib.machinery
+import io
+import json
 import sys
 import time
+import zipfile
+from pathlib import Path
 
 import js
 import pyodide_js
-from pyodide.ffi import to_js
+from pyodide.ffi import JsException, to_js
 from pyodide_kernel.display import LiteDisplayHook, LiteDisplayPublisher, LiteStream
 
 AT_ONCE = 50  # messages of a cell that are sent as they come; later ones wait for the next
@@ -48,8 +55,35 @@ class Output:
                 stream.publish_stream_callback(stream.name, "".join(texts))
 
 
+class Data:
+    """Finds the packages of data, each of which is fetched when `mathllm.data` looks for it."""
+
+    def __init__(self):
+        names = json.loads(Path(__file__).with_name("mathllm_lite.json").read_text(encoding="utf-8"))
+        self.wheels = {name.split("-")[0]: name for name in names}  # by the module in each
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.wheels:
+            return None
+        request = js.XMLHttpRequest.new()
+        request.open("GET", js.bookFolder + self.wheels[name], False)  # the cell waits
+        request.responseType = "arraybuffer"
+        try:
+            request.send()
+        except JsException:
+            return None  # no network: mathllm.data says that the data are not here
+        if request.status != 200:
+            return None
+        with zipfile.ZipFile(io.BytesIO(request.response.to_bytes())) as wheel:
+            wheel.extractall(Path(__file__).parent)
+        importlib.invalidate_caches()
+        return importlib.machinery.PathFinder.find_spec(name)
+
+
 def load_ipython_extension(shell):
     """IPython calls this with its shell."""
+    sys.meta_path.append(Data())
+    shell.Completer.use_jedi = False  # it is not here: names are completed from what exists
     output = Output()
     LiteStream.write = lambda stream, text: output.write(stream, text)
     for owner, name in ((LiteDisplayPublisher, "publish"), (LiteDisplayHook, "finish_displayhook")):

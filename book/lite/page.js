@@ -3,7 +3,7 @@
 (async () => {
   const SLOW = 90; // seconds after which something may be wrong
   const PATIENCE = 3; // seconds in which Stop should have ended a cell
-  const LOADING = "Python is being loaded into this page: 50 megabytes the first time, then less. "
+  const LOADING = "Python is being loaded into this page: 25 megabytes the first time, then less. "
     + "Read on meanwhile; a cell that you run waits for it.";
   const STUCK = "Python is still not there. If the connection is slow, wait; if it was lost, load this page again.";
   const READY = "Python is ready: Shift + Enter runs a cell. What you change is kept in this browser, on this device.";
@@ -25,6 +25,24 @@
   // In an isolated page JupyterLite talks to Python in a way that loses a call when the answer is too quick. In any other
   // it talks in a way that does not, so it is told that this is another.
   if (window.crossOriginIsolated) Object.defineProperty(window, "crossOriginIsolated", { value: false });
+
+  // For each link in a notebook, JupyterLite makes an address of a new copy of the whole notebook: seconds, in a long one.
+  // One address serves until a file is changed.
+  let app;
+  Object.defineProperty(window, "jupyterapp", {
+    get: () => app,
+    set: (started) => {
+      app = started;
+      const { contents } = app.serviceManager;
+      const makeAddress = contents.getDownloadUrl.bind(contents);
+      const addresses = new Map();
+      contents.getDownloadUrl = (path) => {
+        if (!addresses.has(path)) addresses.set(path, makeAddress(path));
+        return addresses.get(path);
+      };
+      contents.fileChanged.connect(() => addresses.clear());
+    },
+  });
 
   // What Python tells this page (mathllm_lite.py): when it starts, a byte that both share; then, which exercises are right.
   let signal = null;
@@ -116,6 +134,9 @@
     for (const folder of ["notebooks", "exercises/practice"]) {
       const { content } = await (await fetch(`../api/contents/${folder}/all.json`)).json();
       for (const { path } of content) await fetch(`../files/${path}`); // the service worker keeps it
+    }
+    for (const name of await (await fetch("../static/pyodide/data.json")).json()) {
+      await (await fetch(`../static/pyodide/${name}`)).arrayBuffer();
     }
     kept = true;
     if (line.textContent.startsWith(READY) && line.isConnected) await greet();

