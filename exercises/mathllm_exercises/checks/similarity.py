@@ -173,11 +173,15 @@ def _traps(rng):
 TOY = np.array([[1, 0, 0], [0, 1, 0], [1, 0, 1], [0, 1, 1], [0.5, 0.5, 0], [0, 0, 1], [-1, 0, 0]], float)
 
 
+# b − a + c is a multiple of a, so a itself would win, then b or c
+AROUND = np.array([[1.0, 0], [1.5, 0.2], [1.5, -0.2], [2, 1], [0, 1]])
+
+
 @checks("02.similarity.analogy", expected=_analogy)
 def _(c):
     c.values(3, _plain, public=[(TOY, 0, 2, 1), (TOY, 2, 0, 3), (TOY, 0, 1, 2)], name="finds the word")
     c.values(2, _unequal, name="lengths do not count")
-    c.values(1, _traps, public=[(TOY, 5, 3, 1)], name="leaves the question's words out")
+    c.values(1, _traps, public=[(TOY, 5, 3, 1), (AROUND, 0, 1, 2)], name="leaves the question's words out")
 
 
 def _wrong_cosines(d, i, j):
