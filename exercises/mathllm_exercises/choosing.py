@@ -57,7 +57,8 @@ def _of_the_list(options, value):
         return Verdict(1.0, "", replies)
     reason = f"{shown(wrong)} is not right" if len(wrong) == 1 else f"{shown(wrong)} are not right"
     if not wrong:
-        reason = f"{shown(taken)} {'is' if len(taken) == 1 else 'are'} right, but not all"
+        others = ", ".join(label for label in known if label not in taken)
+        reason = f"{shown(taken)} {'is' if len(taken) == 1 else 'are'} right, but not all: test {others} again"
     return Verdict(max(0.0, 1 - (len(wrong) + len(missing)) / len(wanted)), reason, replies)
 
 

@@ -20,7 +20,9 @@ def show(value, limit=160):
         if value.dtype not in (np.dtype(float), np.dtype(int), np.dtype(bool)):
             text += f" ({value.dtype})"
     elif isinstance(value, float):
-        text = f"{value:.10g}" if value != int_or_none(value) else repr(value)
+        text = f"{value:.10g}"
+        if float(text).is_integer():  # exactly a whole number, or a little beside one
+            text = repr(value)
     elif isinstance(value, (list, tuple)):
         brackets = "[]" if isinstance(value, list) else "()"
         trailing = "," if isinstance(value, tuple) and len(value) == 1 else ""

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from mathllm_exercises import item, items, marking, scoring
+from mathllm_exercises import check, item, items, marking, scoring
 from mathllm_exercises.scoring import operations
 from mathllm_exercises.verdict import AssessedCheck
 
@@ -46,6 +46,74 @@ def test_each_operation_of_each_line_is_counted_and_a_change_of_sign_is_free():
 def test_what_is_no_program_of_these_operations_is_refused_with_its_line(program, reason):
     with pytest.raises(ValueError, match=re.escape(reason)):
         operations(program, "ab", double)
+
+
+def test_a_wrong_result_is_named_if_a_known_mistake_computes_it():
+    def slips(a, b):
+        return {"c": {"the sum": a + b, "the product": a * b}}
+
+    def said(program):
+        return scoring.check("additions", lambda p: operations(p, "ab", double, slips=slips)["+"], {1: 1}).assess(
+            program
+        )
+
+    assert said("c = a * b").replies == ("the product",)
+    assert said("c = a + b").replies == ("the sum",)
+    assert said("c = a - b").replies == ()
+    assert said("c = 2 * (a + b)").share == 1
+
+
+def test_advice_is_given_for_an_answer_that_earns_less_than_all():
+    check = scoring.check("nats", float, {1.5: 1, 2: 0.5}, lambda value: [f"{value} is more than 1.5"])
+    assert check.assess(1.6).replies == ("1.6 is more than 1.5",)
+    assert check.assess(9.0).replies == ("9.0 is more than 1.5",)
+    assert check.assess(1.2).replies == ("Your answer costs 1.2 nats.",)
+
+
+CLASSIC = """
+p1 = (a11 + a22) * (b11 + b22)
+p2 = (a21 + a22) * b11
+p3 = a11 * (b12 - b22)
+p4 = a22 * (b21 - b11)
+p5 = (a11 + a12) * b22
+p6 = (a21 - a11) * (b11 + b12)
+p7 = (a12 - a22) * (b21 + b22)
+c11 = p1 + p4 - p5 + p7
+c12 = p3 + p5
+c21 = p2 + p4
+c22 = p1 - p2 + p3 + p6
+"""
+DIRECT = """
+aa = a1 * a1 + a2 * a2 + a3 * a3 + a4 * a4
+bb = b1 * b1 + b2 * b2 + b3 * b3 + b4 * b4
+ab = a1 * b1 + a2 * b2 + a3 * b3 + a4 * b4
+sum_squared = aa + ab + ab + bb
+difference_squared = aa - ab - ab + bb
+"""
+ROOTS = "c12 = d12 / np.sqrt(d11 * d22)\nc13 = d13 / np.sqrt(d11 * d33)\nc23 = d23 / np.sqrt(d22 * d33)"
+CODES = dict(zip("etaonshz", ["00", "01", "100", "101", "1100", "1101", "1110", "1111"], strict=True))  # costs 2.73
+
+
+@pytest.mark.parametrize(
+    ("id", "answer", "sentence"),
+    [
+        ("01.vectors.fewest_multiplications", DIRECT.replace("- ab - ab", "- ab"), "You subtracted a·b once"),
+        ("01.vectors.fewest_multiplications", DIRECT.replace("+ ab + ab", ""), "You left out the mixed term"),
+        ("01.vectors.fewest_multiplications", DIRECT.replace("- ab - ab +", "-"), "This is a·a − b·b"),
+        ("02.similarity.fewest_roots", ROOTS.replace("np.sqrt(d11 * d33)", "(d11 * d33)"), "by the squared lengths"),
+        ("02.similarity.fewest_roots", ROOTS.replace("d22 * d33", "d22 + d33"), "You added under the square root"),
+        ("03.matrices.fewest_multiplications", CLASSIC.replace("- p5", "+ p5"), "with the wrong sign: subtract it"),
+        ("03.matrices.fewest_multiplications", CLASSIC.replace("+ p3 + p6", "+ p6"), "lacks the product `a11 * (b12"),
+        ("03.matrices.fewest_multiplications", CLASSIC.replace("= p3 + p5", "= p2 + p4"), "You exchanged `c12`"),
+        ("05.probability.fewest_questions", CODES | {"z": "11110"}, "can lose its last digit"),
+        ("05.probability.fewest_questions", CODES | {"e": "100", "a": "00"}, "e is more probable than t"),
+        ("05.probability.fewest_questions", CODES | {"z": "01"}, "you would not know whether to stop"),
+        ("05.probability.fewest_questions", CODES, "Begin with the two least probable letters"),
+    ],
+)
+def test_likely_mistakes_of_challenges_are_named(id, answer, sentence):
+    (said,) = check(id, answer).marks.mistakes
+    assert sentence in said
 
 
 def test_the_share_is_that_of_the_lowest_bound_that_is_reached():

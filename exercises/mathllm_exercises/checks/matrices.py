@@ -5,6 +5,7 @@ import numpy as np
 import mathllm as ml
 
 from ..cases import each, normals
+from ..expressions import compute, parse
 from ..scoring import operations
 from . import checks, draws
 
@@ -17,7 +18,7 @@ def _wide_layer(rng):
 
 @draws("03.matrices.own_order")
 def _long_chain(rng):
-    """Four sizes of a chain of three matrices for which the two orders differ in price."""
+    """Four sizes of a chain of three matrices for which the two orders differ in cost."""
     while True:
         sizes = rng.choice([2, 3, 4, 5, 6, 8, 10, 12, 20, 30], size=4, replace=False).tolist()
         m, n, p, q = sizes
@@ -107,13 +108,50 @@ def _(c):
     c.refuses(1, public=[(np.eye(2), -0.1)], name="refuses a negative tolerance")
 
 
+STRASSEN = {
+    "(a11 + a22) * (b11 + b22)": {"c11": 1, "c22": 1},
+    "(a21 + a22) * b11": {"c21": 1, "c22": -1},
+    "a11 * (b12 - b22)": {"c12": 1, "c22": 1},
+    "a22 * (b21 - b11)": {"c11": 1, "c21": 1},
+    "(a11 + a12) * b22": {"c11": -1, "c12": 1},
+    "(a21 - a11) * (b11 + b12)": {"c22": 1},
+    "(a12 - a22) * (b21 + b22)": {"c11": 1},
+}  # the seven products, and where each is added or subtracted
+
+
+def _wrong_entries(x, name, right):
+    """Known mistakes of an entry of the product: {sentence: value}."""
+    i, j = name[1:]
+    right_one = f"`{name}` is row {i} of A times column {j} of B"
+    wrong = {
+        f"You multiplied rows of A by rows of B. {right_one}.": x[f"a{i}1"] * x[f"b{j}1"] + x[f"a{i}2"] * x[f"b{j}2"],
+        f"You multiplied entry by entry. {right_one}.": x[f"a{i}{j}"] * x[f"b{i}{j}"],
+    }
+    if i != j:
+        wrong[f"You exchanged `c12` and `c21`. {right_one}."] = right[f"c{j}{i}"]
+    for text, signs in STRASSEN.items():
+        product, sign = compute(parse(text), x).value, signs.get(name, 0)
+        do = "add" if sign > 0 else "subtract"
+        if sign:
+            wrong[f"`{name}` has the product `{text}` with the wrong sign: {do} it."] = right[name] - 2 * sign * product
+            wrong[f"`{name}` lacks the product `{text}`: {do} it."] = right[name] - sign * product
+        else:
+            wrong[f"You added the product `{text}` to `{name}`. Leave it out."] = right[name] + product
+            wrong[f"You subtracted the product `{text}` from `{name}`. Leave it out."] = right[name] - product
+    return wrong
+
+
 def _products(program):
     inputs = [f"{matrix}{i}{j}" for matrix in "ab" for i in "12" for j in "12"]
 
     def product(**x):
         return {f"c{i}{j}": x[f"a{i}1"] * x[f"b1{j}"] + x[f"a{i}2"] * x[f"b2{j}"] for i in "12" for j in "12"}
 
-    count = operations(program, inputs, product)
+    def slips(**x):
+        right = product(**x)
+        return {name: _wrong_entries(x, name, right) for name in right}
+
+    count = operations(program, inputs, product, slips=slips)
     return count["*"] + count["/"]
 
 

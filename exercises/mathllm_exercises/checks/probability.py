@@ -61,13 +61,13 @@ TINY = np.array([0, 1, 0, 1, 1, 2, 0])
 
 @checks("05.probability.bigram_model")
 def _(c):
-    c.values(2, _texts((30, 3), (60, 5), k=0), public=[(TINY, 3, 0)], name="shares of the counts")
+    c.values(2, _texts((30, 3), (60, 5), k=0), public=[(TINY, 3, 0)], name="fractions of the counts")
     c.values(2, _texts((10, 4), k=1.0), public=[(TINY, 4, 1), (TINY, 3, 0.5)], name="with k added")
     c.refuses(1, public=[(TINY, 4, 0), (np.array([0, 1]), 2, 0)], name="refuses an empty row")
 
 
 def _lotteries(rng):
-    """Distributions with a dart each that lies well inside a piece."""
+    """Distributions with a number u each that lies well inside an interval."""
     cases = []
     for size in (2, 3, 8, 30):
         p = rng.dirichlet(np.ones(size))
@@ -83,8 +83,10 @@ FOUR = np.array([0.4, 0.35, 0.2, 0.05])  # 003, chapter V, exercise 11
 
 @checks("05.probability.draw")
 def _(c):
-    c.values(3, _lotteries, public=[(FOUR, 0.1), (FOUR, 0.5), (FOUR, 0.8), (FOUR, 0.99)], name="inside the pieces")
-    c.values(2, public=[(HALVES, 0.25), (HALVES, 0.5), (np.array([0.0, 1.0]), 0.0)], name="at the ends of the pieces")
+    c.values(3, _lotteries, public=[(FOUR, 0.1), (FOUR, 0.5), (FOUR, 0.8), (FOUR, 0.99)], name="inside the intervals")
+    c.values(
+        2, public=[(HALVES, 0.25), (HALVES, 0.5), (np.array([0.0, 1.0]), 0.0)], name="at the ends of the intervals"
+    )
     tenths = np.full(10, 0.1)
     just_below = [(tenths, 1 - 2**-53), (np.append(tenths, 0.0), 1 - 2**-53), (np.full(3, 1 / 3 - 3e-11), 1 - 2e-11)]
     c.values(1, public=just_below, name="just below one")
@@ -181,10 +183,29 @@ def _questions(codes):
     for letter, code in codes.items():
         for other, longer in codes.items():
             if letter != other and longer.startswith(code):
-                raise ValueError(f"the sequence of {letter} is the beginning of that of {other}")
+                raise ValueError(
+                    f"the sequence of {letter}, {code!r}, is the beginning of that of {other}, {longer!r}",
+                    f"After {code!r} you would not know whether to stop. Change one of the two sequences.",
+                )
     return sum(LETTERS[letter] * len(code) for letter, code in codes.items())
+
+
+def _shorter(codes):
+    """What makes a code cheaper."""
+    for letter, code in codes.items():
+        if code and sum(other.startswith(code[:-1]) for other in codes.values()) == 1:
+            return [
+                f"No other sequence begins with {code[:-1]!r}, so the sequence of {letter} can lose its last digit."
+            ]
+    for letter, code in codes.items():
+        for other, longer in codes.items():
+            if LETTERS[other] > LETTERS[letter] and len(longer) > len(code):
+                return [
+                    f"{other} is more probable than {letter}, but its sequence is longer. Exchange the two sequences."
+                ]
+    return ["Begin with the two least probable letters: join them, and go on with the sum of their probabilities."]
 
 
 @checks("05.probability.fewest_questions")
 def _(c):
-    c.scored("questions", _questions, {2.7 + 1e-9: 1, 2.98 + 1e-9: 2 / 3, 3 + 1e-9: 1 / 3})
+    c.scored("questions", _questions, {2.7 + 1e-9: 1, 2.98 + 1e-9: 2 / 3, 3 + 1e-9: 1 / 3}, _shorter)

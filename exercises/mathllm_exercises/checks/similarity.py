@@ -173,22 +173,48 @@ def _traps(rng):
 TOY = np.array([[1, 0, 0], [0, 1, 0], [1, 0, 1], [0, 1, 1], [0.5, 0.5, 0], [0, 0, 1], [-1, 0, 0]], float)
 
 
+# b − a + c is a multiple of a, so a itself would win, then b or c
+AROUND = np.array([[1.0, 0], [1.5, 0.2], [1.5, -0.2], [2, 1], [0, 1]])
+
+
 @checks("02.similarity.analogy", expected=_analogy)
 def _(c):
     c.values(3, _plain, public=[(TOY, 0, 2, 1), (TOY, 2, 0, 3), (TOY, 0, 1, 2)], name="finds the word")
     c.values(2, _unequal, name="lengths do not count")
-    c.values(1, _traps, public=[(TOY, 5, 3, 1)], name="leaves the question's words out")
+    c.values(1, _traps, public=[(TOY, 5, 3, 1), (AROUND, 0, 1, 2)], name="leaves the question's words out")
+
+
+def _wrong_cosines(d, i, j):
+    """Known mistakes of the cosine of vectors i and j: {sentence: value}."""
+    product, left, right, (k,) = d[f"d{i}{j}"], d[f"d{i}{i}"], d[f"d{j}{j}"], {*"123"} - {i, j}
+    third, right_one = d[f"d{k}{k}"], f"`c{i}{j}` is d{i}{j} divided by √(d{i}{i}·d{j}{j})"
+    wrong = {
+        "You divided by the squared lengths": product / (left * right),
+        f"You divided by √d{i}{i} only": product / np.sqrt(left),
+        f"You divided by √d{j}{j} only": product / np.sqrt(right),
+        "You added under the square root": product / np.sqrt(left + right),
+        "You divided by the sum of the lengths": product / (np.sqrt(left) + np.sqrt(right)),
+        "You multiplied by the lengths": product * np.sqrt(left * right),
+        "You did not divide by the lengths": product,
+        f"You divided by √(d{i}{i}·d{k}{k})": product / np.sqrt(left * third),
+        f"You divided by √(d{j}{j}·d{k}{k})": product / np.sqrt(right * third),
+        f"You divided by d{k}{k} as well": product / (third * np.sqrt(left * right)),
+    }
+    return {f"{mistake}. {right_one}.": value for mistake, value in wrong.items()}
 
 
 def _roots_and_divisions(program):
     def cosines(d11, d22, d33, d12, d13, d23):
         return {"c12": d12 / np.sqrt(d11 * d22), "c13": d13 / np.sqrt(d11 * d33), "c23": d23 / np.sqrt(d22 * d33)}
 
+    def slips(**d):
+        return {f"c{i}{j}": _wrong_cosines(d, i, j) for i, j in ("12", "13", "23")}
+
     squares = ["d11", "d22", "d33"]
-    count = operations(program, [*squares, "d12", "d13", "d23"], cosines, ["np.sqrt"], squares)
+    count = operations(program, [*squares, "d12", "d13", "d23"], cosines, ["np.sqrt"], squares, slips)
     return count["np.sqrt"] + count["/"]
 
 
 @checks("02.similarity.fewest_roots")
 def _(c):
-    c.scored("roots and divisions", _roots_and_divisions, {3: 1, 5: 2 / 3, 9: 1 / 3})
+    c.scored("square roots and divisions", _roots_and_divisions, {3: 1, 5: 2 / 3, 9: 1 / 3})

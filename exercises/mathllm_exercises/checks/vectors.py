@@ -159,7 +159,29 @@ def _products(program):
         squares = {"sum_squared": np.sum((a + b) ** 2), "difference_squared": np.sum((a - b) ** 2)}
         return {"aa": a @ a, "bb": b @ b, "ab": a @ b} | squares
 
-    count = operations(program, [f"{name}{i}" for name in "ab" for i in range(1, 5)], wanted)
+    def slips(**x):
+        a, b = ([x[f"{name}{i}"] for i in range(1, 5)] for name in "ab")
+        squares, product = np.dot(a, a) + np.dot(b, b), np.dot(a, b)
+        plus, minus = "‖a + b‖² = a·a + 2 a·b + b·b", "‖a − b‖² = a·a − 2 a·b + b·b"
+        return {
+            "sum_squared": {
+                f"You added a·b once: {plus}. Add `ab` twice; additions are not counted.": squares + product,
+                f"You left out the mixed term: {plus}.": squares,
+                f"Your mixed term has the wrong sign: {plus}.": squares - 2 * product,
+                f"You squared the sum of all components. Square each component of a + b: {plus}.": np.sum([a, b]) ** 2,
+            },
+            "difference_squared": {
+                f"You subtracted a·b once: {minus}. Subtract `ab` twice; subtractions are not counted.": squares
+                - product,
+                f"You left out the mixed term: {minus}.": squares,
+                f"Your mixed term has the wrong sign: {minus}.": squares + 2 * product,
+                f"This is a·a − b·b. The square of a difference has another form: {minus}.": np.dot(a, a)
+                - np.dot(b, b),
+                f"You subtracted b·b. Add it: {minus}.": squares - 2 * product - 2 * np.dot(b, b),
+            },
+        }
+
+    count = operations(program, [f"{name}{i}" for name in "ab" for i in range(1, 5)], wanted, slips=slips)
     return count["*"] + count["/"]
 
 
