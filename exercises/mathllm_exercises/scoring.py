@@ -4,8 +4,9 @@
     def _(c):
         c.scored("multiplications", cost, {7: 1, 8: 0.5})
 
-`cost(answer)` is a number; for an answer that does not do what is asked it raises ValueError with the reason. The share
-of the points is that of the lowest bound that the cost does not exceed. The answer is plain data; nothing of it is run.
+`cost(answer)` is a number; for an answer that does not do what is asked it raises ValueError with the reason, and with
+the sentence of a known mistake after it. The share of the points is that of the lowest bound that the cost does not
+exceed. The answer is plain data; nothing of it is run.
 A cost is often the number of operations in a program of lines such as `s = a * b + c`, which `operations` counts.
 """
 
@@ -44,7 +45,10 @@ def _assess(unit, cost, shares, value) -> Verdict:
     except ExpressionError as error:
         return Verdict(0, f"the answer {error}")
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        return Verdict(0, str(error) if type(error) is ValueError else "this is not in the form that the card asks for")
+        if type(error) is not ValueError:
+            return Verdict(0, "this is not in the form that the card asks for")
+        reason, *sentences = error.args
+        return Verdict(0, reason, tuple(sentences))
     best, share = min(shares), max((share for bound, share in shares.items() if found <= bound), default=0)
     said = f"your answer costs {found:.6g} {unit}"
     return Verdict(1.0, "", (f"{said.capitalize()}.",)) if share == 1 else Verdict(share, f"{said}; aim at {best:.6g}")
@@ -61,12 +65,13 @@ def array(value, *shape) -> np.ndarray:
     return found.astype(float)
 
 
-def operations(program, inputs, results, functions=(), positive=()) -> Counter:
+def operations(program, inputs, results, functions=(), positive=(), slips=()) -> Counter:
     """How often each operation occurs in a program, which is proven on random numbers first.
 
     program: a text with one `name = expression` of numbers on each line, or a list of such strings
     inputs:  the names that it starts from   results: results(**inputs) -> {name: value} that it must compute
     functions: what a line may call, such as "np.exp"   positive: the inputs that are no negative numbers
+    slips: (wrong, sentence) for known mistakes: wrong(**inputs) -> {name: value} is what such a program computes
     Returns: {"+": …, "-": …, "*": …, "/": …, "np.exp": …}; a change of sign is free.
 
     >>> operations("s = a + b\\nsquare = s * s", "ab", lambda a, b: {"square": (a + b) ** 2})
@@ -95,8 +100,18 @@ def operations(program, inputs, results, functions=(), positive=()) -> Counter:
                 raise ValueError(f"no line computes `{name}`")
             if not np.allclose(names[name], wanted, rtol=RTOL, atol=RTOL):
                 shown = ", ".join(f"{key} = {value:.3g}" for key, value in draw.items())
-                raise ValueError(f"`{name}` is {float(names[name]):.4g} and should be {wanted:.4g} for {shown}")
+                reason = f"`{name}` is {float(names[name]):.4g} and should be {wanted:.4g} for {shown}"
+                raise ValueError(reason, *_sentence(slips, name, draws, known))
     return count
+
+
+def _sentence(slips, name, draws, known):
+    """The sentence of the first known mistake that gives this name the values that the program gave it."""
+    for wrong, sentence in slips:
+        theirs = [wrong(**draw).get(name, np.nan) for draw in draws]
+        if np.allclose([float(names[name]) for names in known], theirs, rtol=RTOL, atol=RTOL):
+            return (sentence,)
+    return ()
 
 
 def _assignment(line, inputs):
