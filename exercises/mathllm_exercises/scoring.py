@@ -50,7 +50,7 @@ def _assess(unit, cost, shares, value) -> Verdict:
         reason, *sentences = error.args
         return Verdict(0, reason, tuple(sentences))
     best, share = min(shares), max((share for bound, share in shares.items() if found <= bound), default=0)
-    said = f"your answer costs {found:.6g} {unit}"
+    said = f"your answer costs {found:.6g} {unit.removesuffix('s') if found == 1 else unit}"
     return Verdict(1.0, "", (f"{said.capitalize()}.",)) if share == 1 else Verdict(share, f"{said}; aim at {best:.6g}")
 
 

@@ -97,7 +97,7 @@ def _(c):
 
 
 def _products(program):
-    slips = [(lambda y: {"power": 23 * y}, "You computed 23 · y. A factor of the exponent is a power: the answer is y²³.")]
+    slips = [(lambda y: {"power": 23 * y}, "You computed 23 · y. The answer is y to the power 23.")]
     for n in range(50):
         said = f"Your program computes y to the power {n}. Products add the exponents: they must add up to 23."
         slips.append((lambda y, n=n: {"power": y**n}, said))
