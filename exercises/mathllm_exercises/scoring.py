@@ -4,10 +4,10 @@
     def _(c):
         c.scored("multiplications", cost, {7: 1, 8: 0.5})
 
-`cost(answer)` is a number; for an answer that does not do what is asked it raises ValueError with the reason, and with
-the sentence of a known mistake after it. The share of the points is that of the lowest bound that the cost does not
-exceed. The answer is plain data; nothing of it is run.
+`cost(answer)` is a number; for an answer that does not do what is asked it raises ValueError with the reason. The share
+of the points is that of the lowest bound that the cost does not exceed. The answer is plain data; nothing of it is run.
 A cost is often the number of operations in a program of lines such as `s = a * b + c`, which `operations` counts.
+What an answer can do better is said by `advice(answer)`, sentences for one that does not earn all points.
 """
 
 import ast
@@ -32,12 +32,12 @@ MAX_LINES = 100
 RTOL = 1e-8
 
 
-def check(unit, cost, shares) -> AssessedCheck:
+def check(unit, cost, shares, advice=None) -> AssessedCheck:
     """The one check of a challenge. unit: what is counted   shares: {highest cost: share of the points}"""
-    return AssessedCheck(f"few {unit}", 1, None, None, assess=partial(_assess, unit, cost, shares))
+    return AssessedCheck(f"few {unit}", 1, None, None, assess=partial(_assess, unit, cost, shares, advice))
 
 
-def _assess(unit, cost, shares, value) -> Verdict:
+def _assess(unit, cost, shares, advice, value) -> Verdict:
     if value is None or value is Ellipsis:
         return Verdict(0, UNANSWERED)
     try:
@@ -45,13 +45,15 @@ def _assess(unit, cost, shares, value) -> Verdict:
     except ExpressionError as error:
         return Verdict(0, f"the answer {error}")
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        if type(error) is not ValueError:
+        if type(error) is not ValueError or not error.args:
             return Verdict(0, "this is not in the form that the card asks for")
-        reason, *sentences = error.args
-        return Verdict(0, reason, tuple(sentences))
+        reason, *replies = error.args  # the sentence of a known mistake may follow the reason
+        return Verdict(0, str(reason), tuple(replies))
     best, share = min(shares), max((share for bound, share in shares.items() if found <= bound), default=0)
-    said = f"your answer costs {found:.6g} {unit.removesuffix('s') if found == 1 else unit}"
-    return Verdict(1.0, "", (f"{said.capitalize()}.",)) if share == 1 else Verdict(share, f"{said}; aim at {best:.6g}")
+    said = f"your answer costs {found:.6g} {unit}"
+    if share == 1:
+        return Verdict(1.0, "", (f"{said.capitalize()}.",))
+    return Verdict(share, f"{said}; aim at {best:.6g}", tuple(advice(value)) if advice else ())
 
 
 def array(value, *shape) -> np.ndarray:
@@ -65,19 +67,19 @@ def array(value, *shape) -> np.ndarray:
     return found.astype(float)
 
 
-def operations(program, inputs, results, functions=(), positive=(), slips=()) -> Counter:
+def operations(program, inputs, results, functions=(), positive=(), slips=None) -> Counter:
     """How often each operation occurs in a program, which is proven on random numbers first.
 
     program: a text with one `name = expression` of numbers on each line, or a list of such strings
     inputs:  the names that it starts from   results: results(**inputs) -> {name: value} that it must compute
     functions: what a line may call, such as "np.exp"   positive: the inputs that are no negative numbers
-    slips: (wrong, sentence) for known mistakes: wrong(**inputs) -> {name: value} is what such a program computes
+    slips:   slips(**inputs) -> {name: {sentence: wrong value}}, the known mistakes of a result
     Returns: {"+": …, "-": …, "*": …, "/": …, "np.exp": …}; a change of sign is free.
 
     >>> operations("s = a + b\\nsquare = s * s", "ab", lambda a, b: {"square": (a + b) ** 2})
     Counter({'+': 1, '*': 1})
 
-    Raises: ValueError, with the line that is wrong.
+    Raises: ValueError, with the line that is wrong, and the sentence of the slip that computes it.
     """
     lines = steps(program)
     if not lines or len(lines) > MAX_LINES:
@@ -98,20 +100,24 @@ def operations(program, inputs, results, functions=(), positive=(), slips=()) ->
         for name, wanted in results(**draw).items():
             if name not in names:
                 raise ValueError(f"no line computes `{name}`")
-            if not np.allclose(names[name], wanted, rtol=RTOL, atol=RTOL):
+            if not _close(names[name], wanted):
                 shown = ", ".join(f"{key} = {value:.3g}" for key, value in draw.items())
                 reason = f"`{name}` is {float(names[name]):.4g} and should be {wanted:.4g} for {shown}"
-                raise ValueError(reason, *_sentence(slips, name, draws, known))
+                raise ValueError(reason, *_named(name, draws, known, slips))
     return count
 
 
-def _sentence(slips, name, draws, known):
-    """The sentence of the first known mistake that gives this name the values that the program gave it."""
-    for wrong, sentence in slips:
-        theirs = [wrong(**draw).get(name, np.nan) for draw in draws]
-        if np.allclose([float(names[name]) for names in known], theirs, rtol=RTOL, atol=RTOL):
-            return (sentence,)
-    return ()
+def _named(name, draws, known, slips):
+    """The sentence of the slip that has the value of this result in every draw."""
+    wrong = [slips(**draw).get(name, {}) for draw in draws] if slips else [{}]
+    for sentence in wrong[0]:
+        if all(_close(names[name], values[sentence]) for names, values in zip(known, wrong, strict=True)):
+            return [sentence]
+    return []
+
+
+def _close(a, b):
+    return np.allclose(a, b, rtol=RTOL, atol=RTOL)
 
 
 def _assignment(line, inputs):

@@ -96,12 +96,14 @@ def _(c):
     )
 
 
+def _slips(y):
+    said = "Your program computes y to the power {}. Products add the exponents: they must add up to 23."
+    powers = {said.format(n): y**n for n in range(60) if n != 23}
+    return {"power": {"You computed 23 · y. The answer is y to the power 23.": 23 * y} | powers}
+
+
 def _products(program):
-    slips = [(lambda y: {"power": 23 * y}, "You computed 23 · y. The answer is y to the power 23.")]
-    for n in range(50):
-        said = f"Your program computes y to the power {n}. Products add the exponents: they must add up to 23."
-        slips.append((lambda y, n=n: {"power": y**n}, said))
-    count = operations(program, ["y"], lambda y: {"power": y**23}, positive=["y"], slips=slips)
+    count = operations(program, ["y"], lambda y: {"power": y**23}, positive=["y"], slips=_slips)
     return count["*"] + count["/"]
 
 

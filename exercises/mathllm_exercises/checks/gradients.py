@@ -308,34 +308,29 @@ def _(c):
 COMPONENTS = [f"x{i}" for i in range(1, 6)]
 
 
-def _derivative(i, x):
-    """The product of all components but the i-th."""
-    return float(np.prod([x[name] for name in COMPONENTS if name != f"x{i}"]))
+def _derivatives(**x):
+    """The derivative with respect to each component is the product of the others."""
+    return {f"g{x_i[1:]}": float(np.prod([x[x_j] for x_j in COMPONENTS if x_j != x_i])) for x_i in COMPONENTS}
 
 
-def _slips():
-    """The likely mistakes in g1 to g5: a factor too much, one too few, another derivative, a wrong sign."""
+def _slips(**x):
+    right = _derivatives(**x)
+    wrong = {}
     for i in range(1, 6):
-        others = [j for j in range(1, 6) if j != i]
-        yield i, lambda x, i=i: _derivative(i, x) * x[f"x{i}"], f"Your g{i} still contains x{i}. Leave this factor out."
-        for j in others:
-            said = f"Your g{i} lacks the factor x{j}."
-            yield i, lambda x, i=i, j=j: _derivative(i, x) / x[f"x{j}"], said
-            said = f"Your g{i} is the derivative with respect to x{j}. Leave out x{i} instead."
-            yield i, lambda x, j=j: _derivative(j, x), said
-            said = f"Your g{i} contains x{j} twice."
-            yield i, lambda x, i=i, j=j: _derivative(i, x) * x[f"x{j}"], said
-        yield i, lambda x, i=i: -_derivative(i, x), f"The sign of your g{i} is wrong."
-
-
-SLIPS = [(lambda i=i, wrong=wrong, **x: {f"g{i}": wrong(x)}, sentence) for i, wrong, sentence in _slips()]
+        g = right[f"g{i}"]
+        said = {f"Your g{i} still contains x{i}. Leave this factor out.": g * x[f"x{i}"]}
+        said[f"The sign of your g{i} is wrong."] = -g
+        for j in range(1, 6):
+            if j != i:
+                said[f"Your g{i} is the derivative with respect to x{j}. Leave out x{i} instead."] = right[f"g{j}"]
+                said[f"Your g{i} lacks the factor x{j}."] = g / x[f"x{j}"]
+                said[f"Your g{i} contains x{j} twice."] = g * x[f"x{j}"]
+        wrong[f"g{i}"] = said
+    return wrong
 
 
 def _products(program):
-    def derivatives(**x):
-        return {f"g{i}": _derivative(i, x) for i in range(1, 6)}
-
-    count = operations(program, COMPONENTS, derivatives, slips=SLIPS)
+    count = operations(program, COMPONENTS, _derivatives, slips=_slips)
     if count["/"]:
         raise ValueError("a division fails where a component is 0; use products only")
     return count["*"]

@@ -128,57 +128,30 @@ def _joined(m1, s1, m2, s2):
     return {"m": m, "s": s1 * np.exp(m1 - m) + s2 * np.exp(m2 - m)}
 
 
-def _larger_first(m1, s1, m2, s2):
-    """The sums of the part with the larger and with the smaller maximum, and the factor that the second one needs."""
+def _slips(m1, s1, m2, s2):
+    first, second = np.exp(m1 - m2), np.exp(m2 - m1)  # one of them is above 1
+    factor = min(first, second)
     larger, smaller = (s1, s2) if m1 > m2 else (s2, s1)
-    return larger, smaller, np.exp(-abs(m1 - m2))
-
-
-def _slip(wrong, sentence):
-    """A known mistake of the sum: wrong(m1, s1, m2, s2) is its value."""
-    return lambda **draw: {"s": wrong(**draw)}, sentence
-
-
-def _wrong_factor(m1, s1, m2, s2):
-    larger, smaller, _ = _larger_first(m1, s1, m2, s2)
-    return larger + smaller * np.exp(m1 - m2)
-
-
-def _other_wrong_factor(m1, s1, m2, s2):
-    larger, smaller, _ = _larger_first(m1, s1, m2, s2)
-    return larger + smaller * np.exp(m2 - m1)
-
-
-def _scaled_the_larger(m1, s1, m2, s2):
-    larger, smaller, factor = _larger_first(m1, s1, m2, s2)
-    return larger * factor + smaller
-
-
-SIGN = "Your exponential is above 1 in some cases. The smaller part is always scaled down: use e^(−|m1 − m2|)."
-SLIPS = [
-    _slip(_wrong_factor, SIGN),
-    _slip(_other_wrong_factor, SIGN),
-    _slip(_scaled_the_larger, "You scaled the part with the larger maximum. Scale the other part."),
-    _slip(lambda m1, s1, m2, s2: s1 + s2 * np.exp(-abs(m1 - m2)),
-          "You always scaled the second part. Scale the part with the smaller maximum, by `np.sign(m1 - m2)`."),
-    _slip(lambda m1, s1, m2, s2: s1 * np.exp(-abs(m1 - m2)) + s2,
-          "You always scaled the first part. Scale the part with the smaller maximum, by `np.sign(m1 - m2)`."),
-    _slip(lambda m1, s1, m2, s2: s1 + s2 * np.exp(m2 - m1),
-          "You used m1 as the common maximum. Where m2 is larger, s is relative to m2."),
-    _slip(lambda m1, s1, m2, s2: s1 * np.exp(m1 - m2) + s2,
-          "You used m2 as the common maximum. Where m1 is larger, s is relative to m1."),
-    _slip(lambda m1, s1, m2, s2: s1 + s2,
-          "You added sums that are relative to different maxima. Scale the part with the smaller maximum first."),
-    _slip(lambda m1, s1, m2, s2: (s1 + s2) * np.exp(-abs(m1 - m2)),
-          "You scaled both parts. Scale only the part with the smaller maximum."),
-    _slip(lambda m1, s1, m2, s2: s1 * np.exp(m1) + s2 * np.exp(m2),
-          "This is the sum of e^z, which can overflow. Give the sum of e^(z − m): divide it by e^m."),
-]  # fmt: skip
+    sums = {
+        "Your factor is e^(m1 − m2), which is above 1 if m1 is larger. Use e^(−|m1 − m2|).": larger + smaller * first,
+        "Your factor is e^(m2 − m1), which is above 1 if m2 is larger. Use e^(−|m1 − m2|).": larger + smaller * second,
+        "You scaled the part with the larger maximum. Scale the other part.": larger * factor + smaller,
+        "You always scaled the second part. Scale the one with the smaller maximum: use `np.sign(m1 - m2)`.": s1
+        + s2 * factor,
+        "You always scaled the first part. Scale the one with the smaller maximum: use `np.sign(m1 - m2)`.": s1 * factor
+        + s2,
+        "You used m1 as the common maximum. Where m2 is larger, s is relative to m2.": s1 + s2 * second,
+        "You used m2 as the common maximum. Where m1 is larger, s is relative to m1.": s1 * first + s2,
+        "You added sums that are relative to different maxima. Scale the part with the smaller maximum first.": s1 + s2,
+        "You scaled both parts. Scale only the part with the smaller maximum.": (s1 + s2) * factor,
+        "This is the sum of e^z, which can overflow. Give the sum of e^(z − m).": s1 * np.exp(m1) + s2 * np.exp(m2),
+    }
+    return {"s": sums}
 
 
 def _exponentials(program):
     functions = ["np.exp", "np.maximum", "np.abs", "np.sign"]
-    count = operations(program, ["m1", "s1", "m2", "s2"], _joined, functions, ["s1", "s2"], slips=SLIPS)
+    count = operations(program, ["m1", "s1", "m2", "s2"], _joined, functions, ["s1", "s2"], slips=_slips)
     return count["np.exp"]
 
 
