@@ -263,7 +263,8 @@ def _alike(a, b, check):
     if a.error or b.error:
         return a.error[:1] == b.error[:1]
     rtol = max(check.rtol, 1e-6) if check.rtol else 0.0  # a check that counts decimals has an absolute tolerance
-    same = agree(b.value, a.value, rtol, max(check.atol, 1e-9))
+    atol = max(check.atol, 1e-9) if check.atol else 0.0  # a check of tiny numbers has none
+    same = agree(b.value, a.value, rtol, atol)
     floats = {_float_type(o.value) for o in (a, b)} - {None}
     if check.about == "dtype" and _float_type(a.value) != _float_type(b.value):
         return False

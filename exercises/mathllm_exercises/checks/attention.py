@@ -1,4 +1,4 @@
-"""Chapter 10, attention: by hand and in code, masks, heads, rotation, the way back, and a running softmax."""
+"""Chapter 10, attention: by hand and in code, masks, heads, rotary positions, Markov chains, the backward pass."""
 
 import numpy as np
 
@@ -133,7 +133,7 @@ SWAPPING = np.array([[0.2, 0.8], [0.6, 0.4]])  # NumPy gives its eigenvalue 1 la
 
 @checks("10.attention.stationary", expected=ml.stationary_distribution)
 def _(c):
-    c.values(2, _walks(2, 3, 6), public=[(WORKED,), (SWAPPING,)], rtol=1e-7, name="settles")
+    c.values(2, _walks(2, 3, 6), public=[(WORKED,), (SWAPPING,)], rtol=1e-7, name="fast walks")
     c.values(1, _walks(4, 5, power=6.0, even=0.02), public=[(SLOW,)], rtol=1e-6, name="slow walks")
     c.values(1, _causal_walks, public=[(CAUSAL,)], rtol=1e-6, atol=1e-9, name="causal attention")
     c.refuses(1, public=[(np.array([[0.5, 0.6], [0.5, 0.5]]),), (np.array([[1.5, -0.5], [0.5, 0.5]]),)])
@@ -168,7 +168,7 @@ def _(c):
 
 
 @each
-def _with_slopes(rng, size):
+def _with_upstream(rng, size):
     t, k, v = size
     return rng.normal(size=(t, k)), rng.normal(size=(t, k)), rng.normal(size=(t, v)), rng.normal(size=(t, v))
 
@@ -178,22 +178,54 @@ def _(c):
     c.gradient(
         4,
         _attend,
-        _with_slopes((2, 3, 2), (3, 2, 4)),
+        _with_upstream((2, 3, 2), (3, 2, 4)),
         public=[(Q, K, V, np.array([[1.0, 0], [0, 1], [1, -1]]))],
         wrt=(0, 1, 2),
         rtol=1e-6,
     )
-    c.values(2, _with_slopes((6, 8, 5)), name="a longer sequence")
+    c.values(2, _with_upstream((6, 8, 5)), name="a longer sequence")
+
+
+ANGLES = np.arange(16)[:, None] * np.array([1.0, 0.25])
+PLACES = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=-1).reshape(16, 4)
+
+
+def _weights_before(M, offset):
+    """Each token's weight on the token this far before it."""
+    scores = np.where(np.tril(np.ones((16, 16), bool)), PLACES @ M @ PLACES.T, -np.inf)
+    return np.diagonal(ml.softmax(scores), offset=-offset)
+
+
+def _nats(M):
+    return -np.log(_weights_before(M, 1)).mean()
+
+
+def _mistake(M):
+    """The sentence of the mistake that this costly M shows, if it shows one."""
+    if not np.any(M):
+        return ("All scores are 0, so each token attends to all tokens up to itself with equal weights.",)
+    scaled = 10 * M / np.linalg.norm(M)
+    if _nats(scaled) <= 0.5:
+        return ("The pattern is right, but the scores are too small. Scale M to the norm 10.",)
+    if _nats(scaled.T) <= 0.5:
+        return ("Your rotation has the wrong direction. Use the transpose, scaled to the norm 10.",)
+    if _nats(-scaled) <= 0.5:
+        return ("The sign of M is wrong. Use −M, scaled to the norm 10.",)
+    largest = max(range(4), key=lambda offset: _weights_before(M, offset).mean())
+    found = {0: "itself", 2: "the token two positions before", 3: "the token three positions before"}
+    said = "On average a token attends most to {}. It should attend to the token just before it."
+    return (said.format(found[largest]),) if largest in found else ()
 
 
 def _nats_of_the_token_before(M):
     M = array(M, 4, 4)
     if np.linalg.norm(M) > 10 * (1 + 1e-9):
-        raise ValueError(f"the norm of M is {np.linalg.norm(M):.4g}; at most 10 is allowed")
-    angles = np.arange(16)[:, None] * np.array([1.0, 0.25])
-    P = np.stack([np.cos(angles), np.sin(angles)], axis=-1).reshape(16, 4)
-    scores = np.where(np.tril(np.ones((16, 16), bool)), P @ M @ P.T, -np.inf)
-    return -np.diagonal(ml.log_softmax(scores), offset=-1).mean()
+        reason = f"the norm of M is {np.linalg.norm(M):.4g}; at most 10 is allowed"
+        raise ValueError(reason, "Scale M down at the end: `10 * M / np.linalg.norm(M)`.")
+    nats = _nats(M)
+    if nats > 0.5:
+        raise ValueError(f"your answer costs {nats:.6g} nats; aim at 0.0966", *_mistake(M))
+    return nats
 
 
 @checks("10.attention.previous_token")

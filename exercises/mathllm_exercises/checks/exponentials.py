@@ -1,11 +1,10 @@
-"""Chapter 04, exponentials and logarithms: rules by hand, sums in log space, what underflows and what overflows."""
+"""Chapter 04, exponentials and logarithms: rules by hand, sums of probabilities as logarithms, under- and overflow."""
 
 import numpy as np
 
 import mathllm as ml
 
 from ..cases import each, normals
-from ..compare import numeric
 from ..scoring import operations
 from . import checks, draws
 
@@ -59,21 +58,6 @@ def _(c):
 
 
 @each
-def _with_pull(rng, shape, scale=1.0, centre=0.0):
-    return (centre + scale * rng.normal(size=shape), np.float64(rng.normal(size=shape[:-1])))
-
-
-def _rows_add_up(expected, case, observation):
-    """All terms pushed up by one push the result up by one: the slopes of a row add up to dy."""
-    got = numeric(observation.value)
-    if got is None or got.shape != case[0].shape or not np.all(np.isfinite(got)):
-        return "expected finite slopes in the shape of x"
-    if np.abs(got.sum(axis=-1) - case[1]).max() > 1e-9:
-        return "the slopes of a row must add up to dy: adding h to every term adds h to the result"
-    return None
-
-
-@each
 def _mixtures(rng, shape):
     """k weights, and k models' probabilities for n tokens each."""
     k, n = shape
@@ -83,7 +67,7 @@ def _mixtures(rng, shape):
 
 @each
 def _rivals(rng, shape):
-    """A long text of which all models think nearly alike: they differ in the first two tokens alone."""
+    """A long text to which all models give similar probabilities: they differ in the first two tokens only."""
     ((weights, p),) = _mixtures(shape)(rng)
     p[1:, 2:] = p[0, 2:]
     return weights, p
@@ -112,8 +96,14 @@ def _(c):
     )
 
 
+def _slips(y):
+    said = "Your program computes y to the power {}. Products add the exponents: they must add up to 23."
+    powers = {said.format(n): y**n for n in range(60) if n != 23}
+    return {"power": {"You computed 23 · y. The answer is y to the power 23.": 23 * y} | powers}
+
+
 def _products(program):
-    count = operations(program, ["y"], lambda y: {"power": y**23}, positive=["y"])
+    count = operations(program, ["y"], lambda y: {"power": y**23}, positive=["y"], slips=_slips)
     return count["*"] + count["/"]
 
 

@@ -14,7 +14,7 @@ from . import checks, draws
 
 @draws("08.gradients.own_gradient")
 def _quadratic(rng):
-    """a x² + b x y + c y², and a place; the usual mistakes all give other numbers."""
+    """a x² + b x y + c y², and a point; the usual mistakes all give other numbers."""
     a, b, c = (int(n) for n in rng.choice([-5, -4, -3, -2, 2, 3, 4, 5], size=3, replace=False))
     x, y = (int(n) for n in rng.choice([-3, -2, 2, 3, 4], size=2, replace=False))
     return {"a": a, "b": b, "c": c, "x": x, "y": y}
@@ -70,12 +70,12 @@ def _hessian(rng, eigenvalues):
     return (H + H.T) / 2
 
 
-def _level_ground(rng):
+def _critical_points(rng):
     kinds = [(1.0, 2.0, 3.0), (-1.0, -0.5), (2.0, -1.0, 3.0), (0.1, 4.0), (3.0, 1.0, -0.1), (-1.0, -2.0, -3.0)]
     return [(np.zeros(len(k)), _hessian(rng, k)) for k in kinds]
 
 
-def _slopes_too(rng):
+def _other_points(rng):
     return [(rng.normal(size=len(k)), _hessian(rng, k)) for k in [(1.0, 2.0), (-1.0, -2.0, -3.0), (1.0, -1.0)]]
 
 
@@ -83,23 +83,23 @@ def _slopes_too(rng):
 def _(c):
     c.values(
         3,
-        _level_ground,
+        _critical_points,
         public=[
             (np.zeros(2), np.array([[2.0, 3.0], [3.0, 2.0]])),
             (np.array([1e-9, 0.0]), np.diag([1.0, 2.0])),  # zero, but for a rounding error
         ],
-        name="level ground",
+        name="critical points",
     )
     c.values(
         1,
-        _slopes_too,
+        _other_points,
         public=[
             (np.array([1.0]), np.array([[1.0]])),
             (np.array([0.0, 1.0]), np.diag([1.0, 2.0])),
             (np.array([1.0, 2.0]), np.diag([1.0, -2.0])),
             (np.array([-1.0, -2.0]), np.diag([1.0, 2.0])),
         ],
-        name="not level",
+        name="no critical point",
     )
     c.values(
         1,
@@ -110,12 +110,12 @@ def _(c):
             (np.zeros(3), np.diag([1.0, 0.0, -1.0])),
             (np.zeros(1), np.zeros((1, 1))),
         ],
-        name="a flat direction",
+        name="an eigenvalue of 0",
     )
 
 
 def _no_part_along_x(expected, case, observation):
-    """Growing longer does not turn a vector: the gradient has no part along x."""
+    """Scaling x does not change x/‖x‖: the gradient is orthogonal to x."""
     if observation.error:
         return f"raised {observation.error[0]}: {observation.message}"
     x, dx = case[0], numeric(observation.value)
@@ -127,7 +127,7 @@ def _no_part_along_x(expected, case, observation):
     return (
         None
         if np.all(along < 1e-9)
-        else "along x itself the gradient should vanish: growing longer does not turn a vector"
+        else "the gradient must be orthogonal to x, because scaling x does not change x/‖x‖"
     )
 
 
@@ -141,7 +141,7 @@ def _(c):
         name="one vector",
     )
     c.gradient(2, ml.normalize, normals((4, 3), (3, 3), (2, 2, 4), count=2), name="batch axes")
-    c.judge("no part along x", 1, normals(3, (5, 4), count=2), _no_part_along_x)
+    c.judge("orthogonal to x", 1, normals(3, (5, 4), count=2), _no_part_along_x)
 
 
 @each
@@ -151,7 +151,7 @@ def _pairs(rng, d):
 
 
 def _no_part_along_either(expected, case, observation):
-    """Stretching a or b does not change the cosine: neither gradient has a part along its own vector."""
+    """Scaling a or b does not change the cosine: each gradient is orthogonal to its own vector."""
     if observation.error:
         return f"raised {observation.error[0]}: {observation.message}"
     pair = numeric(observation.value)
@@ -161,7 +161,7 @@ def _no_part_along_either(expected, case, observation):
         if not np.any(dx):
             return f"d{name} is zero everywhere"
         if abs(np.sum(dx * x)) > 1e-9 * ml.norm(dx) * ml.norm(x):
-            return f"d{name} has a part along {name}, but stretching {name} does not change the cosine"
+            return f"d{name} must be orthogonal to {name}, because scaling {name} does not change the cosine"
     return None
 
 
@@ -174,7 +174,7 @@ def _(c):
         public=[(np.array([2.0, 5, 1]), np.array([3.0, 4, 2]), 1.0), (np.array([3.0, 7]), np.array([4.0, 6.5]), -2.0)],
         wrt=(0, 1),
     )
-    c.judge("no part along the vectors themselves", 1, _pairs(3, 5), _no_part_along_either)
+    c.judge("orthogonal to the vectors", 1, _pairs(3, 5), _no_part_along_either)
 
 
 @each
@@ -207,7 +207,7 @@ def _(c):
 
 
 def _no_common_part(expected, case, observation):
-    """A common shift changes nothing, so the gradient has no part along (1, …, 1)."""
+    """A common shift of the logits changes nothing, so the entries of the gradient add up to 0."""
     if observation.error:
         return f"raised {observation.error[0]}: {observation.message}"
     dz = np.asarray(observation.value, dtype=float)
@@ -216,7 +216,8 @@ def _no_common_part(expected, case, observation):
     if not np.any(dz):
         return "the gradient is zero everywhere"
     worst = np.abs(dz.sum(axis=-1)).max()
-    return None if worst < 1e-9 else f"its entries add up to {worst:.3g}, but shifting all logits changes nothing"
+    said = f"a row adds up to {worst:.3g}; it must add up to 0, because a common shift of the logits changes nothing"
+    return None if worst < 1e-9 else said
 
 
 @checks("08.gradients.softmax_pullback")
@@ -229,7 +230,7 @@ def _(c):
         name="one row",
     )
     c.gradient(2, ml.softmax, normals((2, 3), (2, 1, 4), count=2), name="a stack of rows")
-    c.judge("no part along a common shift", 1, normals(5, (2, 3), count=2), _no_common_part)
+    c.judge("rows add up to 0", 1, normals(5, (2, 3), count=2), _no_common_part)
 
 
 @each
@@ -261,16 +262,16 @@ def _gates(rng, shape, scale=1.0):
 @checks("08.gradients.swiglu_pullback")
 def _(c):
     c.gradient(3, ml.gradients.swiglu, _gates(4, (2, 3)), wrt=(0, 1))
-    c.values(1, public=[(np.array([1.0, 0.0]), np.array([2.0, 3.0]), np.array([1.0, 1.0]))], name="by hand")
+    c.values(1, public=[(np.array([1.0, 0.0]), np.array([2.0, 3.0]), np.array([1.0, 1.0]))], name="worked by hand")
     c.values(
         1,
         _gates(3, scale=300.0),
         public=[(np.array([-1e4, 0.5, 1e4]), 2 * np.ones(3), 3 * np.ones(3))],
-        name="wide gates",
+        name="large gates",
     )
 
 
-def _true_slopes(W, x, y):
+def _true_gradient(W, x, y):
     W = np.asarray(W, float)
     before = x @ W
     return x.T @ (2 * (ml.gelu(before) - y) * _gelu_slope(before))
@@ -280,12 +281,12 @@ def _true_slopes(W, x, y):
 def _claims(rng, shape, whole=False, height=1.0, down=False):
     batch, n, m = shape
     W, x, y = rng.normal(size=(n, m)), rng.normal(size=(batch, n)), height * rng.normal(size=(batch, m))
-    if down:  # no slope is above zero
+    if down:  # no partial derivative is above zero
         W, x, y = np.abs(W), np.abs(x), height + np.abs(y)
     if whole:
         W = rng.integers(-2, 3, size=(n, m))
-    x[:, 0] = 0.0  # a feature that never occurs: its true slopes are zero
-    right = _true_slopes(W, x, y)
+    x[:, 0] = 0.0  # a feature that never occurs: its gradient is zero
+    right = _true_gradient(W, x, y)
     size = np.abs(right).max()
     claimed = right + 1e-6 * size * rng.choice([-1, 1], size=(n, m))
     wrong = rng.permutation((n - 1) * m)[: 2 + (n - 1) * m // 3]  # one is far too large, the others are off both ways
@@ -295,22 +296,41 @@ def _claims(rng, shape, whole=False, height=1.0, down=False):
 
 @checks("08.gradients.suspects")
 def _(c):
-    c.values(2, _claims((4, 3, 2), (1, 2, 5), (6, 4, 4)), name="finds the wrong slopes, and no others")
+    c.values(2, _claims((4, 3, 2), (1, 2, 5), (6, 4, 4)), name="finds the wrong entries, and no others")
     c.values(
         1,
         lambda rng: [case for down in (False, True) for case in _claims((3, 4, 3), height=1e4, down=down)(rng)],
-        name="steep ground",
+        name="large gradients",
     )
     c.values(1, _claims((5, 3, 3), whole=True), name="weights that are whole numbers")
 
 
+COMPONENTS = [f"x{i}" for i in range(1, 6)]
+
+
+def _derivatives(**x):
+    """The derivative with respect to each component is the product of the others."""
+    return {f"g{x_i[1:]}": float(np.prod([x[x_j] for x_j in COMPONENTS if x_j != x_i])) for x_i in COMPONENTS}
+
+
+def _slips(**x):
+    right = _derivatives(**x)
+    wrong = {}
+    for i in range(1, 6):
+        g = right[f"g{i}"]
+        said = {f"Your g{i} still contains x{i}. Leave this factor out.": g * x[f"x{i}"]}
+        said[f"The sign of your g{i} is wrong."] = -g
+        for j in range(1, 6):
+            if j != i:
+                said[f"Your g{i} is the derivative with respect to x{j}. Leave out x{i} instead."] = right[f"g{j}"]
+                said[f"Your g{i} lacks the factor x{j}."] = g / x[f"x{j}"]
+                said[f"Your g{i} contains x{j} twice."] = g * x[f"x{j}"]
+        wrong[f"g{i}"] = said
+    return wrong
+
+
 def _products(program):
-    names = [f"x{i}" for i in range(1, 6)]
-
-    def slopes(**x):
-        return {f"g{i}": float(np.prod([x[name] for name in names if name != f"x{i}"])) for i in range(1, 6)}
-
-    count = operations(program, names, slopes)
+    count = operations(program, COMPONENTS, _derivatives, slips=_slips)
     if count["/"]:
         raise ValueError("a division fails where a component is 0; use products only")
     return count["*"]

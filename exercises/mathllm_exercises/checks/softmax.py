@@ -1,4 +1,4 @@
-"""Chapter 06, softmax: shares from scores, temperature, the Jacobian and its uses, three ways to break it."""
+"""Chapter 06, softmax: probabilities from scores, temperature, masks, logarithms, calibration."""
 
 import numpy as np
 
@@ -119,20 +119,40 @@ def _(c):
         name="scores of any size",
         rtol=1e-6,
     )
-    c.refuses(
-        1,
-        public=[(EXAMPLE, 0.3), (EXAMPLE, 1.0), (np.array([1.0, 1.0, 0.0]), 0.6)],
-        name="refuses a share out of reach",
-    )
+    c.refuses(1, public=[(EXAMPLE, 0.3), (EXAMPLE, 1.0)], name="refuses a share of 1/n or less, or of 1 or more")
+    c.refuses(1, public=[(np.array([1.0, 1.0, 0.0]), 0.6)], name="refuses a share of 1/m or more for m tied logits")
+
+
+def _joined(m1, s1, m2, s2):
+    m = max(m1, m2)
+    return {"m": m, "s": s1 * np.exp(m1 - m) + s2 * np.exp(m2 - m)}
+
+
+def _slips(m1, s1, m2, s2):
+    first, second = np.exp(m1 - m2), np.exp(m2 - m1)  # one of them is above 1
+    factor = min(first, second)
+    larger, smaller = (s1, s2) if m1 > m2 else (s2, s1)
+    sums = {
+        "Your factor is e^(m1 − m2), which is above 1 if m1 is larger. Use e^(−|m1 − m2|).": larger + smaller * first,
+        "Your factor is e^(m2 − m1), which is above 1 if m2 is larger. Use e^(−|m1 − m2|).": larger + smaller * second,
+        "You scaled the part with the larger maximum. Scale the other part.": larger * factor + smaller,
+        "You always scaled the second part. Scale the one with the smaller maximum: use `np.sign(m1 - m2)`.": s1
+        + s2 * factor,
+        "You always scaled the first part. Scale the one with the smaller maximum: use `np.sign(m1 - m2)`.": s1 * factor
+        + s2,
+        "You used m1 as the common maximum. Where m2 is larger, s is relative to m2.": s1 + s2 * second,
+        "You used m2 as the common maximum. Where m1 is larger, s is relative to m1.": s1 * first + s2,
+        "You added sums that are relative to different maxima. Scale the part with the smaller maximum first.": s1 + s2,
+        "You scaled both parts. Scale only the part with the smaller maximum.": (s1 + s2) * factor,
+        "This is the sum of e^z, which can overflow. Give the sum of e^(z − m).": s1 * np.exp(m1) + s2 * np.exp(m2),
+    }
+    return {"s": sums}
 
 
 def _exponentials(program):
-    def joined(m1, s1, m2, s2):
-        m = max(m1, m2)
-        return {"m": m, "s": s1 * np.exp(m1 - m) + s2 * np.exp(m2 - m)}
-
     functions = ["np.exp", "np.maximum", "np.abs", "np.sign"]
-    return operations(program, ["m1", "s1", "m2", "s2"], joined, functions, ["s1", "s2"])["np.exp"]
+    count = operations(program, ["m1", "s1", "m2", "s2"], _joined, functions, ["s1", "s2"], slips=_slips)
+    return count["np.exp"]
 
 
 @checks("06.softmax.one_exponential")
