@@ -294,9 +294,24 @@ def _claims(rng, shape, whole=False, height=1.0, down=False):
     return W, x, y, claimed
 
 
+def _near_the_threshold():
+    """A claim with an entry that is off by a little less than a thousandth of the largest, and one by a little more."""
+    ((W, x, y, _),) = _claims((4, 3, 2))(np.random.default_rng(8))
+    claimed = _true_gradient(W, x, y)
+    size = np.abs(claimed).max()
+    claimed[0, 0] += 0.9e-3 * size
+    claimed[2, 1] -= 1.1e-3 * size
+    return W, x, y, claimed
+
+
 @checks("08.gradients.suspects")
 def _(c):
-    c.values(2, _claims((4, 3, 2), (1, 2, 5), (6, 4, 4)), name="finds the wrong entries, and no others")
+    c.values(
+        2,
+        _claims((4, 3, 2), (1, 2, 5), (6, 4, 4)),
+        public=[_near_the_threshold()],
+        name="finds the wrong entries, and no others",
+    )
     c.values(
         1,
         lambda rng: [case for down in (False, True) for case in _claims((3, 4, 3), height=1e4, down=down)(rng)],

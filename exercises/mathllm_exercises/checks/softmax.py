@@ -132,14 +132,13 @@ def _slips(m1, s1, m2, s2):
     first, second = np.exp(m1 - m2), np.exp(m2 - m1)  # one of them is above 1
     factor = min(first, second)
     larger, smaller = (s1, s2) if m1 > m2 else (s2, s1)
+    always = "You always scaled the {} part. Scale the one with the smaller maximum: use `np.sign(m1 - m2)`."
     sums = {
         "Your factor is e^(m1 − m2), which is above 1 if m1 is larger. Use e^(−|m1 − m2|).": larger + smaller * first,
         "Your factor is e^(m2 − m1), which is above 1 if m2 is larger. Use e^(−|m1 − m2|).": larger + smaller * second,
         "You scaled the part with the larger maximum. Scale the other part.": larger * factor + smaller,
-        "You always scaled the second part. Scale the one with the smaller maximum: use `np.sign(m1 - m2)`.": s1
-        + s2 * factor,
-        "You always scaled the first part. Scale the one with the smaller maximum: use `np.sign(m1 - m2)`.": s1 * factor
-        + s2,
+        always.format("second"): s1 + s2 * factor,
+        always.format("first"): s1 * factor + s2,
         "You used m1 as the common maximum. Where m2 is larger, s is relative to m2.": s1 + s2 * second,
         "You used m2 as the common maximum. Where m1 is larger, s is relative to m1.": s1 * first + s2,
         "You added sums that are relative to different maxima. Scale the part with the smaller maximum first.": s1 + s2,
