@@ -2,7 +2,7 @@
 
     :::{exercise} 06.softmax.softmax
     ### Softmax that survives any score
-    ★★☆ · 10 min · The primer (003), chapter VI
+    ★★☆ · 10 min · The primer, chapter VI
 
     Write `softmax(z)` along the **last** axis: …
     - hint: Subtract the maximum, exponentiate, divide by the sum along the last axis.
