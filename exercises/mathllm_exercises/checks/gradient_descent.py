@@ -193,13 +193,15 @@ def _chebyshev(n):
 def _too_slow(rates):
     """What is said of lists of rates that do not cross the valley, if it is known why."""
     n = len(rates)
+    if not n:
+        return ""
     if np.any(rates < 0):
         return "; a negative rate increases every distance"
     if np.any(rates > 2) and np.allclose(np.sort(rates), np.sort(_chebyshev(n))):
         return "; these are the curvatures 1/η: take 1 divided by each of them"
-    if n and np.allclose(rates, 2 / 11):
+    if np.allclose(rates, 2 / 11):
         return "; 2/11 is the best single rate, which needs 23 steps, and different rates need far fewer"
-    if n and np.allclose(rates, rates[0]):
+    if np.allclose(rates, rates[0]):
         return "; with a single rate the best one is 2/(1 + 10)"
     if np.allclose(np.sort(rates), np.sort(1 / _chebyshev(n))):
         return f"; these are the best rates for {n} steps, so take more steps"
