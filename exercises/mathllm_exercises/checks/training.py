@@ -311,7 +311,7 @@ def _tokens(merges):
         for n, (left, right) in enumerate(merges):
             if _left(merges[: n + 1]) == _left(merges[:n]):
                 raise ValueError(
-                    f"your merges leave {found} tokens: merge {n + 1}, of {left!r} and {right!r}, joins nothing, because "
+                    f"your merges leave {found} tokens: merge {n + 1}, of {left!r} and {right!r}, joins nothing: "
                     "the words do not contain this pair when its turn comes"
                 )
     return found
