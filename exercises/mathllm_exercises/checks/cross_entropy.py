@@ -166,9 +166,16 @@ def _(c):
 
 def _worse_text(q):
     q = array(q, 4)
-    if np.any(q <= 0) or abs(q.sum() - 1) > 1e-6:
-        raise ValueError(f"the four probabilities are above 0 and sum to 1; yours sum to {q.sum():.6g}")
     p, r = np.array([0.6, 0.3, 0.05, 0.05]), np.array([0.05, 0.05, 0.1, 0.8])
+    if np.any(q <= 0) or abs(q.sum() - 1) > 1e-6:
+        also = "; divide p + r by 2" if np.allclose(q, p + r) else ""
+        raise ValueError(f"the four probabilities must be above 0 and sum to 1; yours sum to {q.sum():.6g}{also}")
+    for own, other, text in ((p, r, "r"), (r, p, "p")):
+        if np.allclose(q, own, atol=1e-6):
+            raise ValueError(
+                f"you gave one text its own distribution, but predict {text} with {-other @ np.log(q):.4g} nats; "
+                "mix the two distributions"
+            )
     return max(-p @ np.log(q), -r @ np.log(q))
 
 

@@ -186,11 +186,36 @@ def _(c):
     )
 
 
+def _chebyshev(n):
+    return 5.5 + 4.5 * np.cos((2 * np.arange(n) + 1) * np.pi / (2 * n))
+
+
+def _too_slow(rates):
+    """What is said of lists of rates that do not cross the valley, if it is known why."""
+    n = len(rates)
+    if not n:
+        return ""
+    if np.any(rates < 0):
+        return "; a negative rate increases every distance"
+    if np.any(rates > 2) and np.allclose(np.sort(rates), np.sort(_chebyshev(n))):
+        return "; these are the curvatures 1/η: take 1 divided by each of them"
+    if np.allclose(rates, 2 / 11):
+        return "; 2/11 is the best single rate, which needs 23 steps, and different rates need far fewer"
+    if np.allclose(rates, rates[0]):
+        return "; with a single rate the best one is 2/(1 + 10)"
+    if np.allclose(np.sort(rates), np.sort(1 / _chebyshev(n))):
+        return f"; these are the best rates for {n} steps, so take more steps"
+    if np.all(rates > 0) and np.allclose(np.sort(1 / rates), np.linspace(1, 10, n)):
+        return "; the curvatures 1/η are equally spaced, but near 1 and near 10 they must be closer together"
+    return ""
+
+
 def _steps(rates):
     rates = array(rates, None)
     left = np.abs(np.prod(1 - np.outer(np.linspace(1, 10, 2_001), rates), axis=1)).max()
     if left > 0.01 * (1 + 1e-9):
-        raise ValueError(f"after these {len(rates)} steps, {left:.3g} of the distance is left for some curvature")
+        said = f"after these {len(rates)} steps, {left:.3g} of the distance is left for some curvature"
+        raise ValueError(said + _too_slow(rates))
     return len(rates)
 
 

@@ -304,8 +304,21 @@ WORDS = {"tenant": 6, "antenna": 8, "tennis": 5, "nab": 9, "band": 4}
 def _tokens(merges):
     pairs = isinstance(merges, (list, tuple)) and all(isinstance(pair, (list, tuple)) for pair in merges)
     if not pairs or [len(pair) for pair in merges] != [2] * 4 or not all(isinstance(s, str) for p in merges for s in p):
-        raise ValueError("the answer is a list of four pairs of symbols (two strings each)")
-    ranks = ml.training.merge_ranks([tuple(pair) for pair in merges])
+        raise ValueError("the answer must be a list of four pairs of symbols, two strings each, such as ('a', 'n')")
+    merges = [tuple(pair) for pair in merges]
+    found = _left(merges)
+    if found > 98:
+        for n, (left, right) in enumerate(merges):
+            if _left(merges[: n + 1]) == _left(merges[:n]):
+                raise ValueError(
+                    f"your merges leave {found} tokens: merge {n + 1}, of {left!r} and {right!r}, joins nothing: "
+                    "the words do not contain this pair when its turn comes"
+                )
+    return found
+
+
+def _left(merges):
+    ranks = ml.training.merge_ranks(merges)
     return sum(len(ml.training.apply_merges(word, ranks)) * count for word, count in WORDS.items())
 
 
