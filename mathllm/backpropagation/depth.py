@@ -34,13 +34,14 @@ def spectral_radius(A: ArrayLike) -> float:
 
 
 def jacobian_product(jacobians: Sequence[ArrayLike]) -> np.ndarray:
-    """The Jacobian matrix of all layers together; its singular values bound the gradient that remains.
+    """The Jacobian matrix of all layers together; its singular values bound the growth of the gradient.
 
-        J = J_L ⋯ J₂ J₁,      δ₀ = Jᵀ δ_L,      σ_min(J) ‖δ_L‖ ≤ ‖δ₀‖ ≤ σ_max(J) ‖δ_L‖   (11.12)
+        J = J_L ⋯ J₂ J₁,      ∂L/∂h₀ = ∂L/∂h_L · J                                  (11.12)
 
     jacobians: from the first layer to the last, each (outputs, inputs)   ->   J: (outputs of the last, inputs)
 
-    The lower bound holds if no layer has fewer inputs than outputs.
+    The norm of the gradient is multiplied at most by σ_max(J), and at least by σ_min(J) if no layer has fewer inputs
+    than outputs.
     Raises: ShapeError for none, or sizes that do not fit; ValueError for a product beyond the largest float.
 
     >>> J1, J2 = [[0, 2], [0, 0]], [[0, 0], [2, 0]]
@@ -61,12 +62,12 @@ def jacobian_product(jacobians: Sequence[ArrayLike]) -> np.ndarray:
 def gradient_bounds(jacobians: Sequence[ArrayLike]) -> tuple[float, float]:
     """The factors by which a gradient can at most shrink and grow, from the singular values of each layer.
 
-        Π σ_min(Jₗ) ≤ ‖δ₀‖ / ‖δ_L‖ ≤ Π σ_max(Jₗ)                                    (11.13)
+        Π σ_min(Jₗ) ≤ ‖∂L/∂h₀‖ / ‖∂L/∂h_L‖ ≤ Π σ_max(Jₗ)                            (11.13)
 
     jacobians: from the first layer to the last   ->   lowest and highest factor
 
-    If the highest factor is below 1, gradients vanish; if the lowest is above 1, they explode. In between only the
-    product itself decides.
+    If the highest factor is below 1, every gradient shrinks; if the lowest is above 1, every gradient grows. Otherwise
+    the bounds do not decide. The lowest factor is 0 if a layer has fewer inputs than outputs.
 
     >>> gradient_bounds([[[0.25]]] * 3)
     (0.015625, 0.015625)
