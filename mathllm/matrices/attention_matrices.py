@@ -91,5 +91,5 @@ def attention_focus(A: ArrayLike) -> float:
 def _stochastic(function, A):
     """A matrix whose rows are distributions, in a precision for LAPACK."""
     if not is_row_stochastic(A):
-        raise ValueError(f"{function}() needs rows that are non-negative and sum to 1 (see chapter 03)")
+        raise ValueError(f"{function}() needs rows that are non-negative and sum to 1 (see chapter 10)")
     return _for_lapack(function, A)
