@@ -50,7 +50,7 @@ def batch_norm(x: Array, gain: Array, bias: Array, *, epsilon: float = 1e-5) -> 
         y = γ ∘ (x − μ_B) / √(σ²_B + ε) + β,   μ_B, σ²_B per feature                (12.6)
 
     The result for one example depends on the others in its batch. A language model that generates one token at a time
-    has no others.
+    may have no others.
     Raises: ShapeError for fewer than two examples, or a gain of another width; ValueError for numbers whose squares
     overflow.
     Source: Ioffe & Szegedy 2015.
