@@ -90,8 +90,8 @@
     if (!window.confirm("Give up your changes to this notebook, and bring back the book's?")) return;
     const { context } = notebook();
     await window.jupyterapp.serviceManager.contents.delete(context.path); // of the two, the reader's
-    await context.revert();
-    greet();
+    context.model.dirty = false; // or the page would keep the changes when it is left
+    window.location.reload(); // to put the original into a page that is still being drawn fails
   });
 
   async function greet() {
