@@ -41,7 +41,7 @@ def pytest_configure(config):
         sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
         import nbval.kernel
         import nbval_tolerance
-        from kernels import KernelManager
+        from kernel_managers import KernelManager
 
         nbval.kernel.KernelManager = KernelManager
         nbval_tolerance.pytest_configure(config)

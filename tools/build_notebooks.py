@@ -21,7 +21,7 @@ import nbformat
 import scores
 from chapter_cells import chapter_cells
 from exercise_cells import assignment_cells, practice_cells
-from kernels import AsyncKernelManager
+from kernel_managers import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat.v4 import new_code_cell, new_notebook

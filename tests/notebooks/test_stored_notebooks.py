@@ -12,7 +12,7 @@ from pathlib import Path
 import build_notebooks as builder
 import nbformat
 import pytest
-from kernels import AsyncKernelManager
+from kernel_managers import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
