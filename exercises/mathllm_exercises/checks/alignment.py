@@ -343,7 +343,7 @@ def _divergence(policy):
         reason = f"the mean reward of this policy is {policy @ R:.6g}; at least 3 is asked for"
         tilts = {
             "This is the reference itself. Multiply it by e^(R/β), and divide by the sum.": reference,
-            "You multiplied the reference by the rewards themselves. Multiply it by e^(R/β).": _normalised(reference * R),
+            "You multiplied the reference by the rewards. Multiply it by e^(R/β).": _normalised(reference * R),
             "This is a uniform policy, which leaves out the reference. Multiply the reference by e^(R/β).":
                 np.full(6, 1 / 6),
         }  # fmt: skip
