@@ -340,7 +340,14 @@ def _divergence(policy):
     if np.any(policy < 0) or abs(policy.sum() - 1) > 1e-6:
         raise ValueError(f"the six probabilities are at least 0 and sum to 1; yours sum to {policy.sum():.6g}")
     if policy @ R < 3 - 1e-6:
-        raise ValueError(f"the mean reward of this policy is {policy @ R:.6g}; at least 3 is asked for")
+        reason = f"the mean reward of this policy is {policy @ R:.6g}; at least 3 is asked for"
+        tilts = {
+            "This is the reference itself. Multiply it by e^(R/β), and divide by the sum.": reference,
+            "You multiplied the reference by the rewards. Multiply it by e^(R/β).": _normalised(reference * R),
+            "This is a uniform policy, which leaves out the reference. Multiply the reference by e^(R/β).":
+                np.full(6, 1 / 6),
+        }  # fmt: skip
+        raise ValueError(reason, *[sentence for sentence, wrong in tilts.items() if np.allclose(policy, wrong)][:1])
     return np.sum(policy * np.log(np.where(policy > 0, policy, 1) / reference))
 
 

@@ -274,12 +274,29 @@ def _units(kept):
     kept = sorted(set(array(kept, None).tolist()))
     if not set(kept) <= set(range(10)):
         raise ValueError("the answer is a list of numbers of units, from 0 to 9")
+    changed = _changed(kept)
+    if changed:
+        raise ValueError(f"with these units alone, the answer changes for {changed} of 16 inputs", *_wrong_units(kept))
+    return len(kept)
+
+
+def _changed(kept):
+    """For how many of the 16 inputs the answer changes when all other units are ablated."""
     bits = np.array([[i >> k & 1 for k in (3, 2, 1, 0)] for i in range(16)])
     effects = np.maximum(bits @ UNITS.T + BIASES, 0) * OUTPUTS
-    changed = (effects.sum(axis=1) > 0) != (effects[:, np.array(kept, int)].sum(axis=1) > 0)
-    if np.any(changed):
-        raise ValueError(f"with these units alone, the answer changes for {changed.sum()} of 16 inputs")
-    return len(kept)
+    return int(np.sum((effects.sum(axis=1) > 0) != (effects[:, np.array(kept, int)].sum(axis=1) > 0)))
+
+
+def _wrong_units(kept):
+    """The sentence of the known mistake that gives these units."""
+    others = [unit for unit in range(10) if unit not in kept]
+    if not _changed(others):
+        return ["You gave the units that can be ablated. Give the other ones, which are kept."]
+    if kept and min(kept) > 0 and not _changed([int(unit) - 1 for unit in kept]):
+        return ["You counted the units from 1. Count them from 0."]
+    if kept == [unit for unit in range(10) if _changed([n for n in range(10) if n != unit])]:
+        return ["These are the units that cannot be ablated alone. Together they are not sufficient: test whole sets."]
+    return []
 
 
 @checks("16.interpretability.smallest_circuit")

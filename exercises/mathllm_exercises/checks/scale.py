@@ -71,20 +71,36 @@ def _stored(schedule):
         raise ValueError('the answer is a list of four texts such as "F1 F2 B1 B2"')
     waiting = [text.split() for text in schedule]
     if any(sorted(passes) != PASSES for passes in waiting):
-        raise ValueError("each device has the passes F1 to F8 and B1 to B8, each once")
+        reason = "each device has the passes F1 to F8 and B1 to B8, each once"
+        if any("F0" in passes for passes in waiting):
+            raise ValueError(reason, "You counted the micro-batches from 0. Count them from 1 to 8.")
+        raise ValueError(reason)
     done, stored, most, slots = set(), [0] * 4, [0] * 4, 0
     while any(waiting):
         ready = [d for d, passes in enumerate(waiting) if passes and _needs(d, passes[0]) <= done]
         if not ready:
-            raise ValueError(f"after {slots} slots, every device waits for another one")
+            reason = f"after {slots} slots, every device waits for another one"
+            raise ValueError(reason, *_too_early(waiting, done))
         for d in ready:
             stored[d] += 1 if waiting[d][0][0] == "F" else -1
             most[d] = max(most[d], stored[d])
         done |= {(d, waiting[d].pop(0)) for d in ready}
         slots += 1
     if slots > 22:
-        raise ValueError(f"the batch is ready after {slots} slots; 22 are enough")
+        reason = f"the batch is ready after {slots} slots; 22 are enough"
+        if max(most) == 1:
+            waits = "Every device stores one micro-batch at a time, so the others wait. Begin with more forward passes."
+            raise ValueError(reason, waits)
+        raise ValueError(reason)
     return sum(most)
+
+
+def _too_early(waiting, done):
+    """A sentence about a device that begins a backward pass before its own forward pass."""
+    for device, passes in enumerate(waiting):
+        if passes and passes[0][0] == "B" and (device, f"F{passes[0][1:]}") not in done:
+            return [f"Device {device + 1} has {passes[0]} before F{passes[0][1:]}. The forward pass comes first."]
+    return []
 
 
 def _needs(device, step):
