@@ -60,7 +60,7 @@ def one_of(function: str, choices: Iterable[str], /, **names: str) -> None:
             raise ValueError(f"{function}() has no {what} {name!r}{hint}")
 
 
-def within(function: str, interval: str, /, **numbers: Real) -> None:
+def within(function: str, interval: str, /, **numbers: float) -> None:
     """Refuse numbers outside an interval, such as "[0, 1)", "(0, ∞)", or "whole [1, ∞)" for whole numbers.
 
     Raises: ValueError that names the function, the number and the interval; NaN is in no interval. TypeError for an

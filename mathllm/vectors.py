@@ -99,7 +99,7 @@ def distance(a: Array, b: Array) -> WithPullback:
 
 
 @contract("... m+ n+ -> ...")
-def frobenius_norm(W: Array) -> Array:
+def frobenius_norm(W: Array) -> np.ndarray:
     """Length of a matrix whose entries are read as one long vector.
 
         ‖W‖_F = √(Σᵢ Σⱼ Wᵢⱼ²) = √tr(WᵀW),      ∂‖W‖_F/∂W = W / ‖W‖_F                (1.9)

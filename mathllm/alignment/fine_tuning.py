@@ -34,7 +34,7 @@ def completion_labels(tokens: ArrayLike, prompt_lengths: ArrayLike, ignore_index
 
 
 @contract("B T V, B T -> B")
-def completion_log_probabilities(logits: Array, labels: ArrayLike, ignore_index: int = IGNORED) -> Array:
+def completion_log_probabilities(logits: Array, labels: ArrayLike, ignore_index: int = IGNORED) -> np.ndarray:
     """The log-probability of each completion: the sum of the log-probabilities of its tokens.
 
         ln π(y|x) = Σₜ ln π(yₜ | x, y₁ … yₜ₋₁)                                      (15.1)

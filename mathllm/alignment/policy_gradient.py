@@ -130,7 +130,7 @@ def kl_estimate(policy: Array, reference: Array) -> WithPullback:
 def grpo_loss(
     policy: Array, old: ArrayLike, reference: ArrayLike, advantage: ArrayLike,
     *, epsilon: float = 0.2, beta: float = 0.04,
-) -> Array:  # fmt: skip
+) -> np.ndarray:  # fmt: skip
     """The loss of GRPO: PPO's clipped surrogate with group advantages, and the KL estimate as a penalty.
 
         L = −mean( min(r A, clip(r, 1 ± ε) A) − β r k ),      r = π/π_old            (15.14)

@@ -9,7 +9,7 @@ from ..shapes import contract
 
 
 @contract("n+, n+")
-def bradley_terry_loss(chosen: Array, rejected: Array) -> Array:
+def bradley_terry_loss(chosen: Array, rejected: Array) -> np.ndarray:
     """The loss of a reward model: the mean negative log-likelihood of the observed preferences.
 
         P(w preferred to l) = σ(R_w − R_l),      L = −(1/n) Σ ln σ(R_w − R_l)       (15.2)
@@ -28,7 +28,7 @@ def bradley_terry_loss(chosen: Array, rejected: Array) -> Array:
 def dpo_loss(
     policy_chosen: Array, policy_rejected: Array, reference_chosen: ArrayLike, reference_rejected: ArrayLike,
     *, beta: float = 0.1,
-) -> Array:  # fmt: skip
+) -> np.ndarray:  # fmt: skip
     """The loss of direct preference optimisation: Bradley–Terry, with a reward that is computed from the policy itself.
 
         R(x, y) = β ln(π(y|x)/π_ref(y|x)),      L = −(1/n) Σ ln σ(R_w − R_l)       (15.15)
@@ -53,7 +53,7 @@ def dpo_loss(
 def ipo_loss(
     policy_chosen: Array, policy_rejected: Array, reference_chosen: ArrayLike, reference_rejected: ArrayLike,
     *, beta: float = 0.1,
-) -> Array:  # fmt: skip
+) -> np.ndarray:  # fmt: skip
     """The loss of identity preference optimisation: the squared distance of the margin from a fixed target.
 
         L = (1/n) Σ (h − 1/(2β))²,      h = ln π_w/π_ref,w − ln π_l/π_ref,l         (15.20)
@@ -76,7 +76,7 @@ def ipo_loss(
 def kto_loss(
     policy: Array, reference: ArrayLike, desirable: ArrayLike, *,
     beta: float = 0.1, divergence: float = 0.0, gain: float = 1.0, loss_aversion: float = 1.0,
-) -> Array:  # fmt: skip
+) -> np.ndarray:  # fmt: skip
     """The loss of Kahneman–Tversky optimisation, for single answers that are marked good or bad.
 
         v = λ_D σ(β(h − z)) for a good answer,   λ_U σ(β(z − h)) for a bad one;   L = mean(λ − v)  (15.21)

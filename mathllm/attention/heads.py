@@ -12,7 +12,7 @@ from .scaled_dot_product import attention
 
 
 @contract("... T W -> ... H T K")
-def split_heads(x: ArrayLike, heads: int) -> Array:
+def split_heads(x: ArrayLike, heads: int) -> np.ndarray:
     """Cut vectors of width W = H·K into H heads of width K.
 
     Raises: ShapeError if the width is no multiple of the number of heads.
@@ -28,7 +28,7 @@ def split_heads(x: ArrayLike, heads: int) -> Array:
 
 
 @contract("... H T K -> ... T W")
-def merge_heads(x: ArrayLike) -> Array:
+def merge_heads(x: ArrayLike) -> np.ndarray:
     """Put the heads side by side again: the inverse of `split_heads`.
 
     >>> import numpy as np
@@ -45,7 +45,7 @@ def multi_head_attention(
     context: ArrayLike | None = None, mask: ArrayLike | None = None, bias: ArrayLike | None = None,
     rotation: Callable | None = None, scale: float | None = None, tap: Callable | None = None,
     cache: Callable | None = None,
-) -> Array:  # fmt: skip
+) -> np.ndarray:  # fmt: skip
     """Multi-head attention with learned projections.
 
         head_h = Attention(x W_q^h, c W_k^h, c W_v^h),      y = [head₁ … head_H] W_o (10.13)
@@ -84,7 +84,7 @@ def multi_head_attention(
     return project(merge_heads(mixed), params, "output")
 
 
-def project(x: Array, params: dict, name: str) -> Array:
+def project(x: Array, params: dict, name: str) -> np.ndarray:
     """x W + b with the matrix of this name among the parameters, and its bias, if it has one.
 
     >>> import numpy as np

@@ -24,7 +24,7 @@ def positive_features(x: Array) -> WithPullback:
 
 
 @contract("... T K, ... S+ K, ... S D -> ... T D")
-def linear_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, causal: bool = False) -> Array:
+def linear_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, causal: bool = False) -> np.ndarray:
     """Attention with φ(q)·φ(k) in place of exp(q·k/√K): another weighting, which does not approximate the softmax.
 
         yᵢ = φ(qᵢ)ᵀ Σⱼ φ(kⱼ)vⱼᵀ / φ(qᵢ)ᵀ Σⱼ φ(kⱼ)      O(T·K·D) instead of O(T²·K) (14.17)

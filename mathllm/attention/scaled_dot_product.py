@@ -128,7 +128,7 @@ def attention_weights(
 def attention(
     query: ArrayLike, key: ArrayLike, value: ArrayLike, mask: ArrayLike | None = None, bias: ArrayLike | None = None, *,
     scale: float | None = None, tap: Callable | None = None,
-) -> Array:  # fmt: skip
+) -> np.ndarray:  # fmt: skip
     """Scaled dot-product attention: each query receives the average of the values, weighted by its attention weights.
 
         Attention(Q, K, V) = softmax(QKᵀ/√K) V = A V                                (10.2)

@@ -166,7 +166,7 @@ class Tensor:
         raise TypeError(f"np.{function.__name__}() records no gradient: use a primitive of mathllm, or tensor.value")
 
 
-Array = np.ndarray | Tensor
+Array = np.ndarray | Tensor  # what functions of primitives take; they return arrays, and tensors where they take some
 ArrayLike = Array | list | tuple | float  # what np.asarray takes
 WithPullback = tuple[np.ndarray, Callable]  # what a primitive returns to its decorator
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..autodiff import Array, ArrayLike, vjp
+from ..autodiff import ArrayLike, vjp
 from ..errors import ShapeError, within
 from ..exponentials import sigmoid
 from ..gradients import relu
@@ -145,7 +145,7 @@ def depth_profile(layers: Sequence[Callable], x: ArrayLike, cotangent: ArrayLike
 
 def residual(
     x: ArrayLike, sublayer: Callable, *, before: Callable | None = None, after: Callable | None = None
-) -> Array:
+) -> np.ndarray:
     """A residual connection: the input plus the contribution of a sublayer.
 
         y = x + f(x),               ∂y/∂x = I + J_f                                 (11.18)

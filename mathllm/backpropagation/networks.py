@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff import Array, ArrayLike, vjp
+from ..autodiff import ArrayLike, vjp
 from ..errors import ShapeError
 from ..gradients import relu
 from ..matrices import linear
 from .initialization import initial_weights
 
 
-def dense_layer(x: ArrayLike, W: ArrayLike, b: ArrayLike, *, activation: Callable = relu) -> Array:
+def dense_layer(x: ArrayLike, W: ArrayLike, b: ArrayLike, *, activation: Callable = relu) -> np.ndarray:
     """A fully connected layer: the activation function of a weighted sum of all inputs and a bias.
 
         h = φ(z),      z = xW + b                                                   (11.1)
@@ -51,7 +51,7 @@ def mlp_init(
     ]
 
 
-def mlp_forward(x: ArrayLike, layers: Sequence[dict], *, activation: Callable = relu) -> Array:
+def mlp_forward(x: ArrayLike, layers: Sequence[dict], *, activation: Callable = relu) -> np.ndarray:
     """The output of a multilayer perceptron: all layers in turn, without activation function after the last.
 
         h₀ = x,      hₗ = φ(hₗ₋₁ Wₗ + bₗ)  for l < L,      z_L = h_{L−1} W_L + b_L   (11.2)

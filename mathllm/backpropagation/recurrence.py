@@ -75,7 +75,8 @@ def backward_pass(
     of δ_L.
     Raises: ShapeError if the error does not have the shape of the logits.
 
-    >>> layers = [{"weight": np.array([[1.0, -1.0]]), "bias": np.zeros(2)}, {"weight": np.ones((2, 1)), "bias": [0.0]}]
+    >>> layers = [{"weight": np.array([[1.0, -1.0]]), "bias": np.zeros(2)},
+    ...           {"weight": np.ones((2, 1)), "bias": np.zeros(1)}]
     >>> backward_pass([[1.0]], forward_pass([[2.0]], layers), layers).gradient[0]
     {'weight': array([[2., 0.]]), 'bias': array([1., 0.])}
     """

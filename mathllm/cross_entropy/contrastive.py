@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..autodiff import Array, ArrayLike
+from ..autodiff import ArrayLike
 from ..errors import within
 from ..shapes import contract
 from ..similarity import cosine_similarity_matrix
@@ -10,7 +10,7 @@ from .loss import cross_entropy
 
 
 @contract("n+ d, n d")
-def info_nce(queries: ArrayLike, keys: ArrayLike, temperature: float = 0.07) -> Array:
+def info_nce(queries: ArrayLike, keys: ArrayLike, temperature: float = 0.07) -> np.ndarray:
     """In-batch contrastive loss: each query should be nearer to its own key than to every other key of the batch.
 
         L = −(1/n) Σᵢ ln( exp(Sᵢᵢ/τ) / Σⱼ exp(Sᵢⱼ/τ) ),      S = cosines, n × n      (9.16)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..attention import attention
-from ..autodiff import Array, ArrayLike
+from ..autodiff import ArrayLike
 from ..backpropagation import activation_derivative, binary_cross_entropy, he_scale
 from ..errors import within
 from ..exponentials import exp, sigmoid
@@ -148,7 +148,9 @@ def listing_backward_fixed(
     return [(dW, db[:, None]) for dW, db in printed]  # the same as sum(axis=1, keepdims=True)
 
 
-def listing_problem(rng: np.random.Generator, sizes: tuple = (3, 5, 4), batch: int = 6) -> tuple[list, Array, Array]:
+def listing_problem(
+    rng: np.random.Generator, sizes: tuple = (3, 5, 4), batch: int = 6
+) -> tuple[list, np.ndarray, np.ndarray]:
     """A random network in the layout of the listing, with inputs and targets.
 
     ->   layers, x: (n, B), target: (m, B)
@@ -315,7 +317,7 @@ def log_probabilities_unstable(logits: ArrayLike) -> np.ndarray:
         return np.log(exponentials / exponentials.sum(axis=-1, keepdims=True))
 
 
-def linear_transposed(x: ArrayLike, W: ArrayLike) -> Array:
+def linear_transposed(x: ArrayLike, W: ArrayLike) -> np.ndarray:
     """A layer that multiplies by the transposed matrix, as if W were (out, in). Fixed: linear().
 
     x: (..., n)   W: (n, m)   ->   only for n = m a result, and then the wrong one
@@ -328,7 +330,7 @@ def linear_transposed(x: ArrayLike, W: ArrayLike) -> Array:
     return linear(x, np.asarray(W).T)
 
 
-def attention_to_padding(query: ArrayLike, key: ArrayLike, value: ArrayLike, attention_mask: ArrayLike) -> Array:
+def attention_to_padding(query: ArrayLike, key: ArrayLike, value: ArrayLike, attention_mask: ArrayLike) -> np.ndarray:
     """Attention that is given a padding mask and does not use it.
 
     query, key, value: (B, H, T, K)   attention_mask: (B, T), 1 for a token, 0 for padding   ->   (B, H, T, K)

@@ -36,7 +36,7 @@ class Memory:
     def __init__(self):
         self.arrays = {}
 
-    def __call__(self, name: object, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    def __call__(self, name: object, shape: tuple[int, ...], dtype: type | np.dtype) -> np.ndarray:
         """The array of this name, with whatever it holds."""
         array = self.arrays.get(name)
         if array is None or array.shape != shape or array.dtype != dtype:

@@ -45,7 +45,7 @@ class Transformer(ReadableTransformer):
     def next_token_loss(
         self, params: dict, tokens: ArrayLike, targets: ArrayLike, attention_mask: ArrayLike | None = None,
         **options: Any,
-    ) -> Array:  # fmt: skip
+    ) -> np.ndarray:  # fmt: skip
         """Mean cross-entropy in nats: `cross_entropy(model(params, tokens), targets)`."""
         leaves = tree_leaves(params)
         precise = {leaf.dtype for leaf in leaves} in ({np.dtype(np.float32)}, {np.dtype(np.float64)})
@@ -56,7 +56,7 @@ class Transformer(ReadableTransformer):
     def last_logits(
         self, params: dict, tokens: ArrayLike, attention_mask: ArrayLike | None = None, *,
         cache: KVCache | None = None, **options: Any,
-    ) -> Array:  # fmt: skip
+    ) -> np.ndarray:  # fmt: skip
         """Logits after the last tokens; few are read by a `ReadingStep`, one of one sequence by a `DecodingStep`."""
         shape, plain = np.shape(tokens), cache is not None and attention_mask is None and self.fits
         few = plain and len(shape) == 2 and 0 < math.prod(shape) <= _FEW

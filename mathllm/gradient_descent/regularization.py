@@ -44,7 +44,7 @@ def clip_gradient(gradient: Any, max_norm: float) -> tuple[Any, float]:
     return tree_map(lambda g: g * factor, gradient), length
 
 
-def l2_penalty(params: Any, strength: float, *, half: bool = True) -> Array:
+def l2_penalty(params: Any, strength: float, *, half: bool = True) -> np.ndarray:
     """The L2 penalty on large weights, to be added to the loss.
 
         R(θ) = (λ/2) Σ θ²,      ∇R = λθ                                             (9.17)

@@ -34,7 +34,7 @@ def sparse_autoencoder_init(rng: np.random.Generator, d: int, size: int) -> dict
 
 
 @contract("_, ... d -> ... m")
-def sparse_codes(params: dict, x: Array) -> Array:
+def sparse_codes(params: dict, x: Array) -> np.ndarray:
     """The codes: which entries of the dictionary are active, and how strongly.
 
         g = relu((x − b_d) W_e + b_e)                                               (16.20)
@@ -53,7 +53,7 @@ def sparse_codes(params: dict, x: Array) -> Array:
 
 
 @contract("_, n+ d")
-def sparse_autoencoder_loss(params: dict, x: Array, penalty: float = 0.1) -> Array:
+def sparse_autoencoder_loss(params: dict, x: Array, penalty: float = 0.1) -> np.ndarray:
     """The squared error of the reconstruction, and a penalty on the sum of the codes, which makes most of them zero.
 
         x̂ = g W_d + b_d,      L = mean over examples of ‖x − x̂‖² + λ‖g‖₁            (16.21)

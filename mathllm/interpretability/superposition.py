@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..autodiff import Array, ArrayLike
+from ..autodiff import ArrayLike
 from ..errors import within
 from ..gradient_descent import adam_init, adam_step, minimize, polynomial_decay
 from ..gradients import relu
@@ -113,7 +113,7 @@ def sparse_features(examples: int, features: int, density: float, rng: np.random
 
 
 @contract("_, B+ n, n")
-def superposition_loss(params: dict, x: ArrayLike, importance: ArrayLike | None = None) -> Array:
+def superposition_loss(params: dict, x: ArrayLike, importance: ArrayLike | None = None) -> np.ndarray:
     """The weighted squared error of an autoencoder with fewer dimensions than features.
 
         h = x W,      x̂ = relu(h Wᵀ + b),      L = mean over examples of Σ_i I_i (x_i − x̂_i)²    (16.16)

@@ -53,7 +53,7 @@ def linear(x: Array, W: Array, b: Array | None = None) -> WithPullback:
 
 
 @contract("... m n, ... n p -> ... m p")
-def matrix_product(A: ArrayLike, B: ArrayLike) -> Array:
+def matrix_product(A: ArrayLike, B: ArrayLike) -> np.ndarray:
     """Multiply two matrices: entry (i, j) is the dot product of row i of A and column j of B.
 
         C = AB,      Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ,      dA = dC Bᵀ,      dB = Aᵀ dC              (3.5)
@@ -129,7 +129,7 @@ def multiply_adds(*shapes: tuple[int, ...]) -> int:
 
 
 @contract("... m n -> ... n m")
-def transpose(W: ArrayLike) -> Array:
+def transpose(W: ArrayLike) -> np.ndarray:
     """Rows become columns.
 
         (Wᵀ)ᵢⱼ = Wⱼᵢ,      (AB)ᵀ = BᵀAᵀ,      (Wᵀ)ᵀ = W                             (3.8)

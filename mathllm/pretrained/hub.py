@@ -15,7 +15,7 @@ import hashlib
 import re
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import data
 from ..errors import MissingDataError, suggest
@@ -35,7 +35,7 @@ class LoadedModel(NamedTuple):
 
     model: Transformer
     params: dict
-    tokenizer: Tokenizer | WordPiece | None
+    tokenizer: Any  # a Tokenizer, a WordPiece or None
     ends: tuple[int, ...]
 
 

@@ -60,9 +60,9 @@ class Estimate(NamedTuple):
     0.017
     """
 
-    mean: np.ndarray
-    standard_deviation: np.ndarray
-    standard_error: np.ndarray
+    mean: np.ndarray | float
+    standard_deviation: np.ndarray | float
+    standard_error: np.ndarray | float
 
 
 def monte_carlo(draw: Callable, rng: np.random.Generator, draws: int = 1000) -> Estimate:
@@ -112,7 +112,7 @@ def normal_log_density(x: Array, mean: Array, standard_deviation: Array) -> With
     return -z * z / 2 - np.log(standard_deviation) - constant, pullback
 
 
-def normal_density(x: ArrayLike, mean: ArrayLike = 0.0, standard_deviation: ArrayLike = 1.0) -> Array:
+def normal_density(x: ArrayLike, mean: ArrayLike = 0.0, standard_deviation: ArrayLike = 1.0) -> np.ndarray:
     """The density of a normal distribution at x, the bell curve.
 
         f(x) = exp(−½ ((x − μ)/σ)²) / (σ √(2π)),      ∫ f(x) dx = 1                (5.24)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff import Array, ArrayLike, value_and_grad, vjp
+from ..autodiff import ArrayLike, value_and_grad, vjp
 from ..errors import ShapeError, within
 from ..gradient_descent import adamw_init, adamw_step, checked_gradient
 from ..gradients import relu
@@ -82,7 +82,7 @@ def data_parallel_gradient(loss: Callable, params: Any, batch: Sequence[ArrayLik
 @contract("... D, D F, F M")
 def tensor_parallel_network(
     x: ArrayLike, W_up: ArrayLike, W_down: ArrayLike, *, workers: int, activation: Callable = relu
-) -> Array:
+) -> np.ndarray:
     """The two layers of a feed-forward network on several workers, with one communication step.
 
         by columns     x [U₁ U₂ …] = [xU₁  xU₂ …]                                   (17.12)

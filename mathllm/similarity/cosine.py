@@ -31,7 +31,7 @@ def cosine_similarity(a: Array, b: Array) -> WithPullback:
 
 
 @contract("n d+, m d -> n m")
-def cosine_similarity_matrix(a: ArrayLike, b: ArrayLike) -> Array:
+def cosine_similarity_matrix(a: ArrayLike, b: ArrayLike) -> np.ndarray:
     """Cosine of every row of `a` with every row of `b`: one matrix product of unit vectors.
 
         S = Â B̂ᵀ,      S_ij = cos(aᵢ, bⱼ)                                           (2.11)

@@ -9,7 +9,7 @@ from .cosine import cosine_similarity_matrix
 
 
 @contract("... T+ d -> ... T d")
-def contextual_embeddings(x: ArrayLike, mix: float = 0.5) -> Array:
+def contextual_embeddings(x: ArrayLike, mix: float = 0.5) -> np.ndarray:
     """Mix each word of a sentence with the mean of the sentence: the simplest vector that depends on context.
 
         yₜ = (1 − λ) xₜ + λ · (1/T) Σₛ xₛ                                            (2.13)

@@ -8,7 +8,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import within
 
@@ -21,8 +21,8 @@ _PLACE = {symbol: place for place, symbol in enumerate(_BYTES)}
 class Merge(NamedTuple):
     """One merge: the two symbols, and how often they were neighbours when they were merged."""
 
-    left: str | bytes
-    right: str | bytes
+    left: Any  # str or bytes
+    right: Any
     count: int
 
 

@@ -200,7 +200,7 @@ class _Guard:
         return result
 
 
-def mean_loss(loss: Callable, params: dict, batches: Iterable, count: Callable = target_count) -> float:
+def mean_loss(loss: Callable, params: Any, batches: Iterable, count: Callable = target_count) -> float:
     """The loss over several batches, each weighted by the number of its targets: the mean over all tokens.
 
         L = Σ_b (n_b/n) L_b                                                         (13.12)

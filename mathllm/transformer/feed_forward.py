@@ -15,7 +15,9 @@ ACTIVATIONS = {"gelu": gelu, "gelu_tanh": gelu_tanh, "relu": relu, "silu": silu}
 
 
 @contract("... D -> ... D")
-def feed_forward(x: ArrayLike, params: dict, *, activation: str = "gelu_tanh", tap: Callable | None = None) -> Array:
+def feed_forward(
+    x: ArrayLike, params: dict, *, activation: str = "gelu_tanh", tap: Callable | None = None
+) -> np.ndarray:
     """The position-wise network: widen, apply the activation function, narrow; with a gate if the parameters have one.
 
         y = φ(x W_up + b) W_down + b'          or          (φ(x W_gate) ∘ x W_up) W_down (12.7)
@@ -38,7 +40,7 @@ def feed_forward(x: ArrayLike, params: dict, *, activation: str = "gelu_tanh", t
 @contract("... D -> ... D")
 def mixture_of_experts(
     x: ArrayLike, params: dict, *, used: int = 2, activation: str = "silu", tap: Callable | None = None
-) -> Array:
+) -> np.ndarray:
     """A router sends each token to the `used` experts with the highest scores, and mixes their outputs.
 
         g = softmax over the top-k of x W_r,      y = Σ_(e in top-k) g_e · FFN_e(x) (12.19)

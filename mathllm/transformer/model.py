@@ -53,7 +53,7 @@ class Transformer:
     def __call__(
         self, params: dict, tokens: ArrayLike, attention_mask: Marks = None, *,
         tap: Callable | None = None, **options: Any,
-    ) -> Array:  # fmt: skip
+    ) -> np.ndarray:  # fmt: skip
         """Logits for every position.
 
         tokens: (B, T) int   attention_mask: (B, T), 1 for a token and 0 for padding   ->   logits: (B, T, V)
@@ -78,7 +78,7 @@ class Transformer:
     def hidden(
         self, params: dict, tokens: ArrayLike, attention_mask: Marks = None, *, segments: ArrayLike | None = None,
         source: ArrayLike | None = None, source_mask: Marks = None, cache: Any = None, tap: Callable | None = None,
-    ) -> Array:  # fmt: skip
+    ) -> np.ndarray:  # fmt: skip
         """The last vector of every position, from which the logits are computed. Takes what a call takes."""
         tap, encoded = same_shape(tap), None if cache is None else cache.source
         if self.config.encoder_layers and encoded is None:
@@ -104,7 +104,7 @@ class Transformer:
 
     def embed(
         self, params: dict, tokens: np.ndarray, positions: np.ndarray, segments: ArrayLike | None = None
-    ) -> Array:
+    ) -> np.ndarray:
         """The vectors (B, T, D) that the first block reads, from tokens (B, T) and positions (1 or B, T)."""
         c, x = self.config, embedding(params["embedding"], tokens)
         if c.positions == "learned":
@@ -117,7 +117,9 @@ class Transformer:
             x = x + embedding(params["segments"], np.zeros_like(tokens) if segments is None else segments)
         return self.norm(x, params["embedding_norm"]) if "embedding_norm" in params else x
 
-    def block(self, x: Array, block: dict, *, tap: Callable, encoded: tuple | None = None, **options: Any) -> Array:
+    def block(
+        self, x: Array, block: dict, *, tap: Callable, encoded: tuple | None = None, **options: Any
+    ) -> np.ndarray:
         """One block: attention between the tokens, then a network for each token, each added to the residual stream.
 
             x ← x + attention(norm(x)),      x ← x + network(norm(x))
@@ -136,19 +138,19 @@ class Transformer:
         x = self.sublayer(x, network, block["feed_forward"], block["feed_forward_norm"], under(tap, "feed_forward"))
         return tap("output", x)
 
-    def sublayer(self, x: Array, function: Callable, params: dict, norm: dict, tap: Callable) -> Array:
+    def sublayer(self, x: Array, function: Callable, params: dict, norm: dict, tap: Callable) -> np.ndarray:
         """x + f(norm(x)) for pre-norm, norm(x + f(x)) for post-norm (12.11)."""
         if self.config.norm_order == "pre":
             return x + tap("output", function(self.norm(x, norm), params, tap=tap))
         return self.norm(x + tap("output", function(x, params, tap=tap)), norm)
 
-    def norm(self, x: Array, params: dict) -> Array:
+    def norm(self, x: Array, params: dict) -> np.ndarray:
         """The norm of this model: RMS norm or layer norm."""
         if self.config.norm == "rms":
             return rms_norm(x, params["gain"], epsilon=self.config.norm_epsilon)
         return layer_norm(x, params["gain"], params["bias"], epsilon=self.config.norm_epsilon)
 
-    def unembed(self, params: dict, x: Array) -> Array:
+    def unembed(self, params: dict, x: Array) -> np.ndarray:
         """Logits (..., V) from the last vectors (..., D)."""
         if self.config.t5:
             x = x * self.config.t5.output_scale
@@ -160,14 +162,14 @@ class Transformer:
 
     def last_logits(
         self, params: dict, tokens: ArrayLike, attention_mask: Marks = None, *, count: int = 1, **options: Any
-    ) -> Array:
+    ) -> np.ndarray:
         """Logits after the last `count` tokens, (B, count, V): only these are multiplied by the unembedding."""
         return self.unembed(params, self.hidden(params, tokens, attention_mask, **options)[:, -count:])
 
     @contract("_, _, B T+, B T+, B T")
     def loss(
         self, params: dict, tokens: ArrayLike, labels: ArrayLike, attention_mask: Marks = None, **options: Any
-    ) -> Array:
+    ) -> np.ndarray:
         """Mean cross-entropy in nats, with labels as transformers takes them.
 
         A decoder is given labels = tokens and shifts them itself: position t predicts label t + 1. An encoder, and a
@@ -182,7 +184,7 @@ class Transformer:
 
     def next_token_loss(
         self, params: dict, tokens: ArrayLike, targets: ArrayLike, attention_mask: Marks = None, **options: Any
-    ) -> Array:
+    ) -> np.ndarray:
         """Mean cross-entropy in nats, where the targets stand in the places of the tokens they follow.
 
         tokens, targets: (B, T) int, as of a batch of next_token_pairs(); targets of −100 do not count   ->   one number
