@@ -79,10 +79,11 @@ def kto_loss(
 ) -> np.ndarray:  # fmt: skip
     """The loss of Kahneman–Tversky optimisation, for single answers that are marked good or bad.
 
-        v = λ_D σ(β(h − z)) for a good answer,   λ_U σ(β(z − h)) for a bad one;   L = mean(λ − v)  (15.21)
+        u = λ_D σ(β(h − z)) for a good answer,   λ_U σ(β(z − h)) for a bad one;   L = mean(λ − u)  (15.21)
 
-    policy, reference: log-probabilities of whole answers   desirable: True for good answers   divergence: z ≥ 0, an
-    estimate of the KL divergence from the reference, held fixed   gain, loss_aversion: λ_D, λ_U   ->   one number
+    policy, reference: ln π and ln π_ref of whole answers, h their difference   desirable: True for good answers
+    divergence: z ≥ 0, an estimate of the KL divergence from the reference, held fixed   gain, loss_aversion: λ_D, λ_U
+    ->   one number
 
     Raises: ValueError for β ≤ 0 or a negative divergence.
     Source: Ethayarajh et al. 2024.
