@@ -52,9 +52,10 @@ bench: setup $(DATA)  ## measure speed and memory beside the peers (an hour; lea
 	    printf '\n%s\n\n' "== $$file"; PYTHONPATH="$(CURDIR)" .venv-parity/bin/python $$file || exit 1; \
 	done
 
-lint: setup  ## check the style and the format of the code
+lint: setup  ## check the style and the format of the code, and the workflows
 	@ruff check --quiet .
 	@ruff format --check --quiet .
+	@zizmor --offline --quiet --no-progress .github/workflows
 
 check-source: setup  ## find a notebook, table or list of names that was not rebuilt (seconds, starts no kernel)
 	@python tools/build_exports.py --check

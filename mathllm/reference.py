@@ -25,6 +25,7 @@ class Row(SimpleNamespace):
     """One value of the documents, with the fields of its row in `reference_values.toml`.
 
     expected: the printed value   computed: the right one   agrees: whether they are the same   erratum: its name if not
+    basis: "computation", "reasoning", "literature", or "setting": a choice of the source, which nothing can confirm
     decimals: those that are printed   unit_last_place: one unit of the last printed place, if it is not 10^-decimals
     rtol: the relative tolerance
     """
@@ -68,6 +69,8 @@ def rows(chapter: str | None = None) -> list[Row]:
 def check(id: str, value: Any) -> None:
     """Compare `value` with the row, and print the value of the document, ours, and a tick or the erratum.
 
+    A choice of the source ("setting") gets no tick, because nothing is computed.
+
     Two numbers agree if they are equal after rounding to the printed decimals, or within the relative tolerance of the
     row. Words and shapes are compared exactly.
 
@@ -85,6 +88,9 @@ def check(id: str, value: Any) -> None:
     source = "printed" if entry.printed else "not printed, expected"
     reason = "" if entry.agrees else f" ({entry.note})"
     theirs, ours = shown(entry, entry.expected), shown(entry, value)
+    if entry.basis == "setting":
+        print(f"{source} {theirs}   a choice of the source, nothing to compute   {entry.statement}")
+        return
     print(f"{source} {theirs}   ours {ours}   {verdict}   {entry.statement}{reason}")
 
 

@@ -73,6 +73,7 @@ class Office:
         points, possible, unread = {}, {}, set()
         for name in assignments or [assignment.name for assignment in self.book.assignments]:
             assignment = self._assignment(name)
+            name = assignment.name
             cells = [
                 cell for notebook in assignment.notebooks for cell in [*notebook.grade_cells, *notebook.task_cells]
             ]
@@ -95,7 +96,7 @@ class Office:
         """Numbers about the items of assignments: a list of report.Question, and {assignment: {day: hand-ins}}."""
         found, days = [], {}
         folder = Path(self.directory.root, self.directory.autograded_directory)
-        for name in assignments:
+        for name in [self._assignment(name).name for name in assignments]:
             points, _, _ = self.points([name], items=True)
             mine = {
                 learner: {key.partition(": ")[2]: value for key, value in given.items()}
@@ -119,9 +120,9 @@ class Office:
         if length is None:
             raise ValueError(f"{time!r} is no length of time: say 30m, 12h, 2d or 1w, and 0d for none")
         if entry.duedate is None:
-            raise ValueError(f"{assignment} has no deadline: set one in Formgrader first")
+            raise ValueError(f"{entry.name} has no deadline: set one in Formgrader first")
         extension = timedelta(**{UNITS[length[2]]: int(length[1])})
-        theirs = gradebook.entry_of(self.book, assignment, learner)
+        theirs = gradebook.entry_of(self.book, entry.name, learner)
         theirs.extension = extension or None
         self.book.db.commit()
         return theirs.duedate
@@ -131,7 +132,8 @@ class Office:
 
         Returns: {learner: what was done}, and the files for which no learner is known
         """
-        notebooks = [notebook.name for notebook in self._assignment(assignment).notebooks]
+        entry = self._assignment(assignment)
+        assignment, notebooks = entry.name, [notebook.name for notebook in entry.notebooks]
         students = self.book.students
         names, ids = {}, {student.lms_user_id: student.id for student in students if student.lms_user_id}
         for student in students:
@@ -178,9 +180,7 @@ class Office:
 
     def _assignment(self, name):
         known = {assignment.name: assignment for assignment in self.book.assignments}
-        if name not in known:
-            raise ValueError(f"there is no assignment {name!r} in the gradebook{suggest(name, known)}")
-        return known[name]
+        return known[gradebook.assignment_called(name, known)]
 
     def _learner(self, name):
         known = [student.id for student in self.book.students]

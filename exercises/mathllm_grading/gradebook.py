@@ -19,9 +19,11 @@ from sqlalchemy import create_engine, make_url
 from sqlalchemy.pool import NullPool
 from traitlets.log import get_logger
 
+from mathllm.errors import suggest
+
 __all__ = [
-    "asked", "back_up", "backups", "check_encoding", "check_points", "entry_of", "is_gradebook", "opened", "record",
-    "restore", "sqlite_file",
+    "asked", "assignment_called", "back_up", "backups", "check_encoding", "check_points", "entry_of", "is_gradebook",
+    "opened", "record", "restore", "sqlite_file",
 ]  # fmt: skip
 
 KEPT = 20  # backups
@@ -32,6 +34,19 @@ def sqlite_file(db_url):
     """The file that holds a gradebook, or None if a database server does."""
     url = make_url(db_url)
     return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+
+
+def assignment_called(name, names):
+    """The one of the assignments' names that is meant: "03" is short for "03_matrices".
+
+    Raises: ValueError if it is none of them, or short for several.
+    """
+    names = set(names)
+    meant = {name} & names or {long for long in names if long.startswith(f"{name}_")}
+    if len(meant) != 1:
+        more = f"; it is short for {' and '.join(sorted(meant))}" if meant else suggest(name, names)
+        raise ValueError(f"there is no assignment {name!r}{more}")
+    return meant.pop()
 
 
 def check_encoding(db_url):

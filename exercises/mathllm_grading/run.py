@@ -93,8 +93,9 @@ class Run:
 
     def __init__(self, assignment, students=(), force=False, scheduler=None, directory=None, config=None):
         self.directory, self.config = open_course(directory, config)
-        self.assignment, self.scheduler = assignment, scheduler
-        self.db_url, self.root = self.directory.db_url, self.directory.root
+        self.db_url, self.root, self.scheduler = self.directory.db_url, self.directory.root, scheduler
+        sources = Path(self.root, self.directory.source_directory)
+        self.assignment = gradebook.assignment_called(assignment, [p.name for p in sources.iterdir() if p.is_dir()])
         if scheduler and gradebook.sqlite_file(self.db_url):
             raise ValueError(
                 "a cluster needs a gradebook that it can reach: set MATHLLM_GRADEBOOK to the address of a PostgreSQL "
@@ -117,9 +118,6 @@ class Run:
     def _asked(self):
         """The assignment as it was generated. Raises: ValueError if it was not, or its points have changed since."""
         sources = Path(self.root, self.directory.source_directory)
-        names = {path.name for path in sources.iterdir() if path.is_dir()}
-        if self.assignment not in names:
-            raise ValueError(f"there is no assignment {self.assignment!r}{suggest(self.assignment, names)}")
         file = gradebook.sqlite_file(self.db_url)
         known = file is None or file.exists()
         with self._gradebook() if known else contextlib.nullcontext() as book:

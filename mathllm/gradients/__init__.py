@@ -1,7 +1,7 @@
 """If an input changes by a small amount, by how much does the result change?
 
-The answer is the derivative. The derivatives with respect to all inputs together are the gradient, and a step against
-the gradient makes a loss smaller. This chapter measures derivatives by finite differences, works them out for
+The answer is the derivative. The derivatives with respect to all inputs together are the gradient, and a small step
+against the gradient makes a loss smaller. This chapter measures derivatives by finite differences, works them out for
 polynomials by the power rule and for everything built from primitives by pullbacks, and classifies critical points by
 the second derivatives. It adds the activation functions of neural networks, each with its derivative.
 

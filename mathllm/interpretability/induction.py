@@ -114,7 +114,7 @@ def train_induction_model(
     count that can be predicted, because the same pair has occurred before; and after every so many steps an entry of
     the history, (step, loss, previous-token score of layer 1, induction score of layer 2)
 
-    For a while nothing is learned; then both scores rise together, and the loss falls.
+    For a while the loss hardly falls; then the induction score jumps, and the previous-token score follows.
     Source: Olsson et al. 2022; Bietti et al. 2023.
 
     >>> model, params, history = train_induction_model(np.random.default_rng(0), steps=2, every=1)

@@ -37,7 +37,7 @@ def sparse_autoencoder_init(rng: np.random.Generator, d: int, size: int) -> dict
 def sparse_codes(params: dict, x: Array) -> Array:
     """The codes: which entries of the dictionary are active, and how strongly.
 
-        f = relu((x − b_d) W_e + b_e)                                               (16.20)
+        g = relu((x − b_d) W_e + b_e)                                               (16.20)
 
     The codes are not negative.
 
@@ -56,7 +56,7 @@ def sparse_codes(params: dict, x: Array) -> Array:
 def sparse_autoencoder_loss(params: dict, x: Array, penalty: float = 0.1) -> Array:
     """The squared error of the reconstruction, and a penalty on the sum of the codes, which makes most of them zero.
 
-        x̂ = f W_d + b_d,      L = mean over examples of ‖x − x̂‖² + λ‖f‖₁            (16.21)
+        x̂ = g W_d + b_d,      L = mean over examples of ‖x − x̂‖² + λ‖g‖₁            (16.21)
 
     penalty: λ   ->   one number
 

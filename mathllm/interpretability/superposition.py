@@ -30,7 +30,7 @@ def welch_bound(features: int, d: int) -> float:
 
 
 def sparse_decoding_limit(features: int, d: int) -> float:
-    """About how many active features an optimal sparse decoder can identify (compressed sensing).
+    """About how many active features a sparse decoder can identify, at least (compressed sensing).
 
         k = d / (2 ln(N/k))                                                         (16.14)
 
