@@ -17,7 +17,7 @@ export function days(operations, devices, peak = 312e12, utilization = 0.4) {
 // The fraction of the time for which the devices of a pipeline are idle.
 export const bubble = (stages, microbatches) => (stages - 1) / (stages + microbatches - 1);
 
-// The Chinchilla law, E + A/N^α + B/D^β, with the constants of Hoffmann et al. 2022.
+// The Chinchilla law, E + A/N^α + B/D^β, with the rounded constants of Hoffmann et al. 2022.
 export function loss(parameters, tokens) {
   return 1.69 + 406.4 / parameters ** 0.34 + 410.7 / tokens ** 0.28;
 }
@@ -28,12 +28,12 @@ const SLIDERS = [
   ["tokens", "tokens D", [9, 14, 0.05], (x) => inWords(10 ** x)],
   ["devices", "devices", [0, 13, 1], (x) => String(2 ** x)],
   ["zero", "ZeRO stage", [0, 3, 1]],
-  ["stages", "pipeline stages S", [1, 32, 1]],
+  ["stages", "pipeline stages P", [1, 32, 1]],
   ["microbatches", "microbatches M", [1, 128, 1]],
 ];
 const ROWS = [
   "operations 6ND", "days at 312 · 10¹² per second, 40 % utilisation", "tokens per parameter",
-  "loss by the Chinchilla law", "pipeline bubble",
+  "loss by the Chinchilla law, rounded exponents", "pipeline bubble",
 ];
 const threeDigits = (x) => Number(x.toPrecision(3)).toLocaleString("en-GB");
 

@@ -35,8 +35,8 @@ def ring_all_reduce(parts: Sequence[ArrayLike]) -> Reduced:
     parts: n arrays of one shape   ->   the sum, n times, and the numbers sent
 
     Each array is cut into n chunks. In n − 1 rounds every chunk travels around the ring and is added up on its way. In
-    n − 1 more rounds the finished chunks travel on to all workers. What a worker sends does not grow with the number of
-    workers.
+    n − 1 more rounds the finished chunks travel on to all workers. However many workers there are, each sends less than
+    twice its array.
     Raises: ShapeError without workers or for arrays of different shapes.
     Source: Patarasuk & Yuan 2009.
 
@@ -118,7 +118,7 @@ def pipeline_schedule(stages: int, microbatches: int) -> list[Task]:
     """The schedule of a pipeline: the layers are divided into stages on different devices, the batch into microbatches.
 
     Microbatch m reaches stage s at time s + m. After all forward passes the gradients take the opposite way. A pass
-    takes one unit of time, so the whole batch takes 2(S + M − 1).
+    takes one unit of time, so the whole batch takes 2(P + M − 1) for P stages and M microbatches.
 
     Raises: ValueError for fewer than one stage or microbatch.
     Source: Huang et al. 2019 (GPipe).
@@ -139,7 +139,9 @@ def pipeline_schedule(stages: int, microbatches: int) -> list[Task]:
 def pipeline_bubble(stages: int, microbatches: int) -> float:
     """The pipeline bubble: the fraction of the time in which a device of the pipeline is idle.
 
-        (S − 1) / (S + M − 1)                                                       (17.15)
+        (P − 1) / (P + M − 1)                                                       (17.15)
+
+    for P stages that take equally long and M microbatches
 
     Raises: ValueError for fewer than one stage or microbatch.
     Source: Huang et al. 2019 (GPipe), §2.3.

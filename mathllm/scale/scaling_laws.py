@@ -22,7 +22,8 @@ class ScalingLaw(NamedTuple):
     beta: float
 
 
-# Hoffmann et al. 2022, approach 3; Besiroglu et al. 2024 could not reproduce this fit
+# Hoffmann et al. 2022, approach 3, rounded as in the paper's text. Exponents of two digits bias predictions; unrounded
+# they are 0.33917 and 0.28491. Besiroglu et al. 2024 could not reproduce the fit.
 CHINCHILLA = ScalingLaw(E=1.69, A=406.4, B=410.7, alpha=0.34, beta=0.28)
 
 

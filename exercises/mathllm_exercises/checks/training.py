@@ -111,6 +111,7 @@ TIED = ([["b", "c"], ["a", "b"], ["x", "y"]], [2, 2, 2])
 
 # A pair that is commonest only if words are run together.
 APART = ([["q", "a"], ["z", "q"], ["z", "q", "r"]], [3, 1, 1])
+COPIES = ([["a", "b"], ["b", "a", "c"]], [5, 3])
 NEIGHBOURS = ([["a", "b"], ["c", "d"], ["a", "b"], ["c", "e"], ["b", "c"]], [5, 1, 1, 1, 4])
 
 
@@ -126,7 +127,7 @@ RARE = ([["a", "b"], ["a", "b", "c"], ["x", "y"]], [1, 1, 9])
 def _(c):
     c.values(2, _some_words, public=[LOW, TWICE], name="the right pair")
     c.values(1, public=[TIED], name="ties go to the first")
-    c.values(1, public=[APART, NEIGHBOURS], name="not across words")
+    c.values(1, public=[APART, COPIES, NEIGHBOURS], name="not across words")
     c.values(1, public=[RARE, ([["lo", "w"], ["ne", "w"]], [1, 4])], name="words count as often as they occur")
 
 
@@ -140,7 +141,11 @@ def _to_merge(rng):
 def _(c):
     c.values(1, _to_merge, public=[(list("banana"), "a", "n")], name="ordinary words")
     c.values(2, public=[(["a"] * n, "a", "a") for n in (2, 3, 4, 5)], name="pairs of equal symbols")
-    c.values(1, public=[(["xa", "b", "a", "b"], "a", "b"), (["a"], "a", "a")], name="long symbols and short words")
+    c.values(
+        1,
+        public=[(["xa", "b", "a", "b"], "a", "b"), (["a", "nb"], "an", "b"), (["a"], "a", "a")],
+        name="long symbols and short words",
+    )
 
 
 @each
@@ -151,7 +156,8 @@ def _hash_cases(rng, size):
     while True:
         case = (items, other, rng.integers(1, 10_007, size=K), rng.integers(10_007, size=K))
         wrong = _estimate(*case, how=np.max), _jaccard(*case), _share_of_first(*case), _smallest_together(*case)
-        if _estimate(*case) not in (0, *wrong):
+        alike = _minima_sorted(*case), *(_misplaced_shift(*case, late=late) for late in (True, False))
+        if _estimate(*case) not in (0, *wrong, *alike) and len({*alike}) == 3:
             return case
 
 
@@ -176,6 +182,17 @@ def _share_of_first(a, b, multipliers, shifts):
 def _smallest_together(a, b, multipliers, shifts):
     smallest = [np.sort((x[:, None] * multipliers + shifts) % 10_007, axis=None)[: len(shifts)] for x in (a, b)]
     return float(np.mean(smallest[0] == smallest[1]))
+
+
+def _minima_sorted(a, b, multipliers, shifts):
+    return float(np.mean(np.sort(_signature(a, multipliers, shifts)) == np.sort(_signature(b, multipliers, shifts))))
+
+
+def _misplaced_shift(a, b, multipliers, shifts, late):
+    """The shift added after the remainder, or reduced by itself: `%` binds more tightly than `+`."""
+    first, second = (x[:, None] * multipliers for x in (a, b))
+    minima = [(x % 10_007 + shifts if late else x + shifts % 10_007).min(axis=0) for x in (first, second)]
+    return float(np.mean(minima[0] == minima[1]))
 
 
 @checks("13.training.minhash", expected=_estimate)
