@@ -84,14 +84,13 @@ def check(id: str, value: Any) -> None:
     right = entry.expected if entry.agrees else entry.computed
     if not _agree(value, right, entry):
         raise ReferenceMismatchError(f"{id}: {entry.statement}: expected {shown(entry, right)}, got {value!r}")
-    verdict = "✓" if entry.agrees else f"✗ erratum {entry.erratum}"
     source = "printed" if entry.printed else "not printed, expected"
     reason = "" if entry.agrees else f" ({entry.note})"
-    theirs, ours = shown(entry, entry.expected), shown(entry, value)
+    verdict = "✓" if entry.agrees else f"✗ erratum {entry.erratum}"
+    result = f"ours {shown(entry, value)}   {verdict}"
     if entry.basis == "setting":
-        print(f"{source} {theirs}   a choice of the source, nothing to compute   {entry.statement}")
-        return
-    print(f"{source} {theirs}   ours {ours}   {verdict}   {entry.statement}{reason}")
+        result = "a choice of the source, nothing to compute"
+    print(f"{source} {shown(entry, entry.expected)}   {result}   {entry.statement}{reason}")
 
 
 def _agree(value, target, entry):

@@ -32,6 +32,12 @@ def program(module, examples):
     return lines + source.splitlines()
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One folder for both tests: the second one finds what mypy knows of the package."""
+    return tmp_path_factory.mktemp("types")
+
+
 def check(lines, folder):
     """What mypy says of functions with these bodies."""
     bodies = [[f"def example_{i}() -> None:", *(f"    {line}" for line in body)] for i, body in enumerate(lines)]
@@ -41,7 +47,7 @@ def check(lines, folder):
     return subprocess.run(command, capture_output=True, text=True).stdout
 
 
-def test_the_examples_of_the_docstrings_fit_the_annotations(tmp_path):
+def test_the_examples_of_the_docstrings_fit_the_annotations(folder):
     bodies = []
     for name in MODULES:
         if name.startswith("mathllm.autodiff"):
@@ -50,11 +56,11 @@ def test_the_examples_of_the_docstrings_fit_the_annotations(tmp_path):
         tests = doctest.DocTestFinder(exclude_empty=True).find(module, name)
         bodies += [program(module, test.examples) for test in tests if test.examples]
     assert len(bodies) > 400
-    assert check(bodies, tmp_path).startswith("Success")
+    assert check(bodies, folder).startswith("Success")
 
 
-def test_a_call_with_a_wrong_type_is_found(tmp_path):
+def test_a_call_with_a_wrong_type_is_found(folder):
     wrong = ["import mathllm as ml", "ml.softmax_jacobian('a').ravel() + ml.generate(1, {}, [[0]], max_new_tokens=1)"]
-    found = check([wrong], tmp_path)
+    found = check([wrong], folder)
     assert 'Argument 1 to "softmax_jacobian" has incompatible type "str"' in found
     assert 'Argument 1 to "generate" has incompatible type "int"' in found

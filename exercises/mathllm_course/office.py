@@ -96,7 +96,8 @@ class Office:
         """Numbers about the items of assignments: a list of report.Question, and {assignment: {day: hand-ins}}."""
         found, days = [], {}
         folder = Path(self.directory.root, self.directory.autograded_directory)
-        for name in [self._assignment(name).name for name in assignments]:
+        for assignment in map(self._assignment, assignments):
+            name = assignment.name
             points, _, _ = self.points([name], items=True)
             mine = {
                 learner: {key.partition(": ")[2]: value for key, value in given.items()}
@@ -105,7 +106,7 @@ class Office:
             if not mine:
                 raise ValueError(f"nobody is graded in {name}: python -m mathllm_grading grade {name}")
             found += report.questions(name, mine, folder)
-            moments = [entry.timestamp for entry in self._assignment(name).submissions if entry.timestamp]
+            moments = [entry.timestamp for entry in assignment.submissions if entry.timestamp]
             days[name] = dict(sorted(Counter(f"{moment:%Y-%m-%d}" for moment in moments).items()))
         return found, days
 

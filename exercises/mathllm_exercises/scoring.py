@@ -22,7 +22,7 @@ from .derivation import steps
 from .expressions import ExpressionError, compute, parse
 from .verdict import UNANSWERED, AssessedCheck, Verdict
 
-__all__ = ["array", "check", "operations"]
+__all__ = ["array", "check", "named", "operations"]
 
 NAMES = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 ALLOWED = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Constant, ast.Attribute)
@@ -105,6 +105,15 @@ def operations(program, inputs, results, functions=(), positive=(), slips=None) 
                 reason = f"`{name}` is {float(names[name]):.4g} and should be {wanted:.4g} for {shown}"
                 raise ValueError(reason, *_named(name, draws, known, slips))
     return count
+
+
+def named(value, slips):
+    """The first sentence of {sentence: wrong value} whose value this is, in a list; an empty list if there is none.
+
+    >>> named([1.0, 2.0], {"You added.": [3.0, 2.0], "You divided.": [1.0, 2.0]})
+    ['You divided.']
+    """
+    return [sentence for sentence, wrong in slips.items() if np.allclose(value, wrong)][:1]
 
 
 def _named(name, draws, known, slips):

@@ -26,7 +26,7 @@ from .grading import course_key, grade_submission
 from .inert import put_aside, rename_active_files
 from .workers import Result, Task
 
-__all__ = ["Run", "alone", "grade", "open_course", "table"]
+__all__ = ["Run", "alone", "assignment_called", "grade", "open_course", "table"]
 
 GRADER = "mathllm_grading.autograde.Grader"
 UNFINISHED = ".grading-"  # folders of runs, in autograded/
@@ -48,6 +48,12 @@ def open_course(directory=None, config=None):
     if not Path(root, directory.source_directory).is_dir():
         raise ValueError(f"{root} is no course yet: it has no folder {directory.source_directory!r}")
     return directory, config
+
+
+def assignment_called(directory, name):
+    """The assignment of a course that is meant: "03" is short for "03_matrices"."""
+    sources = Path(directory.root, directory.source_directory)
+    return gradebook.assignment_called(name, [path.name for path in sources.iterdir() if path.is_dir()])
 
 
 def grade(task):
@@ -94,14 +100,13 @@ class Run:
     def __init__(self, assignment, students=(), force=False, scheduler=None, directory=None, config=None):
         self.directory, self.config = open_course(directory, config)
         self.db_url, self.root, self.scheduler = self.directory.db_url, self.directory.root, scheduler
-        sources = Path(self.root, self.directory.source_directory)
-        self.assignment = gradebook.assignment_called(assignment, [p.name for p in sources.iterdir() if p.is_dir()])
         if scheduler and gradebook.sqlite_file(self.db_url):
             raise ValueError(
                 "a cluster needs a gradebook that it can reach: set MATHLLM_GRADEBOOK to the address of a PostgreSQL "
                 "database, as in postgresql+psycopg://instructor@host/gradebook"
             )
-        self.asked, self.tasks = self._asked(), []
+        self.asked, self.tasks = self._asked(assignment), []
+        self.assignment = self.asked.name
         file = gradebook.sqlite_file(self.db_url)
         for place in [file, file.parent] if file else []:
             if not os.access(place, os.W_OK):
@@ -115,21 +120,19 @@ class Run:
 
     # ---------------------------------------------------------------------------------------- what there is to grade
 
-    def _asked(self):
+    def _asked(self, name):
         """The assignment as it was generated. Raises: ValueError if it was not, or its points have changed since."""
-        sources = Path(self.root, self.directory.source_directory)
+        name = assignment_called(self.directory, name)
         file = gradebook.sqlite_file(self.db_url)
         known = file is None or file.exists()
         with self._gradebook() if known else contextlib.nullcontext() as book:
-            if not known or self.assignment not in {entry.name for entry in book.assignments}:
-                raise ValueError(
-                    f"{self.assignment} has not been generated: nbgrader generate_assignment {self.assignment}"
-                )
-            notebooks = gradebook.asked(book, self.assignment)
-        gradebook.check_points(notebooks, self.assignment)
+            if not known or name not in {entry.name for entry in book.assignments}:
+                raise ValueError(f"{name} has not been generated: nbgrader generate_assignment {name}")
+            notebooks = gradebook.asked(book, name)
+        gradebook.check_points(notebooks, name)
         ignored = tuple(self.directory.ignore)
-        files = submission.read_submission(sources / self.assignment, ignored).files
-        return submission.Assignment(self.assignment, notebooks, files, ignored)
+        files = submission.read_submission(Path(self.root, self.directory.source_directory, name), ignored).files
+        return submission.Assignment(name, notebooks, files, ignored)
 
     def _chosen(self, students):
         submitted = self.directory.submitted_directory

@@ -45,8 +45,8 @@ def handed_in(inside, tmp_path_factory):
     return folder
 
 
-def grade(folder, learner, system, output, code=0):
-    arguments = ["grade-one", NAME, str(folder), learner, "--to", system, "-o", str(output)]
+def grade(folder, learner, system, output, code=0, assignment=NAME):
+    arguments = ["grade-one", assignment, str(folder), learner, "--to", system, "-o", str(output)]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == code, result.output
     return result.output
@@ -67,7 +67,7 @@ def test_gradescope_gets_a_test_for_each_exercise_with_its_points(handed_in, tmp
 def test_classroom_gets_what_its_reporter_reads(handed_in, tmp_path):
     output = tmp_path / "github_output"
     output.write_text("before=1\n")
-    grade(handed_in, "ada", "classroom", output)
+    grade(handed_in, "ada", "classroom", output, assignment="01")
     first, line = output.read_text().splitlines()
     assert first == "before=1"
     found = json.loads(base64.b64decode(line.removeprefix("result=")))

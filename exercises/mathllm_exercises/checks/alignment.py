@@ -6,7 +6,7 @@ import mathllm as ml
 
 from ..cases import each
 from ..compare import numeric, show
-from ..scoring import array
+from ..scoring import array, named
 from . import checks, draws
 
 
@@ -347,7 +347,7 @@ def _divergence(policy):
             "This is a uniform policy, which leaves out the reference. Multiply the reference by e^(R/β).":
                 np.full(6, 1 / 6),
         }  # fmt: skip
-        raise ValueError(reason, *[sentence for sentence, wrong in tilts.items() if np.allclose(policy, wrong)][:1])
+        raise ValueError(reason, *named(policy, tilts))
     return np.sum(policy * np.log(np.where(policy > 0, policy, 1) / reference))
 
 

@@ -71,27 +71,22 @@ def _stored(schedule):
         raise ValueError('the answer is a list of four texts such as "F1 F2 B1 B2"')
     waiting = [text.split() for text in schedule]
     if any(sorted(passes) != PASSES for passes in waiting):
+        from_0 = ["You counted the micro-batches from 0. Count them from 1 to 8."]
         reason = "each device has the passes F1 to F8 and B1 to B8, each once"
-        if any("F0" in passes for passes in waiting):
-            raise ValueError(reason, "You counted the micro-batches from 0. Count them from 1 to 8.")
-        raise ValueError(reason)
+        raise ValueError(reason, *(from_0 if any("F0" in passes for passes in waiting) else []))
     done, stored, most, slots = set(), [0] * 4, [0] * 4, 0
     while any(waiting):
         ready = [d for d, passes in enumerate(waiting) if passes and _needs(d, passes[0]) <= done]
         if not ready:
-            reason = f"after {slots} slots, every device waits for another one"
-            raise ValueError(reason, *_too_early(waiting, done))
+            raise ValueError(f"after {slots} slots, every device waits for another one", *_too_early(waiting, done))
         for d in ready:
             stored[d] += 1 if waiting[d][0][0] == "F" else -1
             most[d] = max(most[d], stored[d])
         done |= {(d, waiting[d].pop(0)) for d in ready}
         slots += 1
     if slots > 22:
-        reason = f"the batch is ready after {slots} slots; 22 are enough"
-        if max(most) == 1:
-            waits = "Every device stores one micro-batch at a time, so the others wait. Begin with more forward passes."
-            raise ValueError(reason, waits)
-        raise ValueError(reason)
+        waits = ["Every device stores one micro-batch at a time, so the others wait. Begin with more forward passes."]
+        raise ValueError(f"the batch is ready after {slots} slots; 22 are enough", *(waits if max(most) == 1 else []))
     return sum(most)
 
 

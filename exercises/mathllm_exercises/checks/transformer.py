@@ -5,7 +5,7 @@ import numpy as np
 import mathllm as ml
 
 from ..cases import each, normals
-from ..scoring import array
+from ..scoring import array, named
 from . import checks, draws
 
 
@@ -181,7 +181,7 @@ def _wrong_maximum(x, found):
             x[:, 0] + x.max(axis=1),
         "Component 0 still holds a. Write the outputs of the last hidden units into component 0.": x[:, 0],
     }  # fmt: skip
-    return [sentence for sentence, value in slips.items() if np.allclose(found, value)][:1]
+    return named(found, slips)
 
 
 @checks("12.transformer.maximum")

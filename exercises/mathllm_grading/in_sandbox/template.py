@@ -26,6 +26,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
 NEW_USER, NS_GET_USERNS = 0x10000000, 0xB701
 NAMESPACES = {"mnt": 0x20000, "pid": 0x20000000, "net": 0x40000000, "ipc": 0x08000000, "uts": 0x04000000}
 DUMPABLE, DEATH_SIGNAL, SECCOMP, DROP_BOUNDING, NO_NEW_PRIVILEGES, AMBIENT = 4, 1, 22, 24, 38, 47
@@ -80,7 +85,7 @@ def _warm_shell():
     ipython = ("IPython.core.completer", "IPython.core.magics", "matplotlib_inline.backend_inline")
     for name in ("mathllm", "mathllm.figures.plots", "matplotlib.pyplot", *ipython, "asyncio"):
         importlib.import_module(name)
-    shell = _shell_class().instance(colors="nocolor")
+    shell = Shell.instance(colors="nocolor")
     shell.run_cell("1 + 1; display(1); 1 / 0", store_history=False)
     shell.reset(new_session=True)
     shell.taken()
@@ -89,73 +94,67 @@ def _warm_shell():
     return shell
 
 
-def _shell_class():
-    from IPython.core.displayhook import DisplayHook
-    from IPython.core.displaypub import DisplayPublisher
-    from IPython.core.interactiveshell import InteractiveShell
-    from traitlets.config import Config
+class Publisher(DisplayPublisher):
+    def publish(self, data, metadata=None, *, transient=None, update=False, **_):
+        shown = {"output_type": "display_data", "data": dict(data), "metadata": {}}
+        name = (transient or {}).get("display_id")
+        if update:
+            for output in self.shell.outputs:
+                if name is not None and output.get("display_id") == name:
+                    output["data"] = shown["data"]
+        else:
+            self.shell.add(shown | ({"display_id": name} if name is not None else {}))
 
-    class Publisher(DisplayPublisher):
-        def publish(self, data, metadata=None, *, transient=None, update=False, **_):
-            shown = {"output_type": "display_data", "data": dict(data), "metadata": {}}
-            name = (transient or {}).get("display_id")
-            if update:
-                for output in self.shell.outputs:
-                    if name is not None and output.get("display_id") == name:
-                        output["data"] = shown["data"]
+    def clear_output(self, wait=False):
+        self.shell.outputs.clear()
+
+
+class Hook(DisplayHook):
+    def write_output_prompt(self):
+        pass
+
+    def write_format_data(self, format_dict, md_dict=None):
+        self.shell.add({"output_type": "execute_result", "data": dict(format_dict), "metadata": {}})
+
+    def finish_displayhook(self):
+        pass
+
+
+class Shell(InteractiveShell):
+    """Collects what cells put out, up to a limit."""
+
+    outputs, room = [], 5_000_000
+
+    def __init__(self, **settings):
+        super().__init__(
+            config=Config({"HistoryManager": {"enabled": False}}), displayhook_class=Hook,
+            display_pub_class=Publisher, **settings,
+        )  # fmt: skip
+
+    def add(self, output):
+        self.room -= len(str(output))
+        if self.room > 0:
+            self.outputs.append(output)
+
+    def write(self, name, text):
+        if self.room > 0:
+            text = text[: self.room]
+            self.room -= len(text)
+            if self.outputs and self.outputs[-1].get("name") == name:
+                self.outputs[-1]["text"].append(text)
             else:
-                self.shell.add(shown | ({"display_id": name} if name is not None else {}))
+                self.outputs.append({"output_type": "stream", "name": name, "text": [text]})
 
-        def clear_output(self, wait=False):
-            self.shell.outputs.clear()
+    def taken(self):
+        outputs, self.outputs = self.outputs, []
+        return outputs
 
-    class Hook(DisplayHook):
-        def write_output_prompt(self):
-            pass
+    def ask_exit(self):
+        pass
 
-        def write_format_data(self, format_dict, md_dict=None):
-            self.shell.add({"output_type": "execute_result", "data": dict(format_dict), "metadata": {}})
-
-        def finish_displayhook(self):
-            pass
-
-    class Shell(InteractiveShell):
-        """Collects what cells put out, up to a limit."""
-
-        outputs, room = [], 5_000_000
-
-        def __init__(self, **settings):
-            super().__init__(
-                config=Config({"HistoryManager": {"enabled": False}}), displayhook_class=Hook,
-                display_pub_class=Publisher, **settings,
-            )  # fmt: skip
-
-        def add(self, output):
-            self.room -= len(str(output))
-            if self.room > 0:
-                self.outputs.append(output)
-
-        def write(self, name, text):
-            if self.room > 0:
-                text = text[: self.room]
-                self.room -= len(text)
-                if self.outputs and self.outputs[-1].get("name") == name:
-                    self.outputs[-1]["text"].append(text)
-                else:
-                    self.outputs.append({"output_type": "stream", "name": name, "text": [text]})
-
-        def taken(self):
-            outputs, self.outputs = self.outputs, []
-            return outputs
-
-        def ask_exit(self):
-            pass
-
-        def _showtraceback(self, etype, evalue, stb):
-            shown = {"ename": str(etype.__name__), "evalue": str(evalue), "traceback": [*map(str, stb)]}
-            self.add({"output_type": "error"} | shown)
-
-    return Shell
+    def _showtraceback(self, etype, evalue, stb):
+        shown = {"ename": str(etype.__name__), "evalue": str(evalue), "traceback": [*map(str, stb)]}
+        self.add({"output_type": "error"} | shown)
 
 
 class Stream(io.TextIOBase):
