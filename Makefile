@@ -87,7 +87,7 @@ dist: setup  ## build the package, a wheel and an archive of its source, into di
 	@python -m hatchling build --directory dist
 
 lock: setup  ## pin the newest versions that fit pyproject.toml into requirements.lock
-	@uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade \
+	@uv pip compile pyproject.toml --all-extras --group test --group site --universal --python-version 3.11 --upgrade \
 	    --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements.lock
 
 clean:  ## remove what was built; text, notebooks, data, and environments stay

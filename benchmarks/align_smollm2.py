@@ -82,8 +82,9 @@ class Run:
     def answers(self, params, questions, rng=None):
         """Greedy answers, or drawn ones with `rng`: a list of token lists, and their probabilities under `params`."""
         prompts, mask = left_pad([self.prompt(question) for question in questions])
-        out = fast.generate(self.model, params, prompts, attention_mask=mask, max_new_tokens=LIMIT,
-                            eos_token_id=self.end, rng=rng)  # fmt: skip
+        out = fast.generate(
+            self.model, params, prompts, attention_mask=mask, max_new_tokens=LIMIT, eos_token_id=self.end, rng=rng
+        )
         rows = [row[prompts.shape[1] :].tolist() for row in out]
         return [row[: row.index(self.end) + 1] if self.end in row else row for row in rows]
 

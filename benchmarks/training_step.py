@@ -134,8 +134,9 @@ def eager(size, compiled=False):
     torch.set_num_threads(WORKERS)
     model = {"llama": torch_llama, "gpt2": torch_gpt2}[size.shape](size)
     loss_of = torch.compile(model) if compiled else model
-    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE["learning_rate"], weight_decay=RATE["weight_decay"],
-                                  fused=True)  # fmt: skip
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=RATE["learning_rate"], weight_decay=RATE["weight_decay"], fused=True
+    )
     rng = np.random.default_rng(1)
     wanted = yield
     while True:

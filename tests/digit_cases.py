@@ -189,7 +189,8 @@ PLAIN = [
     ("sigmoid", "x = 8 and −8", numbers(8, -8)),
     ("sigmoid", "far below 0", far(-1)),
     (
-        "negative_sampling_loss", "confident and right: scores of 8 and −8",
+        "negative_sampling_loss",
+        "confident and right: scores of 8 and −8",
         arrays([[2.0, 2.0]], [[2.0, 2.0]], [[[-2.0, -2.0]]]),
     ),
     ("matrix_vector_product", "terms that cancel", arrays([CANCELLING[0]], CANCELLING[1])),
@@ -245,7 +246,7 @@ PLAIN = [
     ("layer_norm", "near 0: numbers of 1/1000", with_gain(0.001, 0.002, -0.001, 0.0005)),
     ("rms_norm", "numbers of 10⁴", arrays([[1e4, 2e4, -5e3]], np.ones(3))),
     ("batch_norm", "numbers around 1000", arrays([[1000.1], [1001.3], [1003.7]], np.ones(1), np.zeros(1))),
-]  # fmt: skip
+]
 
 # The same for functions that need something besides: (name, where, arguments, function, formula)
 SPECIAL = [

@@ -66,10 +66,11 @@ VECTORS = [
     Promise("frobenius_norm is the norm of all entries", hard.matrices, lambda W: frobenius_norm(W) == norm(W.ravel())),
     Promise("one_hot sums to 1", hard.once, lambda: one_hot([0, 2, 1], 3).sum(axis=1) == 1, ONE),
     Promise(
-        "embedding is one_hot times the table", hard.matrices,
+        "embedding is one_hot times the table",
+        hard.matrices,
         lambda E: embedding(E, [1, 0, 1]) == one_hot([1, 0, 1], len(E)) @ E,
     ),
-]  # fmt: skip
+]
 
 
 # Chapter 2

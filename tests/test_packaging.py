@@ -25,7 +25,8 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]
 EXERCISES = ROOT / "exercises"
 PACKAGES = ROOT / "mathllm", *(EXERCISES / f"mathllm_{name}" for name in ("course", "exercises", "grading"))
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, GROUPS = PYPROJECT["project"], PYPROJECT["dependency-groups"]
 LOCK = [Requirement(line) for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()]
 PARITY = ROOT / "tests" / "parity"
 PEERS = [
@@ -43,9 +44,9 @@ def applies(requirement, extra=""):
 
 
 def asked_for():
-    """The requirements that pyproject.toml names, extras included."""
-    extras = [entry for extra in PROJECT["optional-dependencies"].values() for entry in extra]
-    return [Requirement(entry) for entry in PROJECT["dependencies"] + extras]
+    """The requirements that pyproject.toml names, with those of the extras and of the groups."""
+    lists = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values(), *GROUPS.values()]
+    return [Requirement(entry) for entries in lists for entry in entries]
 
 
 # The lock

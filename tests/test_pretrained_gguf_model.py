@@ -39,12 +39,13 @@ def vocabulary(tokenizer):
     tokens = {i: (_show(token), 1) for token, i in tokenizer.vocabulary.items()}
     tokens |= {i: (token, 3) for token, i in tokenizer.special_tokens.items()}
     return {
-        "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2",
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "gpt-2",
         "tokenizer.ggml.tokens": [tokens[i][0] for i in range(len(tokens))],
         "tokenizer.ggml.token_type": [tokens[i][1] for i in range(len(tokens))],
         "tokenizer.ggml.merges": [f"{_show(left)} {_show(right)}" for left, right in tokenizer.merges],
         "tokenizer.ggml.eos_token_id": tokenizer.special_tokens["<|stop|>"],
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture

@@ -21,14 +21,15 @@ from mathllm.shapes import Contract
 # What examples leave out, from what they give
 ALSO_GIVEN = {
     "attention.scaled_dot_product.attention_weights": lambda query, key, **_: {
-        "mask": np.ones((len(query), len(key)), bool), "bias": np.zeros((len(query), len(key))),
+        "mask": np.ones((len(query), len(key)), bool),
+        "bias": np.zeros((len(query), len(key))),
     },
     "inference.filters.penalize_repetition": lambda tokens, **_: {"attention_mask": np.ones_like(tokens)},
     "interpretability.attention_patterns.value_weighted_attention": lambda value, **_: {
         "output": np.ones((np.shape(value)[-3] * np.shape(value)[-1], 2))
     },
     "interpretability.superposition.superposition_loss": lambda x, **_: {"importance": np.ones(np.shape(x)[-1])},
-}  # fmt: skip
+}
 
 
 @functools.cache

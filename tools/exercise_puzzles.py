@@ -110,8 +110,9 @@ def _order(id, points, lines, error):
     share = 1 - 1 / len(places)
     mistakes = [
         {"sentence": row["sentence"], "points": round(points * share, 2), "value": repr(shown([*answer, row["label"]]))}
-        for row in rows if not row["place"]
-    ]  # fmt: skip
+        for row in rows
+        if not row["place"]
+    ]
     made = Puzzle("order", {"lines": rows}, f'"{shown(answer)}"', listing=listing, solution=solution, mistakes=mistakes)
     made.before = f'arrange("{id}")'
     return made
@@ -267,8 +268,9 @@ def _scale(options, points):
     low, high = options[0]["low"], options[-1]["high"]
     mistakes = [
         {"sentence": option["reply"], "points": 0.0, "value": repr((option["low"] + option["high"]) / 2)}
-        for option in options if not option["right"]
-    ]  # fmt: skip
+        for option in options
+        if not option["right"]
+    ]
     return Puzzle("choice", {"options": options}, f"{choosing.right(options):g}", mistakes=mistakes,
                   listing=f"Give one number from {low:g} to {high:g}.",
                   solution=f"From {right['low']:g} to {right['high']:g}. {right['reply']}")  # fmt: skip

@@ -32,8 +32,7 @@ def slug(term: str) -> str:
 def names(row: registry.Term) -> list[str]:
     """The names of a term that can mean nothing else: several words, a capital, or a long word of its own."""
     long = [row.term] if len(row.term) > 6 and row.term not in EVERYDAY else []
-    return long + [name for name in (row.term, *row.also)
-                   if re.search(r"[A-Z -]", name) and "$" not in name]  # fmt: skip
+    return long + [name for name in (row.term, *row.also) if re.search(r"[A-Z -]", name) and "$" not in name]
 
 
 def pattern(rows: list[registry.Term]) -> tuple[re.Pattern, dict[str, registry.Term]]:

@@ -23,9 +23,10 @@ _NEEDED = {
     "num_attention_heads": "attention.head_count", "rms_norm_eps": "attention.layer_norm_rms_epsilon",
 }  # fmt: skip
 _OPTIONAL = {
-    "num_key_value_heads": "attention.head_count_kv", "head_dim": "attention.key_length",
+    "num_key_value_heads": "attention.head_count_kv",
+    "head_dim": "attention.key_length",
     "rope_theta": "rope.freq_base",
-}  # fmt: skip
+}
 _TENSORS = {
     "token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head",
     "attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj",

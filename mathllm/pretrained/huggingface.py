@@ -202,7 +202,7 @@ def save_pretrained(
     ...     save_pretrained(folder, config, Transformer(config).init(np.random.default_rng(0)))
     ...     sorted(file.name for file in Path(folder).iterdir())
     ['config.json', 'model.safetensors']
-    """  # fmt: skip
+    """
     tensors, table = to_hf(config, params), to_hf_config(config)
     table["dtype"] = table["torch_dtype"] = str(next(iter(tensors.values())).dtype)
     with written_whole(directory, last="config.json") as folder:

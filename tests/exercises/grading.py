@@ -51,9 +51,10 @@ def run(*cells, folder=None, hidden=(), key=b"k" * 32, **limits):
     judged = {name: mark for name, mark in marks.items() if isinstance(mark, Marks)}
     return SimpleNamespace(
         texts=["".join(o.get("text") or o.get("ename") or "" for o in cell["outputs"]) for cell in cells],
-        points=[judged[name].points if name in judged else 0.0 for name in asked], marks=judged,
+        points=[judged[name].points if name in judged else 0.0 for name in asked],
+        marks=judged,
         review={name: marks.get(name) or missing for name in asked if name not in judged},
-    )  # fmt: skip
+    )
 
 
 # A busy machine may need many seconds for a cell.

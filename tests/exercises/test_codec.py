@@ -11,9 +11,10 @@ from mathllm_exercises import codec
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**63) + 1, 2**63 - 1) | st.floats() | st.text(max_size=20)
 PLAIN = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.tuples(inner) | st.dictionaries(st.text(max_size=5), inner),
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.tuples(inner) | st.dictionaries(st.text(max_size=5), inner),
     max_leaves=12,
-)  # fmt: skip
+)
 ARRAYS = arrays.arrays(
     st.sampled_from([np.float64, np.float32, np.float16, np.int64, np.int8, np.uint64, np.bool_]),
     arrays.array_shapes(min_dims=0, max_side=4),

@@ -69,17 +69,19 @@ def test_links_and_pipes_are_left_where_they_are(collect, tmp_path):
 
 def test_what_cannot_be_collected_stops_nobody(collect):
     folders = {
-        "nonsense+a1+": {}, f"eve+a1+{TIME.format(1)}": {"nb.ipynb": "x" * 20_000},
+        "nonsense+a1+": {},
+        f"eve+a1+{TIME.format(1)}": {"nb.ipynb": "x" * 20_000},
         f"zoe+a1+{TIME.format(1)}": {"nb.ipynb": "fine"},
-    }  # fmt: skip
+    }
     assert collect(folders, check_owner=False) == {"zoe": {"nb.ipynb": "fine"}}
 
 
 def test_a_submission_of_very_many_empty_files_is_not_collected(collect):
     """The room of this course, 10 kB, is enough for two entries."""
     folders = {
-        f"eve+a1+{TIME.format(1)}": {f"{n}.txt": "" for n in range(3)}, f"zoe+a1+{TIME.format(1)}": {"nb.ipynb": "fine"}
-    }  # fmt: skip
+        f"eve+a1+{TIME.format(1)}": {f"{n}.txt": "" for n in range(3)},
+        f"zoe+a1+{TIME.format(1)}": {"nb.ipynb": "fine"},
+    }
     assert collect(folders, check_owner=False) == {"zoe": {"nb.ipynb": "fine"}}
 
 

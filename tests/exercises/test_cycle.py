@@ -35,9 +35,10 @@ def submissions(released, right):
     """Each learner's notebook."""
     squared = "def norm(x):\n    return np.sum(x * x, axis=-1)"
     mistaken = right | {
-        f"{NORM}-answer": squared, "01-vectors-length_by_hand-answer": "squares_and_length = [49, 49]",
+        f"{NORM}-answer": squared,
+        "01-vectors-length_by_hand-answer": "squares_and_length = [49, 49]",
         "01-vectors-line_or_plane": "Because three points do not fit on a line.",
-    }  # fmt: skip
+    }
     return {
         "blank": released,
         "mistaken": answered(released, mistaken),

@@ -319,7 +319,8 @@ try:
     while True: hoard.append(bytearray(2**26))
 except MemoryError:
     del hoard
-""" + RIGHT["norm"],
+"""
+    + RIGHT["norm"],
     "distance": "for _ in range(200): print('x' * 100_000)\n" + RIGHT["distance"],
     "nearest": """
 import os, time
@@ -330,7 +331,7 @@ try:
 except OSError:
     os._exit(0)
 """,
-}  # fmt: skip
+}
 
 
 # Files --------------------------------------------------------------------------------------------------------------

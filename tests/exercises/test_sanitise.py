@@ -190,9 +190,10 @@ def test_outputs_and_odd_fields_of_a_submission_are_dropped():
 
 def test_a_text_keeps_its_pictures_and_nothing_else_that_is_attached():
     attachments = {
-        "dot.png": {"image/png": "iVBORw0KGgo=\n"}, "a.svg": {"image/svg+xml": "PHN2Zz4="},
+        "dot.png": {"image/png": "iVBORw0KGgo=\n"},
+        "a.svg": {"image/svg+xml": "PHN2Zz4="},
         "b.png": {'image/png" onerror="alert(1)': "iVBORw0KGgo=", "image/png": '" onerror="alert(1)'},
-    }  # fmt: skip
+    }
     cells = read({"nbformat": 4, "cells": [CELL | {"cell_type": "markdown", "attachments": attachments}]})
     assert cells[0].attachments == {"dot.png": {"image/png": "iVBORw0KGgo=\n"}, "a.svg": {}, "b.png": {}}
 

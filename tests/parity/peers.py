@@ -61,13 +61,15 @@ def from_llama(t):
         return {
             "attention_norm": norm(t, f"{b}.input_layernorm"),
             "attention": {ours: t[f"{b}.self_attn.{theirs}.weight"].T for ours, theirs in names.items()},
-            "feed_forward_norm": norm(t, f"{b}.post_attention_layernorm"), "feed_forward": network(b),
-        }  # fmt: skip
+            "feed_forward_norm": norm(t, f"{b}.post_attention_layernorm"),
+            "feed_forward": network(b),
+        }
 
     params = {
-        "embedding": t["model.embed_tokens.weight"], "blocks": [block(f"model.layers.{i}") for i in range(LAYERS)],
+        "embedding": t["model.embed_tokens.weight"],
+        "blocks": [block(f"model.layers.{i}") for i in range(LAYERS)],
         "final_norm": norm(t, "model.norm"),
-    }  # fmt: skip
+    }
     return params | ({"unembedding": t["lm_head.weight"].T} if "lm_head.weight" in t else {})
 
 
@@ -80,8 +82,9 @@ def from_bert(t):
         return {
             "attention": attention | linear(t, f"{b}.attention.output.dense", "output"),
             "attention_norm": norm(t, f"{b}.attention.output.LayerNorm"),
-            "feed_forward": network, "feed_forward_norm": norm(t, f"{b}.output.LayerNorm"),
-        }  # fmt: skip
+            "feed_forward": network,
+            "feed_forward_norm": norm(t, f"{b}.output.LayerNorm"),
+        }
 
     table, head = "bert.embeddings", "cls.predictions"
     return {

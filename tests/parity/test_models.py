@@ -171,9 +171,10 @@ def from_pytorch(t, layers):
 
     return {
         "encoder": [block(f"encoder.layers.{i}", cross=False) for i in range(layers)],
-        "encoder_norm": norm(t, "encoder.norm"), "final_norm": norm(t, "decoder.norm"),
+        "encoder_norm": norm(t, "encoder.norm"),
+        "final_norm": norm(t, "decoder.norm"),
         "blocks": [block(f"decoder.layers.{i}", cross=True) for i in range(layers)],
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")

@@ -344,9 +344,10 @@ def _divergence(policy):
         tilts = {
             "This is the reference itself. Multiply it by e^(R/β), and divide by the sum.": reference,
             "You multiplied the reference by the rewards. Multiply it by e^(R/β).": _normalised(reference * R),
-            "This is a uniform policy, which leaves out the reference. Multiply the reference by e^(R/β).":
-                np.full(6, 1 / 6),
-        }  # fmt: skip
+            "This is a uniform policy, which leaves out the reference. Multiply the reference by e^(R/β).": np.full(
+                6, 1 / 6
+            ),
+        }
         raise ValueError(reason, *named(policy, tilts))
     return np.sum(policy * np.log(np.where(policy > 0, policy, 1) / reference))
 

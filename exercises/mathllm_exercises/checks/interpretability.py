@@ -75,9 +75,10 @@ def _heads(rng, size):
 
 
 TWO_HEADS = (
-    np.array([[[1.0, 0.0], [0.5, 0.5]], [[1.0, 0.0], [0.8, 0.2]]]), np.array([[[1.0], [2.0]], [[3.0], [-1.0]]]),
+    np.array([[[1.0, 0.0], [0.5, 0.5]], [[1.0, 0.0], [0.8, 0.2]]]),
+    np.array([[[1.0], [2.0]], [[3.0], [-1.0]]]),
     np.array([[3.0, 4.0], [0.0, 2.0]]),
-)  # fmt: skip
+)
 
 
 LOUD_AND_QUIET = (
@@ -160,9 +161,7 @@ def _dictionaries(rng, size, unit=False):
 
 
 LONG_ROW = (np.array([[2.0]]), np.array([[0.5]]), np.zeros(1), np.array([[2.0]]), np.zeros(1), 0.5)
-EMPTY_ROW = (
-    np.array([[2.0, 1.0]]), np.eye(2), np.zeros(2), np.array([[1.0, 0.0], [0.0, 0.0]]), np.zeros(2), 0.5
-)  # fmt: skip
+EMPTY_ROW = (np.array([[2.0, 1.0]]), np.eye(2), np.zeros(2), np.array([[1.0, 0.0], [0.0, 0.0]]), np.zeros(2), 0.5)
 
 
 @checks("16.interpretability.repair_price")
