@@ -160,6 +160,8 @@ def values_table(notebook):
         verdict = "✓" if row.agrees else f"✗ {row.note}" + f" (erratum {row.erratum})" * bool(row.erratum)
         cells = [f"{row.statement} ({row.document}, {row.section})", printed if row.printed else f"<em>{printed}</em>"]
         cells += ["graded by hand" if row.kind == "text" else computed, verdict]
+        if row.basis == "setting":
+            cells[2:] = ["", "a choice of the source, nothing to compute"]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 

@@ -86,7 +86,7 @@ def check(id: str, value: Any) -> None:
         raise ReferenceMismatchError(f"{id}: {entry.statement}: expected {shown(entry, right)}, got {value!r}")
     source = "printed" if entry.printed else "not printed, expected"
     reason = "" if entry.agrees else f" ({entry.note})"
-    verdict = "✓" if entry.agrees else f"✗ erratum {entry.erratum}"
+    verdict = "✓" if entry.agrees else f"✗ erratum {entry.erratum}" if entry.erratum else "✗"
     result = f"ours {shown(entry, value)}   {verdict}"
     if entry.basis == "setting":
         result = "a choice of the source, nothing to compute"
