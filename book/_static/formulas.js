@@ -1,16 +1,50 @@
-// On a narrow screen a wide formula shrinks until it fits; one that would have to become too small for that scrolls.
+// On a narrow screen a wide formula shrinks until it fits. One that would become too small for that is broken into lines,
+// at wide spaces and, if need be, before relations such as =. A formula in which there is no such place scrolls.
 (() => {
   const LEAST = 0.74; // of its size: 14 pixels
+  const RELATION = /^[=≈≤≥<>∝→⟺⟹≡∼]$/;
+
+  function share(box) {
+    const formula = box.querySelector('mjx-container[display="true"]');
+    return formula.clientWidth / formula.scrollWidth;
+  }
+
+  // Mark where lines may end. `shown` is drawn, without text; `meant` is the same formula in MathML.
+  function breakable(shown, meant) {
+    if (meant.localName === "mtable") {
+      if (meant.getAttribute("columnalign")?.startsWith("right")) { // lines of an equation, not a matrix
+        shown.classList.add("book-rows");
+        const cells = [...shown.querySelectorAll("mjx-mtd")].filter((cell) => cell.closest("mjx-mtable") === shown);
+        meant.querySelectorAll(":scope > mtr > mtd").forEach((cell, i) => breakable(cells[i], cell));
+      }
+      return;
+    }
+    const parts = [...shown.children].filter((part) => part.localName !== "mjx-tstrut");
+    if (parts.length !== meant.children.length) return;
+    if (parts.length === 1 && /^(math|mtd|mrow|mstyle|mtable)$/.test(meant.localName)) breakable(parts[0], meant.children[0]);
+    parts.forEach((part, i) => {
+      const symbol = meant.children[i];
+      const wide = symbol.matches('mstyle:has(> mspace:only-child:is([width="1em"], [width="2em"]))'); // \\quad, \\qquad
+      const relation = symbol.matches("mo") && RELATION.test(symbol.textContent);
+      if (i > 0 && (wide || relation)) part.before(document.createElement("wbr"));
+      if (i > 0 && relation) part.previousSibling.className = "book-relation";
+    });
+  }
 
   function fit() {
     const boxes = [...document.querySelectorAll('div.math:has(mjx-container[display="true"])')];
-    boxes.forEach((box) => { box.style.fontSize = ""; });
-    const shares = boxes.map((box) => {
-      const formula = box.querySelector('mjx-container[display="true"]');
-      return formula.clientWidth / formula.scrollWidth;
+    boxes.forEach((box) => {
+      box.style.fontSize = "";
+      box.classList.remove("book-lines", "book-shorter");
     });
+    const shares = boxes.map(share);
     boxes.forEach((box, i) => {
-      if (shares[i] < 1) box.style.fontSize = `${Math.max(LEAST, 0.99 * shares[i])}em`;
+      if (shares[i] < LEAST) {
+        if (!box.querySelector("wbr, .book-rows")) breakable(box.querySelector("mjx-math"), box.querySelector("mjx-assistive-mml math"));
+        box.classList.add("book-lines");
+        box.classList.toggle("book-shorter", share(box) < LEAST);
+        box.style.fontSize = `${Math.max(LEAST, Math.min(0.9, 0.99 * share(box)))}em`;
+      } else if (shares[i] < 1) box.style.fontSize = `${0.99 * shares[i]}em`;
     });
   }
 

@@ -341,15 +341,20 @@ STRAY_STOPS = """[...document.querySelectorAll('.bd-article span.math')].filter(
 }).length"""
 
 
-def test_on_a_telephone_long_formulas_shrink_and_no_line_begins_with_a_full_stop(visit):
-    page = visit("notebooks/10_attention.html")
+@pytest.mark.parametrize("name", ["08_gradients", "10_attention"])
+def test_on_a_telephone_long_formulas_shrink_or_break_and_no_line_begins_with_a_full_stop(visit, name):
+    page = visit(f"notebooks/{name}.html")
     page.set_viewport_size({"width": 390, "height": 800})
     page.wait_for_function(f"{FORMULAS}.every((formula) => {FITS} || {SIZE} < 14.1)")
     sizes = page.evaluate(f"{FORMULAS}.map((formula) => {SIZE})")  # in pixels; the short ones stay large
     assert 14 <= min(sizes) < max(sizes)
-    wide = f"{FORMULAS}.filter((formula) => !{FITS})"  # derivations with a reason for each line
+    assert page.locator(".book-lines").count() > len(sizes) / 10
+    wide = f"{FORMULAS}.filter((formula) => !{FITS})"  # a long reason cannot be broken
+    assert page.evaluate(f"{wide}.length") < len(sizes) / 10
     assert set(page.evaluate(f"{wide}.map((formula) => getComputedStyle(formula).overflowX)")) <= {"auto", "scroll"}
     assert page.evaluate(STRAY_STOPS) == 0
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.wait_for_function("!document.querySelector('.book-lines')")
 
 
 def test_each_chapter_has_an_interactive_figure():
