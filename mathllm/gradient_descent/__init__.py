@@ -1,6 +1,6 @@
 """In which direction does a loss fall, and how far should a step go?
 
-The gradient gives the direction, the learning rate the length of the step. Momentum adds up recent gradients, Adam
+The gradient gives the direction, the learning rate scales the step. Momentum adds up recent gradients, Adam
 scales the step of every parameter separately, a schedule changes the learning rate over time, clipping limits the
 gradient, and weight decay and dropout reduce overfitting. An optimiser is two small functions,
 
@@ -12,7 +12,7 @@ on vectors, in place.
 
     optimizers.py      SGD, momentum, RMSProp, Adam, AdamW
     schedules.py       learning rates that change: warmup, cosine, restarts, polynomial, inverse square root
-    regularization.py  clipping, weight decay, dropout
+    regularization.py  clipping, the L2 penalty, dropout
     stochastic.py      the noise of minibatches, and the path of a descent
     word2vec.py        word vectors learned from text: skip-gram with negative sampling
 """

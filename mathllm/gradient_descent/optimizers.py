@@ -1,4 +1,4 @@
-"""One step downhill, in five ways: each `…_init(params)` makes the state that its `…_step` updates.
+"""SGD, momentum, RMSProp, Adam and AdamW: each `…_init(params)` makes the state that its `…_step` updates.
 
 All parameters are one vector θ, and so are their gradient and what the optimiser remembers: a rule for one number is a
 rule for all. Every step returns new parameters and a new state, in the dtype of the parameters (float16: the state in
@@ -70,7 +70,7 @@ def momentum_step(
     weight_decay: λ, added to the gradient as λθ
 
     Both remember about the last 1/(1−β) gradients. The average with the rate η/(1−β) takes the same path as the heavy
-    ball with the rate η; at an equal rate its steps are 1−β times as long. PyTorch's SGD is the heavy ball.
+    ball with the rate η; at an equal rate its first step is 1−β times as long. PyTorch's SGD is the heavy ball.
     Raises: as sgd_step(); ValueError for a β outside [0, 1) or an unknown form.
     Source: Polyak 1964; Sutskever et al. 2013.
 
@@ -191,9 +191,9 @@ def adam_step(
 
     params, gradient: nested arrays   state: of adam_init() or the last step   ->   params, state
 
-    v is the mean of g² itself, not a variance: a constant gradient has v̂ = g² and no variance. The first step has the
-    length η for every parameter, whatever its gradient. `l2` adds λθ to the gradient, before the division that removes
-    most of its effect: weights with large gradients hardly shrink. Use adamw_step() for weight decay.
+    v is the mean of g² itself, not a variance: a constant gradient has v̂ = g² and no variance. The first step has a
+    length of about η for every parameter whose gradient is much larger than ε. `l2` adds λθ to the gradient, before the
+    division: weights with large gradients hardly shrink. Use adamw_step() for weight decay.
     Raises: as sgd_step(); ValueError for a β outside [0, 1).
     Source: Kingma and Ba 2015, algorithm 1.
 

@@ -1,4 +1,4 @@
-"""What keeps a descent from running away, and a model from learning the noise."""
+"""Gradient clipping, the L2 penalty and dropout."""
 
 from __future__ import annotations  # numpy.random is loaded when it is used
 

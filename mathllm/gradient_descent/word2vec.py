@@ -85,10 +85,10 @@ def train_word2vec(
 
         v ← v − η ∂L/∂v   for the centre words,   u ← u − η ∂L/∂u   for true and random neighbours
 
-    tokens: the words of the text in order. Words seen fewer than `min_count` times are left out; a word that makes up
-    the fraction f of the text is skipped with probability 1 − √(`frequent`/f), since little is learned from one more
-    "the"; random words are drawn with probability ∝ count^¾. The step falls linearly to zero. The same `rng` gives the
-    same vectors.
+    tokens: the words of the text in order. Words seen fewer than `min_count` times are left out; a word that makes up a
+    fraction f > `frequent` of the text is skipped with probability 1 − √(`frequent`/f), since little is learned from
+    one more "the"; random words are drawn with probability ∝ count^¾. The step falls linearly to zero. The same `rng`
+    gives the same vectors.
 
     Raises: ValueError if fewer than two different words remain, or if the steps were too large.
     Source: Mikolov et al. 2013, "Distributed representations of words and phrases", §2.2–2.3.
