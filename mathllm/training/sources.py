@@ -1,7 +1,7 @@
-"""Markov sources: random text for which the lowest possible loss, the entropy rate, is known.
+"""Markov sources: random text for which the lowest expected loss, the entropy rate, is known.
 
 A Markov source of order k draws each symbol from a table with one distribution for every k preceding symbols. No model
-can have a lower loss on its text than its entropy rate, so a trained model can be compared with the optimum.
+can have a lower expected loss on new text of it than its entropy rate, so a model can be compared with the optimum.
 """
 
 from __future__ import annotations  # numpy.random is loaded when it is used
@@ -51,7 +51,7 @@ def sample_source(source: ArrayLike, length: int, rng: np.random.Generator) -> n
 
 
 def entropy_rate(source: ArrayLike) -> float:
-    """The entropy of the next symbol given its context, averaged over the contexts: the lowest possible loss.
+    """The entropy of the next symbol given its context, averaged over the contexts: the lowest expected loss.
 
         H = Σ_c π(c) H(p(· | c)),      π: how often the context c occurs            (13.15)
 

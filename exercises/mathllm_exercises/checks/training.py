@@ -1,4 +1,4 @@
-"""Chapter 13, the training run: tokens, fingerprints, costs, short numbers, shared work, a model of one's own."""
+"""Chapter 13, the training run: tokens, fingerprints, the gradient of the loss, intervals, a model of one's own."""
 
 from collections import Counter
 from itertools import pairwise
