@@ -12,7 +12,7 @@ from ..vectors import norm
 def value_weighted_attention(weights: ArrayLike, value: ArrayLike, output: ArrayLike | None = None) -> np.ndarray:
     """Attention weights times the norm of what they move: a high weight on a value near zero moves nothing.
 
-        N_ts = A_ts · ‖v_s‖          or, through the output projection,          A_ts · ‖v_s W_o^h‖   (16.4)
+        N_ij = A_ij · ‖v_j‖          or, through the output projection,          A_ij · ‖v_j W_O^h‖   (16.4)
 
     value: of G = H heads, or of fewer that are shared evenly   output: the output projection, optional, W = H·K
 
@@ -30,7 +30,7 @@ def value_weighted_attention(weights: ArrayLike, value: ArrayLike, output: Array
 def head_contributions(weights: ArrayLike, value: ArrayLike, output: ArrayLike) -> np.ndarray:
     """What each head adds to the residual stream: the terms of the sum that is the output of the attention sublayer.
 
-        y = Σ_h y_h,      y_h = A_h V_h W_o^h                                       (16.5)
+        y = Σ_h y_h,      y_h = A_h V_h W_O^h                                       (16.5)
 
     value: of G = H heads, or of fewer that are shared evenly   output: the output projection, W = H·K
 

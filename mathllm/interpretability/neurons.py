@@ -12,7 +12,7 @@ from ..shapes import contract
 def neuron_correlations(activations: ArrayLike, features: ArrayLike) -> np.ndarray:
     """The correlation of each feature with each neuron.
 
-        C_fi = correlation of feature f with neuron i                               (16.18)
+        ρ_ij = correlation of feature i with neuron j                               (16.18)
 
     Correlations lie between −1 and 1; they are 0 for a neuron or a feature that never changes.
 
@@ -29,7 +29,7 @@ def neuron_correlations(activations: ArrayLike, features: ArrayLike) -> np.ndarr
 def direction_correlations(activations: ArrayLike, features: ArrayLike) -> np.ndarray:
     """The correlation of each feature with the direction in activation space from which it is read best.
 
-        r_f = correlation of feature f with x · w_f,      w_f by least squares      (16.19)
+        ρ_i = correlation of feature i with x · t_i,      t_i by least squares      (16.19)
 
     Correlations lie between 0 and 1, and are never below that of the best neuron, which is a direction, too.
 

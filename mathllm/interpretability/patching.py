@@ -44,10 +44,10 @@ def patch_effect(
 ) -> float:  # fmt: skip
     """How much of the clean answer returns if one intermediate of the corrupted run is that of the clean run.
 
-        effect = (m(patched) − m(corrupted)) / (m(clean) − m(corrupted))            (16.8)
+        effect = (μ(patched) − μ(corrupted)) / (μ(clean) − μ(corrupted))            (16.8)
 
     clean, corrupted: ids of two prompts of one length   name: of an intermediate, "blocks.0.attention.output"
-    metric: logits (B, T, V) -> one number, such as the logit of the right answer minus that of the wrong one
+    metric: μ, logits (B, T, V) -> one number, such as the logit of the right answer minus that of the wrong one
     positions: those to patch, all if not given   ->   0 if nothing changes, 1 if the patched run equals the clean one
 
     Raises: ValueError for an unknown name, or if the metric is the same in both runs, so that the effect would be

@@ -17,7 +17,7 @@ def train_probe(
 ) -> dict[str, np.ndarray]:
     """A linear classifier on activations that are not changed: softmax regression from zero, on all examples at once.
 
-        p(y | x) = softmax(x W + b),      L = −mean ln p(y|x) + (λ/2)‖W‖²           (16.6)
+        p(y | x) = softmax(x W + b)_y,    L = −mean ln p(y|x) + (λ/2)‖W‖²           (16.6)
 
     classes: C, largest label + 1 if not given   l2: λ   ->   {"weight": (D, C), "bias": (C,)}
 

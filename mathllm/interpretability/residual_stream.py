@@ -12,7 +12,7 @@ from ..vectors import token_ids
 def residual_contributions(record: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Everything that was added to the residual stream, in the order in which it was added.
 
-        x_L = x₀ + Σₗ (attentionₗ + feed-forwardₗ)                                  (16.1)
+        x_L = x₀ + Σₗ (attentionₗ + feed-forwardₗ)                                  (16.2)
 
     record: of a run of a pre-norm model, `model(params, tokens, tap=record_to(record := {}))`
     ->   {"embeddings": (B, T, D), "blocks.0.attention": (B, T, D), "blocks.0.feed_forward": …}
@@ -37,7 +37,7 @@ def logit_attribution(
 ) -> dict[str, np.ndarray]:
     """Direct logit attribution: what each contribution to the residual stream adds to the logits.
 
-        logits = Σ_w (s · c(w) ∘ γ) U + β U,      s = 1/√(σ² + ε) of the whole stream    (16.2)
+        logits = Σ_w (s · c(w) ∘ γ) U + β U,      s = 1/√(σ² + ε) of the whole stream    (16.3)
 
     c takes the mean out (layer norm) or nothing (RMS norm, where s is 1 over the root mean square); γ, β: gain and bias
     of the final norm; U: the unembedding. The sum over all entries is the logits, up to rounding. The scale s depends
@@ -72,7 +72,7 @@ def logit_attribution(
 def logit_lens(model: Transformer, params: dict, record: dict[str, np.ndarray]) -> np.ndarray:
     """The logits if the model ended after each block: the final norm and the unembedding, applied early.
 
-        lensₗ = norm(xₗ) U,      l = 0 … L;   lens_L = logits                       (16.3)
+        zₗ = norm(xₗ) U,      l = 0 … L;      z_L = logits                          (16.1)
 
     model, params, record: of one run   ->   (L + 1, B, T, V); entry 0 reads the embeddings
 

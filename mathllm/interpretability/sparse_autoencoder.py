@@ -105,7 +105,7 @@ def train_sparse_autoencoder(
 def recovery(directions: ArrayLike, dictionary: ArrayLike) -> np.ndarray:
     """How well each true direction has been found: its cosine with the nearest entry of the dictionary.
 
-        r_i = max_j cos(u_i, w_j)                                                   (16.22)
+        r_i = max_j cos(u_i, δ_j)                                                   (16.22)
 
     dictionary: such as the rows of the decoder   ->   1 for a direction that was found
 
