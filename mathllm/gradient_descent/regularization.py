@@ -1,4 +1,4 @@
-"""Gradient clipping, the L2 penalty and dropout."""
+"""Gradient clipping, the L2 penalty with its gradient, and dropout."""
 
 from __future__ import annotations  # numpy.random is loaded when it is used
 

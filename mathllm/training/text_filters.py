@@ -124,8 +124,8 @@ def guess_language(text: str, model: LanguageModel | None = None, *, min_letters
     Portuguese and Spanish. It makes mistakes on short texts and names, and may assign another language in Latin letters
     to one of the seven. The language is None for a text with fewer than `min_letters` letters, or if less than a
     quarter of its trigrams occur in any one sample. Naive Bayes takes the n trigrams as independent. Neighbouring
-    trigrams overlap, so the sum is divided by √n before the softmax that gives the probability; otherwise the probability would
-    be too close to 1.
+    trigrams overlap, so the sum is divided by √n before the softmax that gives the probability; otherwise the
+    probability would be too close to 1.
 
     >>> guess_language("The model reads a sentence and guesses which word is next.").language
     'en'
