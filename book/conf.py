@@ -161,7 +161,7 @@ def values_table(notebook):
         cells = [f"{row.statement} ({row.document}, {row.section})", printed if row.printed else f"<em>{printed}</em>"]
         cells += ["graded by hand" if row.kind == "text" else computed, verdict]
         if row.basis == "setting":
-            cells[2:] = ["", "a choice of the source, nothing to compute"]
+            cells[2:] = ["", reference.CHOICE]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 

@@ -16,6 +16,8 @@ import numpy as np
 
 from .errors import UnknownReferenceError, suggest
 
+CHOICE = "a choice of the source, nothing to compute"  # said of a "setting"
+
 
 class ReferenceMismatchError(AssertionError):
     """A value other than the right one."""
@@ -89,7 +91,7 @@ def check(id: str, value: Any) -> None:
     verdict = "✓" if entry.agrees else f"✗ erratum {entry.erratum}" if entry.erratum else "✗"
     result = f"ours {shown(entry, value)}   {verdict}"
     if entry.basis == "setting":
-        result = "a choice of the source, nothing to compute"
+        result = CHOICE
     print(f"{source} {shown(entry, entry.expected)}   {result}   {entry.statement}{reason}")
 
 

@@ -21,13 +21,15 @@
     }
     const parts = [...shown.children].filter((part) => part.localName !== "mjx-tstrut");
     if (parts.length !== meant.children.length) return;
-    if (parts.length === 1 && /^(math|mtd|mrow|mstyle|mtable)$/.test(meant.localName)) breakable(parts[0], meant.children[0]);
-    parts.forEach((part, i) => {
-      const symbol = meant.children[i];
-      const wide = symbol.matches('mstyle:has(> mspace:only-child:is([width="1em"], [width="2em"]))'); // \\quad, \\qquad
+    if (parts.length === 1 && /^(math|mtd|mrow|mstyle)$/.test(meant.localName)) breakable(parts[0], meant.children[0]);
+    parts.slice(1).forEach((part, i) => {
+      const symbol = meant.children[i + 1];
+      const wide = symbol.matches('mstyle:has(> mspace:only-child:is([width="1em"], [width="2em"]))'); // quad, qquad
       const relation = symbol.matches("mo") && RELATION.test(symbol.textContent);
-      if (i > 0 && (wide || relation)) part.before(document.createElement("wbr"));
-      if (i > 0 && relation) part.previousSibling.className = "book-relation";
+      if (!wide && !relation) return;
+      const end = document.createElement("wbr");
+      end.classList.toggle("book-relation", relation);
+      part.before(end);
     });
   }
 
