@@ -82,12 +82,12 @@ def test_smollm2_gives_the_same_logits_and_the_same_twenty_tokens(agree, peer, t
     assert ours.tolist() == answer.tolist()
 
 
-def test_the_book_quotes_the_scores_that_transformers_gives(peer):
+def test_the_book_quotes_the_logits_that_transformers_gives(peer):
     text = " ".join((Path(__file__).parents[2] / "book" / "12_transformer.md").read_text(encoding="utf-8").split())
-    quoted = re.search(r"with the scores ([\d.]+), ([\d.]+), ([\d.]+) and ([\d.]+)\.", text).groups()
+    quoted = re.search(r"with the logits ([\d.]+), ([\d.]+), ([\d.]+) and ([\d.]+)\.", text).groups()
     with torch.no_grad():
         logits = peer[0](torch.tensor([smollm2.load().tokenizer.encode(TEXTS[0])])).logits[0, -1]
-    assert [f"{score:.2f}" for score in logits.topk(4).values.tolist()] == list(quoted)
+    assert [f"{logit:.2f}" for logit in logits.topk(4).values.tolist()] == list(quoted)
 
 
 def test_minilm_embeds_sentences_as_transformers_does(needs, agree):
