@@ -178,7 +178,7 @@ def list_symbols_and_terms(app, docname, source):
         table = registry.notation_table(registry.symbols(Path(app.srcdir)), with_chapters=True)
         source[0] = source[0].replace("{{symbols}}", table)
     if docname == "glossary":
-        source[0] = source[0].replace("{{glossary}}", registry.glossary_table(registry.terms(Path(app.srcdir))))
+        source[0] = source[0].replace("{{glossary}}", registry.glossary(registry.terms(Path(app.srcdir))))
 
 
 def list_gradients(app, docname, source):

@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 from docutils.nodes import make_id
+from docutils.utils.smartquotes import smartyPants
 from mathllm_exercises import bank
 
 from mathllm import reference
@@ -42,10 +43,11 @@ def contents(listed: list[dict]) -> str:
     items = []
     for chapter in listed:
         number, title = chapter["name"][:2], html.escape(chapter["title"])
+        question = html.escape(smartyPants(chapter["question"]), quote=False)
         items.append(
             f'<li><span class="book-number">{int(number)}</span><div>'
             f'<a class="book-chapter" href="notebooks/{chapter["name"]}.html">{title}</a>'
-            f"<p>{html.escape(chapter['question'], quote=False)}</p><small>{chapter['time']}</small></div></li>"
+            f"<p>{question}</p><small>{chapter['time']}</small></div></li>"
         )
     return f'<ol class="book-chapters">{"".join(items)}</ol>'
 

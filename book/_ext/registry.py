@@ -86,8 +86,10 @@ def notation_table(rows: list[Symbol], with_chapters: bool = False) -> str:
     return "\n".join(lines)
 
 
-def glossary_table(rows: list[Term]) -> str:
-    """A table of terms in Markdown."""
-    lines = ["| term | also called | meaning | chapter |", "|---|---|---|:--:|"]
-    lines += [f"| **{row.term}** | {', '.join(row.also)} | {row.means} | {row.chapter} |" for row in rows]
-    return "\n".join(lines)
+def glossary(rows: list[Term]) -> str:
+    """A list of terms in Markdown, each with its meaning, its other names and its chapter."""
+    entries = []
+    for row in rows:
+        also = f" Also called: {', '.join(row.also)}." if row.also else ""
+        entries.append(f"**{row.term}**\n: {row.means}{also} (Chapter {int(row.chapter)})")
+    return "\n\n".join(entries)
