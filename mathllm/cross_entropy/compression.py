@@ -45,7 +45,7 @@ def arithmetic_encode(symbols: ArrayLike, model: Callable) -> bytes:
     symbols: (T,) int   model: maps the symbols so far, (t,) int, to the probabilities of the next, (V,)   ->   bytes
 
     The result is at most 8 bits longer than `code_length()`: 1 to identify a number in the interval, 7 to fill a byte
-    (apart from the rounding of probabilities to multiples of 2⁻³²). A symbol of probability 0 costs 32 bits.
+    (apart from the rounding of probabilities to multiples of 2⁻³²). A symbol of probability 0 costs about 32 bits.
     Raises: ValueError for a symbol outside the model's predictions, or predictions that are no distribution;
     ShapeError and TypeError if `symbols` is not one sequence of integers.
     Source: Witten, Neal and Cleary 1987, "Arithmetic coding for data compression".
