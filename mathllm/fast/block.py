@@ -126,7 +126,7 @@ def block(
 ) -> tuple:
     """`Transformer.block` with a causal mask; pullback(dy) -> dx, the gradient of the parameters of the block.
 
-    x: (B·T, D)   sizes: (B, T)   rotation: cosines and sines of the rotary positions (T, 1, K/2), or None
+    x: (B·T, D)   sizes: (B, T)   rotation: `rotation` of the positions, or None
     layer: the number of the block, for the names of its arrays   ->   (B·T, D)
 
     >>> from mathllm.attention import causal_mask
@@ -181,7 +181,7 @@ def _attention(projected, config, memory, layer, rotation, sizes):
     mixed = memory(("mixed", layer), (B * T, c.heads * c.head_width), dtype)
     projected[:, : ends[0]] *= c.score_scale
     if rotation is not None:
-        _rotate(projected[:, : ends[1]].reshape(B, T, -1, c.head_width), *rotation, c.pairing)
+        _rotate(projected[:, : ends[1]].reshape(B, T, -1), *rotation, c)
     query, key, value, out = map(split, (*np.split(projected, ends, axis=1), mixed))
     tiles = []  # queries, the keys that they see, and their weights
     for rows, seen in _causal_tiles(B, c.heads, T):
@@ -206,7 +206,7 @@ def _attention(projected, config, memory, layer, rotation, sizes):
             dvalue[seen] += _summed(weights, dout[rows])
         if rotation is not None:
             cosine, sine = rotation
-            _rotate(dprojected[:, : ends[1]].reshape(B, T, -1, c.head_width), cosine, -sine, c.pairing)
+            _rotate(dprojected[:, : ends[1]].reshape(B, T, -1), cosine, -sine, c)
         dprojected[:, : ends[0]] *= c.score_scale
         return dprojected
 
@@ -276,12 +276,34 @@ def _gated(z, minus_w, dw):
 ACTIVATIONS: dict[str, Callable] = {"silu": _silu, "gelu_tanh": _gelu_tanh}
 
 
-def _rotate(x, cosine, sine, pairing):
-    """`rotate`, in place, of (B, T, H + G, K)."""
-    pairs = (x[..., 0::2], x[..., 1::2]) if pairing == "adjacent" else np.split(x, 2, axis=-1)
-    first, second = pairs[0].copy(), pairs[1].copy()
-    pairs[0][...] = first * cosine - second * sine
-    pairs[1][...] = first * sine + second * cosine
+def rotation(angles: np.ndarray, config: Config, dtype: type | np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """What `_rotate` multiplies queries and keys and their partners with: cos θ, and −sin θ or sin θ; see (10.10).
+
+    angles: (T, K/2)   ->   (T, (H + G) K), (T, (H + G) K)
+    """
+    _, axis = _pairs(config)
+
+    def wide(first, second):
+        pairs = np.stack([first, second], axis).reshape(len(angles), -1)
+        return np.tile(pairs, config.heads + config.kv_heads).astype(dtype)
+
+    cosine, sine = np.cos(angles), np.sin(angles)
+    return wide(cosine, cosine), wide(-sine, sine)
+
+
+def _rotate(x, cosine, sine, config):
+    """`rotate`, in place, of (B, T, (H + G) K)."""
+    shape, axis = _pairs(config)
+    partner = np.flip(x.reshape(*x.shape[:2], -1, *shape), axis).reshape(x.shape)
+    partner *= sine
+    x *= cosine
+    x += partner
+
+
+def _pairs(config):
+    """The shape in which a head's pairs are told apart, and the axis of the two partners."""
+    half = config.head_width // 2
+    return ((half, 2), -1) if config.pairing == "adjacent" else ((2, half), -2)
 
 
 def _heads(x, sizes, kv_heads, width):
