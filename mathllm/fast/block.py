@@ -280,6 +280,12 @@ def rotation(angles: np.ndarray, config: Config, dtype: type | np.dtype) -> tupl
     """What `_rotate` multiplies queries and keys and their partners with: cos θ, and −sin θ or sin θ; see (10.10).
 
     angles: (T, K/2)   ->   (T, (H + G) K), (T, (H + G) K)
+
+    >>> from mathllm.transformer import llama_config
+    >>> config = llama_config(vocabulary=10, width=4, layers=1, heads=1)  # one head of queries, one of keys
+    >>> _, sine = rotation(np.array([[np.pi / 2, np.pi / 6]]), config, np.float32)
+    >>> sine
+    array([[-1. , -0.5,  1. ,  0.5, -1. , -0.5,  1. ,  0.5]], dtype=float32)
     """
     _, axis = _pairs(config)
 
