@@ -27,7 +27,7 @@ FUNCTIONS = {
         "mean", "min", "minimum", "multiply", "ones", "outer", "prod", "reshape", "sign", "sin", "sqrt", "square",
         "sum", "tanh", "trace", "transpose", "var", "where", "zeros",
     )
-} | {"np.linalg.norm": np.linalg.norm, "np.linalg.inv": np.linalg.inv, "len": len}  # fmt: skip
+} | {"np.linalg.norm": np.linalg.norm, "np.linalg.inv": np.linalg.inv, "len": len, "abs": np.abs}  # fmt: skip
 FUNCTIONS |= {f"ml.{name}": getattr(ml, name) for name in ("log_softmax", "log_sum_exp", "norm", "sigmoid", "softmax")}
 CONSTANTS = {"np.pi": np.pi, "np.e": np.e, "np.inf": np.inf, "np.newaxis": None}
 METHODS = ("dot", "max", "mean", "min", "prod", "reshape", "sum", "trace", "transpose", "var")
