@@ -34,7 +34,10 @@ def _(c):
     )
     c.values(1, public=[(np.array([1.0]), 2.0), (np.array([0.5, 0.0, 0.5]), 10.0)], name="with zeros")
     c.values(1, _distributions((3, 4), (2, 2, 5)), name="a stack of distributions")
-    c.refuses(1, public=[(np.array([0.5, 0.6]), 2.0), (np.array([1.5, -0.5]), 2.0)])
+    c.refuses(
+        1,
+        public=[(np.array([0.5, 0.6]), 2.0), (np.array([0.5, 0.4]), 2.0), (np.array([1.5, -0.5]), 2.0)],
+    )
 
 
 @each
@@ -167,9 +170,14 @@ def _(c):
 def _worse_text(q):
     q = array(q, 4)
     p, r = np.array([0.6, 0.3, 0.05, 0.05]), np.array([0.05, 0.05, 0.1, 0.8])
-    if np.any(q <= 0) or abs(q.sum() - 1) > 1e-6:
+    if np.any(q <= 0):
+        raise ValueError(
+            "the four probabilities must be above 0, because both texts contain all four tokens; "
+            f"your smallest is {q.min():.6g}"
+        )
+    if abs(q.sum() - 1) > 1e-6:
         also = "; divide p + r by 2" if np.allclose(q, p + r) else ""
-        raise ValueError(f"the four probabilities must be above 0 and sum to 1; yours sum to {q.sum():.6g}{also}")
+        raise ValueError(f"the four probabilities must sum to 1; yours sum to {q.sum():.6g}{also}")
     for own, other, text in ((p, r, "r"), (r, p, "p")):
         if np.allclose(q, own, atol=1e-6):
             raise ValueError(
