@@ -36,7 +36,12 @@ def _(c):
     c.values(1, _distributions((3, 4), (2, 2, 5)), name="a stack of distributions")
     c.refuses(
         1,
-        public=[(np.array([0.5, 0.6]), 2.0), (np.array([0.5, 0.4]), 2.0), (np.array([1.5, -0.5]), 2.0)],
+        public=[
+            (np.array([0.5, 0.6]), 2.0),
+            (np.array([1.5, -0.5]), 2.0),
+            (np.array([0.5, 0.4]), 2.0),
+            (np.array([[0.5, 0.5], [0.5, 0.4]]), 2.0),
+        ],
     )
 
 
@@ -108,7 +113,11 @@ def _(c):
     c.values(1, _batches((4, 3), (2, 4, 5), ignored=2), name="labels that do not count")
     c.values(
         1,
-        public=[(np.array([[1000.0, 0.0]]), np.array([1])), (np.array([[-1000.0, -1001.0]]), np.array([0]))],
+        public=[
+            (np.array([[1000.0, 0.0]]), np.array([1])),
+            (np.array([[-1000.0, -1001.0]]), np.array([0])),
+            (np.array([[1000.0, 999.0], [-1000.0, -1001.0]]), np.array([0, 1])),  # each position has its own maximum
+        ],
         name="large logits",
     )
     c.keeps_dtype(1, lambda rng: [(rng.normal(size=(3, 4)).astype(np.float32), rng.integers(4, size=3))])
@@ -122,9 +131,9 @@ def _chances(rng, size):
 
 @checks("07.cross_entropy.repair_perplexity")
 def _(c):
-    c.values(3, _chances(1, 4, 50), public=[(np.array([0.3]),), (np.array([0.5, 0.1]),), (np.full(1000, 0.1),)])
+    c.values(3, _chances(1, 4, 50), public=[(np.array([0.3]),), (np.array([0.5, 1.0]),), (np.full(1000, 0.1),)])
     c.values(1, public=[(np.array([0.5, 0.0]),)], name="an impossible token")
-    c.refuses(1, public=[(np.array([]),), (np.array([0.5, 1.5]),), (np.array([np.nan]),)])
+    c.refuses(1, public=[(np.array([]),), (np.array([0.5, 1.5]),), (np.array([0.5, -0.1]),), (np.array([np.nan]),)])
 
 
 @draws("07.cross_entropy.own_mutual_information")
@@ -159,7 +168,9 @@ def _(c):
     c.values(4, _messages, public=[([1, 0, 2], [6, 3, 1]), ([0, 0, 1], [6, 3, 1]), ([1], [1, 1])], name="right codes")
     c.values(1, public=[([], [6, 3, 1]), ([0] * 40, [99, 1]), ([0, 1], [1, 9])], name="very short codes")
     c.values(1, lambda rng: [([0, *rng.integers(3, size=200).tolist()], [1, 2, 4])], name="a long message")
-    c.refuses(1, public=[([0, 1], [5, 0]), ([3], [1, 1])], name="refuses what has no probability")
+    c.refuses(
+        1, public=[([0, 1], [5, 0]), ([3], [1, 1]), ([2], [1, 1]), ([-1], [1, 1])], name="refuses what has no probability"
+    )
 
 
 @checks("07.cross_entropy.quick_bytes")

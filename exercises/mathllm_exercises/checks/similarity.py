@@ -86,12 +86,12 @@ def _(c):
     c.values(
         3,
         _sentences((3, 5, 2), (4, 4, 4), (1, 6, 3)),
-        public=[(PADDED, np.array([[1, 1, 0], [1, 1, 1]]))],
+        public=[(PADDED, np.array([[1, 1, 0], [1, 1, 1]])), (PADDED, np.array([[1, 0, 0], [1, 1, 0]]))],
         name="with padding",
     )
     c.values(1, lambda rng: [(rng.normal(size=(2, 4, 3)), np.ones((2, 4), int))], name="without padding")
     c.keeps_dtype(1, _sentences((2, 4, 3), dtype=np.float32))
-    c.refuses(1, public=[(PADDED, np.array([[1, 0, 0], [0, 0, 0]]))], name="refuses a sentence without tokens")
+    c.refuses(1, public=[(PADDED, np.array([[1, 1, 0], [0, 0, 0]]))], name="refuses a sentence without tokens")
 
 
 def _target(table, a, b, c):
