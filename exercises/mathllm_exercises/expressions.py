@@ -27,7 +27,7 @@ FUNCTIONS = {
         "mean", "min", "minimum", "multiply", "ones", "outer", "prod", "reshape", "sign", "sin", "sqrt", "square",
         "sum", "tanh", "trace", "transpose", "var", "where", "zeros",
     )
-} | {"np.linalg.norm": np.linalg.norm, "np.linalg.inv": np.linalg.inv, "len": len, "abs": np.abs}  # fmt: skip
+} | {"np.linalg.norm": np.linalg.norm, "np.linalg.inv": np.linalg.inv, "len": len}  # fmt: skip
 FUNCTIONS |= {f"ml.{name}": getattr(ml, name) for name in ("log_softmax", "log_sum_exp", "norm", "sigmoid", "softmax")}
 CONSTANTS = {"np.pi": np.pi, "np.e": np.e, "np.inf": np.inf, "np.newaxis": None}
 METHODS = ("dot", "max", "mean", "min", "prod", "reshape", "sum", "trace", "transpose", "var")
@@ -206,7 +206,8 @@ class _Walker:
         if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
             owner = np.asarray(self.visit(node.func.value))
             return self._called(getattr(owner, node.func.attr), name, arguments, options)
-        raise ExpressionError(f"calls `{name[:40]}`, which a line may not contain")
+        instead = f"; write `np.{name}`" if f"np.{name}" in FUNCTIONS else ""
+        raise ExpressionError(f"calls `{name[:40]}`, which a line may not contain{instead}")
 
     def _called(self, function, name, arguments, options):
         if name in ("np.eye", "np.ones", "np.zeros") and np.prod(arguments, dtype=float) ** 2 > MAX_ENTRIES**2:
