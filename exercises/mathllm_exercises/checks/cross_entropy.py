@@ -115,6 +115,7 @@ def _(c):
         1,
         public=[
             (np.array([[1000.0, 0.0]]), np.array([1])),
+            (np.array([[1000.0, 0.0]]), np.array([0])),
             (np.array([[-1000.0, -1001.0]]), np.array([0])),
             (np.array([[1000.0, 999.0], [-1000.0, -1001.0]]), np.array([0, 1])),  # each position has its own maximum
         ],

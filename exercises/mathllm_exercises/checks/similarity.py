@@ -40,7 +40,11 @@ def _(c):
         name="two vectors",
     )
     c.values(1, _stretched, public=[(KING, 3 * KING), (KING, -QUEEN)], name="lengths do not count")
-    c.values(2, normals([(4, 3), (4, 3)], [3, (5, 3)], [(2, 1, 3), (4, 3)], [(3, 3), 3]), name="batch axes")
+    c.values(
+        2,
+        normals([(4, 3), (4, 3)], [3, (5, 3)], [(2, 1, 3), (4, 3)], [(3, 3), 3], [(3, 3), (3, 3)]),
+        name="batch axes",
+    )
     c.keeps_dtype(1, normals(6, count=2, dtype=np.float32))
     c.refuses(
         1,
