@@ -170,7 +170,9 @@ def _(c):
     c.values(1, public=[([], [6, 3, 1]), ([0] * 40, [99, 1]), ([0, 1], [1, 9])], name="very short codes")
     c.values(1, lambda rng: [([0, *rng.integers(3, size=200).tolist()], [1, 2, 4])], name="a long message")
     c.refuses(
-        1, public=[([0, 1], [5, 0]), ([3], [1, 1]), ([2], [1, 1]), ([-1], [1, 1])], name="refuses what has no probability"
+        1,
+        public=[([0, 1], [5, 0]), ([3], [1, 1]), ([2], [1, 1]), ([-1], [1, 1])],
+        name="refuses what has no probability",
     )
 
 

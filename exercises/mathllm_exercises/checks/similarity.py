@@ -187,7 +187,12 @@ OPPOSITE = np.array([[0, -1], [0, 1], [0.6, 0.8], [-0.6, -0.8], [0.8, -0.6], [0.
 def _(c):
     c.values(3, _plain, public=[(TOY, 0, 2, 1), (TOY, 2, 0, 3), (TOY, 0, 1, 2)], name="finds the word")
     c.values(2, _unequal, name="lengths do not count")
-    c.values(1, _traps, public=[(TOY, 5, 3, 1), (AROUND, 0, 1, 2), (OPPOSITE, 0, 1, 2)], name="leaves the question's words out")
+    c.values(
+        1,
+        _traps,
+        public=[(TOY, 5, 3, 1), (AROUND, 0, 1, 2), (OPPOSITE, 0, 1, 2)],
+        name="leaves the question's words out",
+    )
 
 
 def _wrong_cosines(d, i, j):
