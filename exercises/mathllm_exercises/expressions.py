@@ -206,7 +206,8 @@ class _Walker:
         if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
             owner = np.asarray(self.visit(node.func.value))
             return self._called(getattr(owner, node.func.attr), name, arguments, options)
-        raise ExpressionError(f"calls `{name[:40]}`, which a line may not contain")
+        instead = f"; write `np.{name}`" if f"np.{name}" in FUNCTIONS else ""
+        raise ExpressionError(f"calls `{name[:40]}`, which a line may not contain{instead}")
 
     def _called(self, function, name, arguments, options):
         if name in ("np.eye", "np.ones", "np.zeros") and np.prod(arguments, dtype=float) ** 2 > MAX_ENTRIES**2:

@@ -79,19 +79,23 @@ def _own_sizes(rng):
     return {"sizes": rng.choice([8, 16, 24, 32, 48, 64], size=4, replace=False).tolist()}
 
 
-def _listing(rng, count=2, batch=5):
+def _listing(rng, sizes=((3, 5, 4), (3, 5, 4, 2)), batch=5):
     """Layers in the document's layout, (W (m, n), b (m, 1)), and inputs (n, B)."""
     drawn = []
-    for _ in range(count):
-        layers, x, _ = exhibits.listing_problem(rng, (3, 5, 4), batch)
+    for size in sizes:
+        layers, x, _ = exhibits.listing_problem(rng, size, batch)
         drawn.append((x, layers))
     return drawn
 
 
+# three layers of one unit: of the two hidden units the second is off
+OFF_ONCE = [(np.array([[w]]), np.array([[b]])) for w, b in ((2.0, 1.0), (-1.0, 0.0), (1.0, -1.0))]
+
+
 @checks("11.backpropagation.repair_forward")
 def _(c):
-    c.values(2, _listing, name="two layers")
-    c.values(1, lambda rng: [(x, layers[:1]) for x, layers in _listing(rng, 1)], name="a single layer")
+    c.values(2, _listing, public=[(np.ones((1, 1)), OFF_ONCE)], name="two and three layers")
+    c.values(1, lambda rng: _listing(rng, [(3, 5)]), name="a single layer")
     c.values(
         1,
         public=[(np.ones((1, 1)), [(np.array([[-2.0]]), np.zeros((1, 1))), (np.ones((1, 1)), -np.ones((1, 1)))])],
@@ -244,7 +248,11 @@ NUMBERS = np.array([1.0, 0.5, 0.15, 0.20, 0.35, 0.25, 0.30, 0.35, 0.40, 0.45, 0.
 def _(c):
     c.values(
         2,
-        public=[(np.array([2.0, 3.0]), [("mul", 0, 1)]), (np.array([0.3]), [("tanh", 0), ("exp", 1), ("log", 2)])],
+        public=[
+            (np.array([2.0, 3.0]), [("mul", 0, 1)]),
+            (np.array([0.3]), [("tanh", 0), ("exp", 1), ("log", 2)]),
+            (np.array([0.5, 1e12]), [("tanh", 0), ("add", 1, 2)]),  # a difference rounds the small part away
+        ],
         name="every number used once",
     )
     c.values(

@@ -34,7 +34,15 @@ def _(c):
     )
     c.values(1, public=[(np.array([1.0]), 2.0), (np.array([0.5, 0.0, 0.5]), 10.0)], name="with zeros")
     c.values(1, _distributions((3, 4), (2, 2, 5)), name="a stack of distributions")
-    c.refuses(1, public=[(np.array([0.5, 0.6]), 2.0), (np.array([1.5, -0.5]), 2.0)])
+    c.refuses(
+        1,
+        public=[
+            (np.array([0.5, 0.6]), 2.0),
+            (np.array([1.5, -0.5]), 2.0),
+            (np.array([0.5, 0.4]), 2.0),
+            (np.array([[0.5, 0.5], [0.5, 0.4]]), 2.0),
+        ],
+    )
 
 
 @each
@@ -105,7 +113,12 @@ def _(c):
     c.values(1, _batches((4, 3), (2, 4, 5), ignored=2), name="labels that do not count")
     c.values(
         1,
-        public=[(np.array([[1000.0, 0.0]]), np.array([1])), (np.array([[-1000.0, -1001.0]]), np.array([0]))],
+        public=[
+            (np.array([[1000.0, 0.0]]), np.array([1])),
+            (np.array([[1000.0, 0.0]]), np.array([0])),
+            (np.array([[-1000.0, -1001.0]]), np.array([0])),
+            (np.array([[1000.0, 999.0], [-1000.0, -1001.0]]), np.array([0, 1])),  # each position has its own maximum
+        ],
         name="large logits",
     )
     c.keeps_dtype(1, lambda rng: [(rng.normal(size=(3, 4)).astype(np.float32), rng.integers(4, size=3))])
@@ -119,9 +132,9 @@ def _chances(rng, size):
 
 @checks("07.cross_entropy.repair_perplexity")
 def _(c):
-    c.values(3, _chances(1, 4, 50), public=[(np.array([0.3]),), (np.array([0.5, 0.1]),), (np.full(1000, 0.1),)])
+    c.values(3, _chances(1, 4, 50), public=[(np.array([0.3]),), (np.array([0.5, 1.0]),), (np.full(1000, 0.1),)])
     c.values(1, public=[(np.array([0.5, 0.0]),)], name="an impossible token")
-    c.refuses(1, public=[(np.array([]),), (np.array([0.5, 1.5]),), (np.array([np.nan]),)])
+    c.refuses(1, public=[(np.array([]),), (np.array([0.5, 1.5]),), (np.array([0.5, -0.1]),), (np.array([np.nan]),)])
 
 
 @draws("07.cross_entropy.own_mutual_information")
@@ -156,7 +169,11 @@ def _(c):
     c.values(4, _messages, public=[([1, 0, 2], [6, 3, 1]), ([0, 0, 1], [6, 3, 1]), ([1], [1, 1])], name="right codes")
     c.values(1, public=[([], [6, 3, 1]), ([0] * 40, [99, 1]), ([0, 1], [1, 9])], name="very short codes")
     c.values(1, lambda rng: [([0, *rng.integers(3, size=200).tolist()], [1, 2, 4])], name="a long message")
-    c.refuses(1, public=[([0, 1], [5, 0]), ([3], [1, 1])], name="refuses what has no probability")
+    c.refuses(
+        1,
+        public=[([0, 1], [5, 0]), ([3], [1, 1]), ([2], [1, 1]), ([-1], [1, 1])],
+        name="refuses what has no probability",
+    )
 
 
 @checks("07.cross_entropy.quick_bytes")
@@ -167,9 +184,14 @@ def _(c):
 def _worse_text(q):
     q = array(q, 4)
     p, r = np.array([0.6, 0.3, 0.05, 0.05]), np.array([0.05, 0.05, 0.1, 0.8])
-    if np.any(q <= 0) or abs(q.sum() - 1) > 1e-6:
+    if np.any(q <= 0):
+        raise ValueError(
+            "the four probabilities must be above 0, because both texts contain all four tokens; "
+            f"your smallest is {q.min():.6g}"
+        )
+    if abs(q.sum() - 1) > 1e-6:
         also = "; divide p + r by 2" if np.allclose(q, p + r) else ""
-        raise ValueError(f"the four probabilities must be above 0 and sum to 1; yours sum to {q.sum():.6g}{also}")
+        raise ValueError(f"the four probabilities must sum to 1; yours sum to {q.sum():.6g}{also}")
     for own, other, text in ((p, r, "r"), (r, p, "p")):
         if np.allclose(q, own, atol=1e-6):
             raise ValueError(

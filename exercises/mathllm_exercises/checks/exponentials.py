@@ -18,7 +18,8 @@ def _two_stories(rng):
 
 @draws("04.exponentials.own_limit")
 def _dtype_and_probability(rng):
-    return {"probability": float(rng.choice([0.05, 0.08, 0.12, 0.15, 0.2, 0.3, 0.4])), "bits": 32}
+    """Probabilities for which the limits 2⁻¹⁵⁰ and 2⁻¹⁴⁹ give two numbers of tokens."""
+    return {"probability": float(rng.choice([0.07, 0.08, 0.09, 0.1, 0.11, 0.3, 0.34, 0.4])), "bits": 32}
 
 
 SMALLEST = {64: -1075, 32: -150, 16: -25}  # below 2 to this power a product is rounded to zero
@@ -73,6 +74,8 @@ def _rivals(rng, shape):
     return weights, p
 
 
+LOW_AND_HIGH = np.repeat([[0.2], [0.9]], 1000, axis=1)  # the second model's logarithm is higher by 1504
+EVEN = np.array([0.5, 0.5])
 IMPOSSIBLE = np.array([[0.5, 0.5, 0.25], [0.9, 0.0, 0.9]])  # the second model rules its second token out
 
 
@@ -84,13 +87,19 @@ def _(c):
         public=[(np.array([0.5, 0.5]), np.array([[0.8, 0.6, 0.9], [0.1, 0.2, 0.3]]))],
         name="short texts",
     )
-    c.values(3, _rivals((2, 1500), (3, 2000)), name="long texts")
+    c.values(
+        3,
+        _rivals((2, 1500), (3, 2000)),
+        public=[(EVEN, LOW_AND_HIGH), (EVEN, LOW_AND_HIGH[::-1]), (np.array([1.0, 0.0]), LOW_AND_HIGH)],
+        name="long texts",
+    )
     c.values(
         1,
         public=[
             (np.array([0.5, 0.5]), IMPOSSIBLE),
             (np.array([1.0, 0.0]), np.array([[0.5, 0.1], [0.9, 0.9]])),
             (np.array([0.0, 1.0]), IMPOSSIBLE),
+            (EVEN, np.array([[0.5, 0.0], [0.0, 0.9]])),
         ],
         name="zeros",
     )

@@ -40,7 +40,11 @@ def _(c):
         name="two vectors",
     )
     c.values(1, _stretched, public=[(KING, 3 * KING), (KING, -QUEEN)], name="lengths do not count")
-    c.values(2, normals([(4, 3), (4, 3)], [3, (5, 3)], [(2, 1, 3), (4, 3)], [(3, 3), 3]), name="batch axes")
+    c.values(
+        2,
+        normals([(4, 3), (4, 3)], [3, (5, 3)], [(2, 1, 3), (4, 3)], [(3, 3), 3], [(3, 3), (3, 3)]),
+        name="batch axes",
+    )
     c.keeps_dtype(1, normals(6, count=2, dtype=np.float32))
     c.refuses(
         1,
@@ -63,7 +67,7 @@ def _(c):
             for low, high in ((0.9, 1), (0.7, 0.9), (0.4, 0.7), (0, 0.4), (-1, 0))
             for c in rng.uniform(low + 1e-6, high - 1e-6, size=3)
         ],
-        public=[(0.9493,), (0.88,), (0.66,), (0.36,), (-0.04,)],
+        public=[(0.9493,), (0.88,), (0.66,), (0.36,), (-0.04,), (0.8975,), (0.6975,), (0.3975,), (-0.0025,)],
         name="inside the bands",
     )
     c.values(2, public=[(1.0,), (0.9,), (0.7,), (0.4,), (0.0,), (-1.0,)], name="on the edges")
@@ -86,12 +90,12 @@ def _(c):
     c.values(
         3,
         _sentences((3, 5, 2), (4, 4, 4), (1, 6, 3)),
-        public=[(PADDED, np.array([[1, 1, 0], [1, 1, 1]]))],
+        public=[(PADDED, np.array([[1, 1, 0], [1, 1, 1]])), (PADDED, np.array([[1, 0, 0], [1, 1, 0]]))],
         name="with padding",
     )
     c.values(1, lambda rng: [(rng.normal(size=(2, 4, 3)), np.ones((2, 4), int))], name="without padding")
     c.keeps_dtype(1, _sentences((2, 4, 3), dtype=np.float32))
-    c.refuses(1, public=[(PADDED, np.array([[1, 0, 0], [0, 0, 0]]))], name="refuses a sentence without tokens")
+    c.refuses(1, public=[(PADDED, np.array([[1, 1, 0], [0, 0, 0]]))], name="refuses a sentence without tokens")
 
 
 def _target(table, a, b, c):
@@ -175,13 +179,20 @@ TOY = np.array([[1, 0, 0], [0, 1, 0], [1, 0, 1], [0, 1, 1], [0.5, 0.5, 0], [0, 0
 
 # b − a + c is a multiple of a, so a itself would win, then b or c
 AROUND = np.array([[1.0, 0], [1.5, 0.2], [1.5, -0.2], [2, 1], [0, 1]])
+# all words but those of the question have negative cosines, and dot products below −1
+OPPOSITE = np.array([[0, -1], [0, 1], [0.6, 0.8], [-0.6, -0.8], [0.8, -0.6], [0.6, -0.8], [-0.8, -0.6]])
 
 
 @checks("02.similarity.analogy", expected=_analogy)
 def _(c):
     c.values(3, _plain, public=[(TOY, 0, 2, 1), (TOY, 2, 0, 3), (TOY, 0, 1, 2)], name="finds the word")
     c.values(2, _unequal, name="lengths do not count")
-    c.values(1, _traps, public=[(TOY, 5, 3, 1), (AROUND, 0, 1, 2)], name="leaves the question's words out")
+    c.values(
+        1,
+        _traps,
+        public=[(TOY, 5, 3, 1), (AROUND, 0, 1, 2), (OPPOSITE, 0, 1, 2)],
+        name="leaves the question's words out",
+    )
 
 
 def _wrong_cosines(d, i, j):
@@ -194,6 +205,9 @@ def _wrong_cosines(d, i, j):
         f"You divided by √d{j}{j} only": product / np.sqrt(right),
         "You added under the square root": product / np.sqrt(left + right),
         "You divided by the sum of the lengths": product / (np.sqrt(left) + np.sqrt(right)),
+        f"You divided by √d{i}{i} and multiplied by √d{j}{j}, since `x / y * z` needs brackets": (
+            product / np.sqrt(left) * np.sqrt(right)
+        ),
         "You multiplied by the lengths": product * np.sqrt(left * right),
         "You did not divide by the lengths": product,
         f"You divided by √(d{i}{i}·d{k}{k})": product / np.sqrt(left * third),
