@@ -289,6 +289,12 @@ def test_texts_follow_their_own_successors():
 # large numbers, and refusals
 
 
+def test_a_trained_dictionary_has_rows_of_length_1():
+    rng = np.random.default_rng(0)
+    params = interp.train_sparse_autoencoder(interp.sparse_features(200, 6, 0.2, rng), 8, rng, steps=20)
+    np.testing.assert_allclose(np.linalg.norm(params["decoder"], axis=1), 1)
+
+
 def test_large_activations_give_no_infinities():
     x = np.array([[1e4, -1e4, 0.0]])
     params = interp.sparse_autoencoder_init(np.random.default_rng(0), 3, 4)
