@@ -20,6 +20,7 @@ from mathllm.autodiff import arithmetic
 from mathllm.backpropagation import binary_cross_entropy
 from mathllm.exponentials import log1m_exp, log_add_exp, log_product
 from mathllm.gradient_descent import negative_sampling_loss
+from mathllm.interpretability import sparse_autoencoder_loss, superposition_loss
 from mathllm.transformer.feed_forward import scatter
 
 
@@ -272,6 +273,7 @@ def matrix_bits(z):
     return ml.mutual_information(ml.softmax(z.reshape(-1)).reshape(z.shape), base=2)
 
 
+DICTIONARY = ("encoder", "encoder_bias", "decoder", "decoder_bias")
 ALLOWED = np.tri(3, 5, 2, dtype=bool)  # the last three of five tokens see what came before
 ROWS_OF_THREE, PAIR_OF_ROWS, POSITIVE = normal((2, 3)), normal((2, 3), (3,)), uniform(0.1, 1, (2, 3))
 
@@ -356,6 +358,16 @@ VARIANTS = [
         )
         for how in ("sum", "none")
     ],
+    Case(
+        "sparse_autoencoder_loss",
+        lambda x, *weights: sparse_autoencoder_loss(dict(zip(DICTIONARY, weights, strict=True)), x),
+        normal((7, 5), (5, 9), (9,), (9, 5), (5,)),
+    ),
+    Case(
+        "superposition_loss",
+        lambda x, w, b: superposition_loss({"weight": w, "bias": b}, x, np.arange(1.0, 7.0)),
+        normal((8, 6), (6, 3), (6,)),
+    ),
     Case("layer_norm, any axes", ml.layer_norm, normal((2, 3, 4), (4,), (4,))),
     Case("layer_norm, large epsilon", lambda x, g, b: ml.layer_norm(x, g, b, epsilon=0.5), normal((2, 4), (4,), (4,))),
     Case("bradley_terry_loss", alignment.bradley_terry_loss, normal((3,), (3,))),

@@ -6,7 +6,7 @@ import inspect
 import pytest
 from IPython.utils.capture import capture_output
 
-from mathllm import autodiff, errors
+from mathllm import errors
 from mathllm.figures.notebook import live_curve, show_source
 from mathllm.training import TrainingProgress
 
@@ -53,19 +53,6 @@ def test_a_decorated_function_is_shown_as_it_is_written(shown):
     assert "@decorated\ndef double(x):" in listing
     assert "def pullback(dy):" in listing
     assert "wrapper" not in listing
-
-
-def test_a_primitive_is_shown_with_its_pullback(shown):
-    @autodiff.primitive
-    def triple(x):
-        def pullback(dy):
-            return (3 * dy,)
-
-        return 3 * x, pullback
-
-    listing = shown(triple)["text/plain"]
-    assert "def triple(x):" in listing
-    assert "return (3 * dy,)" in listing
 
 
 def test_the_listing_holds_no_path_of_this_machine(shown):

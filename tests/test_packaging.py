@@ -144,13 +144,8 @@ def wheel(tmp_path_factory):
     return path
 
 
-def test_the_wheel_is_pure_python(wheel):
-    assert wheel.name == f"mathllm-{PROJECT['version']}-py3-none-any.whl"
-    with zipfile.ZipFile(wheel) as archive:
-        assert not [name for name in archive.namelist() if name.endswith((".so", ".pyd", ".dylib", ".pyc"))]
-
-
 def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel):
+    assert wheel.name == f"mathllm-{PROJECT['version']}-py3-none-any.whl"
     files = [path for folder in PACKAGES for path in folder.rglob("*.*")]
     here = {path.relative_to(EXERCISES if path.is_relative_to(EXERCISES) else ROOT).as_posix() for path in files}
     with zipfile.ZipFile(wheel) as archive:
@@ -158,12 +153,9 @@ def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel):
     sources = {path.relative_to(EXERCISES).as_posix() for path in (EXERCISES / "source").rglob("*.ipynb")}
     here |= {f"mathllm_course/course/{name}" for name in {"nbgrader_config.py", *sources}}
     assert held == {name for name in here if "__pycache__" not in name}
-    assert {Path(name).suffix for name in held} >= {".py", ".toml", ".js", ".css", ".svg", ".mplstyle"}
-
-
-def test_the_wheel_says_that_the_package_is_annotated(wheel):
-    with zipfile.ZipFile(wheel) as archive:
-        assert archive.read("mathllm/py.typed") == b""
+    suffixes = {Path(name).suffix for name in held}
+    assert suffixes >= {".py", ".typed", ".toml", ".js", ".css", ".svg", ".mplstyle"}
+    assert suffixes.isdisjoint({".so", ".pyd", ".dylib"})
 
 
 def test_the_wheel_runs_in_an_empty_environment_with_numpy_alone(wheel, tmp_path):
@@ -227,17 +219,15 @@ def set_up(checkout, program, name="python"):
                           env=os.environ | {"PYTHON": str(python)})  # fmt: skip
 
 
-def test_set_up_says_when_python_is_too_old(checkout):
-    done = set_up(checkout, OLD_PYTHON)
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [(OLD_PYTHON, "older than Python 3.11"), (PYTHON_WITHOUT_VENV, "apt-get install python3-venv")],
+    ids=["an old Python", "Debian's Python"],
+)
+def test_set_up_says_what_it_lacks_and_leaves_nothing_behind(checkout, program, words):
+    done = set_up(checkout, program)
     assert done.returncode != 0
-    assert "older than Python 3.11" in done.stderr
-    assert not (checkout / ".venv").exists()
-
-
-def test_set_up_names_the_package_that_debian_leaves_out(checkout):
-    done = set_up(checkout, PYTHON_WITHOUT_VENV)
-    assert done.returncode != 0
-    assert "apt-get install python3-venv" in done.stderr
+    assert words in done.stderr
     assert not (checkout / ".venv").exists()
 
 

@@ -106,30 +106,6 @@ def test_many_blocks_are_the_single_blocks_side_by_side(kind):
         assert np.array_equal(whole[i], dequantize(blocks[i].tobytes(), kind, (LAYOUT[kind][0],)))
 
 
-def quantize_q8_0(x):
-    """Rounding to the nearest of 255 steps, one weight at a time."""
-    d = struct.pack("<e", max(map(abs, x)) / 127)
-    step = struct.unpack("<e", d)[0]
-    return d + struct.pack("<32b", *[max(-127, min(127, round(v / step))) if step else 0 for v in x])
-
-
-def quantize_q4_1(x):
-    d, m = struct.pack("<e", (max(x) - min(x)) / 15), struct.pack("<e", min(x))
-    step, low = struct.unpack("<e", d)[0], struct.unpack("<e", m)[0]
-    q = [max(0, min(15, round((v - low) / step))) if step else 0 for v in x]
-    return d + m + bytes(q[i] | q[i + 16] << 4 for i in range(16))
-
-
-@pytest.mark.parametrize(("kind", "quantize", "steps"), [("Q8_0", quantize_q8_0, 254), ("Q4_1", quantize_q4_1, 15)])
-@given(seed=st.integers(0, 2**32 - 1))
-def test_what_was_rounded_comes_back_within_half_a_step(kind, quantize, steps, seed):
-    x = np.random.default_rng(seed).uniform(-1, 1, 32)
-    spread = np.ptp(x) if kind == "Q4_1" else 2 * np.abs(x).max()
-    found = dequantize(quantize(x.tolist()), kind, (32,))
-    # half a step, and what the float16 scale and minimum add: 2⁻¹¹ of each over the whole range
-    assert np.abs(found - x).max() <= 0.5 * spread / steps + 3 * 2.0**-11
-
-
 @given(st.integers(0, 0xFFFF))
 def test_bfloat16_is_the_upper_half_of_a_float32(bits):
     found = dequantize(struct.pack("<H", bits), "BF16", (1,))
@@ -215,8 +191,9 @@ def write(tmp_path):
 
 
 METADATA = {
-    "name": "ä small model", "layers": 30, "shift": -7, "epsilon": 1e-5, "tied": True, "empty": [],
-    "tokens": ["Ġthe", "", "naïve"], "ids": [3, 1, 2], "scores": [0.5, -1.0], "nested": [[1, 2], [3]],
+    "name": "ä small model", "layers": 30, "shift": -7, "largest": 2**64 - 1, "smallest": -(2**63), "epsilon": 1e-5,
+    "tied": True, "empty": [], "tokens": ["Ġthe", "", "naïve"], "ids": [3, 1, 2], "scores": [0.5, -1.0],
+    "nested": [[1, 2], [3]],
 }  # fmt: skip
 
 
@@ -225,20 +202,6 @@ def test_metadata_come_back_as_python_values(write, version):
     file = GGUF(write(build(METADATA, version=version)))
     assert file.metadata == METADATA
     assert len(file) == 0
-
-
-@given(
-    st.dictionaries(
-        st.text(max_size=8),
-        st.one_of(st.text(max_size=20), st.booleans(), st.integers(-(2**63), 2**64 - 1), st.lists(st.text(max_size=5))),
-        max_size=5,
-    )
-)
-def test_any_metadata_come_back(tmp_path_factory, metadata):
-    path = tmp_path_factory.mktemp("gguf") / "m.gguf"
-    metadata.pop("general.alignment", None)
-    path.write_bytes(build(metadata))
-    assert GGUF(path).metadata == metadata
 
 
 @pytest.mark.parametrize("alignment", [32, 64, 8])
@@ -347,12 +310,3 @@ def test_a_tensor_of_smollm2_is_dequantised_with_little_beside_it(needs):
         assert size < tracemalloc.get_traced_memory()[1] < 1.05 * size
     finally:
         tracemalloc.stop()
-
-
-def test_blocks_of_smollm2_become_what_the_definition_says(needs):
-    file = GGUF(next(needs("smollm2").glob("*.gguf")))
-    for name, kind in [("token_embd.weight", "Q8_0"), ("blk.7.ffn_down.weight", "Q4_1")]:
-        info, found = file.tensors[name], file[name].ravel()
-        for block in (0, 17, info.bytes // LAYOUT[kind][1] - 1):
-            raw = file._bytes[info.start + block * LAYOUT[kind][1] :][: LAYOUT[kind][1]].tobytes()
-            np.testing.assert_allclose(found[32 * block : 32 * block + 32], SCALAR[kind](raw), rtol=1e-6, atol=1e-7)

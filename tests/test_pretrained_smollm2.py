@@ -12,30 +12,12 @@ from mathllm import data
 from mathllm.errors import MissingDataError
 from mathllm.pretrained import smollm2
 from mathllm.pretrained.gguf import GGUF
-from mathllm.pretrained.huggingface import from_hf, to_hf
-from mathllm.pretrained.settings import to_hf_config
-from mathllm.softmax import softmax
 
 PROMPT = "The capital of France is"
 
 # Computed once from the same file with transformers 5.23, gguf and torch 2.13 in float32.
 PEER_IDS = [504, 3575, 282, 4649, 314]
 PEER_LOGITS = {7042: 17.3713, 260: 14.8886, 4528: 13.245, 2250: 13.0095, 1315: 12.9515}
-PEER_GREEDY = [7042, 30, 198, 198, 504, 2988, 314, 42, 216, 34, 32, 33]
-
-
-@pytest.fixture(scope="module")
-def logits():
-    """Those of the prompt, computed once; a test asks `needs` before it asks for them."""
-    cache = []
-
-    def compute():
-        if not cache:
-            model, params, tokenizer = smollm2.load()
-            cache.append(model(params, [tokenizer.encode(PROMPT)])[0])
-        return cache[0]
-
-    return compute
 
 
 def test_the_model_is_a_llama_of_30_layers(needs):
@@ -55,39 +37,12 @@ def test_loading_twice_gives_the_same_weights_which_cannot_be_written(needs):
         smollm2.load().params["blocks"][3]["attention"]["query"][0, 0] = 1
 
 
-def test_the_capital_of_france_is_paris(needs, logits):
-    needs("smollm2")
-    tokenizer = smollm2.load().tokenizer
-    probabilities = softmax(logits()[-1].astype(float))
-    assert tokenizer.decode([np.argmax(probabilities)]) == " Paris"
-    assert probabilities.max() == pytest.approx(0.7725, abs=2e-4)
-
-
-def test_logits_are_those_of_transformers(needs, logits):
-    needs("smollm2")
-    found = logits()[-1]
-    # float32 through 30 layers, added up in another order
-    np.testing.assert_allclose(found[list(PEER_LOGITS)], list(PEER_LOGITS.values()), atol=2e-4)
-
-
-@pytest.mark.slow
-def test_the_most_likely_continuation_is_that_of_transformers(needs):
+def test_logits_are_those_of_transformers(needs):
     needs("smollm2")
     model, params, tokenizer = smollm2.load()
-    ids = tokenizer.encode(PROMPT)
-    for _ in PEER_GREEDY:
-        ids.append(int(np.argmax(model(params, [ids])[0, -1])))
-    assert ids[len(PEER_IDS) :] == PEER_GREEDY
-
-
-def test_the_weights_have_hugging_face_names_and_come_back(needs):
-    needs("smollm2")
-    model, params, _tokenizer = smollm2.load()
-    tensors = to_hf(model.config, params)
-    assert tensors["model.layers.29.self_attn.k_proj.weight"].shape == (192, 576)
-    config, back = from_hf(to_hf_config(model.config), tensors)
-    assert config == model.config
-    assert np.array_equal(back["blocks"][7]["attention"]["key"], params["blocks"][7]["attention"]["key"])
+    found = model(params, [tokenizer.encode(PROMPT)])[0, -1]
+    # float32 through 30 layers, added up in another order
+    np.testing.assert_allclose(found[list(PEER_LOGITS)], list(PEER_LOGITS.values()), atol=2e-4)
 
 
 # The tokenizer

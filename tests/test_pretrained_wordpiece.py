@@ -98,20 +98,8 @@ def test_any_text_can_be_encoded_and_cutting_is_stable(text):
         assert "".join(piece.removeprefix("##") for piece in pieces) == "".join(basic_tokens(text))
 
 
-# MiniLM's vocabulary (ids from the tokenizer published with the model)
-
-
-@pytest.mark.parametrize(
-    ("text", "ids"),
-    [
-        ("hello world", [101, 7592, 2088, 102]),
-        ("carburetor", None),
-    ],
-)
-def test_real_vocabulary(needs, text, ids):
+def test_the_vocabulary_of_minilm_gives_the_published_ids(needs):
     tokenizer = WordPiece.load(needs("minilm") / "model" / "vocab.txt")
     assert len(tokenizer) == 30522
-    if ids is None:
-        assert len(tokenizer.tokens(text)) > 1
-    else:
-        assert tokenizer.encode(text) == ids
+    assert tokenizer.encode("hello world") == [101, 7592, 2088, 102]
+    assert len(tokenizer.tokens("carburetor")) > 1

@@ -1,6 +1,5 @@
 """Chapter 05: distributions, expectations, what data say about parameters, and language models made by counting."""
 
-import itertools
 import math
 from collections import Counter
 
@@ -9,13 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from refusing import refusing
 
 import mathllm as ml
-from mathllm import data, probability
+from mathllm import probability
 
 shares = hnp.arrays(np.float64, st.integers(1, 6), elements=st.floats(0.01, 1)).map(lambda w: w / w.sum())
 counts_of_heads = st.integers(0, 20)
 rng = np.random.default_rng(5)
+coins = probability.bernoulli_log_likelihood
 
 
 def sentence(p):
@@ -32,13 +33,6 @@ def test_shares_of_a_whole_are_a_distribution_and_nothing_else_is(p, error):
     assert probability.distribution(p) is p
     assert not probability.is_distribution(p + error / len(p))
     assert not probability.is_distribution(np.append(p, [error, -error]))
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_a_distribution_over_a_large_vocabulary_survives_its_dtype(dtype):
-    p = rng.random((3, 1000)) + 0.1
-    p = (p / p.sum(axis=1, keepdims=True)).astype(dtype)
-    assert probability.distribution(p).dtype == dtype
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
@@ -72,49 +66,14 @@ def test_rounded_sums_of_probabilities_do_not_make_both_more_frequent_than_one()
     both = 0.1 + 0.2  # 0.30000000000000004
     assert probability.conditional_probability(both, 0.3) == 1
     assert probability.conditional_probability([[1], [2]], [4, 8]).tolist() == [[0.25, 0.125], [0.5, 0.25]]
-    least = 5e-324
-    assert probability.conditional_probability(least, least) == 1
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_shares_of_counts_sum_to_one_beyond_the_largest_float16(dtype):
-    p = ml.distribution_from_counts(np.array([40_000, 40_000, 0], dtype))
-    assert p.dtype == dtype
-    assert p.tolist() == [0.5, 0.5, 0]
-
-
-def test_bigrams_are_counted_as_by_hand():
-    ids = rng.integers(0, 4, 50)
-    expected = Counter(itertools.pairwise(ids.tolist()))
-    counts = probability.bigram_counts(ids, 4)
-    assert {(a, b): int(counts[a, b]) for a in range(4) for b in range(4) if counts[a, b]} == expected
+def test_a_text_without_a_pair_has_no_bigram():
     assert probability.bigram_counts([], 3).sum() == probability.bigram_counts([1], 3).sum() == 0
 
 
-def test_a_row_of_counts_becomes_a_conditional_distribution():
-    counts = probability.bigram_counts([0, 1, 0, 1, 0, 2, 2], 3)
-    table = ml.distribution_from_counts(counts, add=0.5)
-    assert probability.is_distribution(table)
-    maximum_likelihood = ml.distribution_from_counts(counts[0])
-    expected = [probability.conditional_probability(c, counts[0].sum()) for c in counts[0]]
-    np.testing.assert_allclose(maximum_likelihood, expected)
-    np.testing.assert_allclose(ml.distribution_from_counts([0, 0], add=0.1), [0.5, 0.5])
-
-
-@given(hnp.arrays(np.int64, st.integers(2, 5), elements=st.integers(0, 20)), shares)
-def test_no_distribution_makes_the_counts_more_probable_than_their_shares(counts, rival):
-    counts[0] += 1
-    rival = np.resize(rival, len(counts))
-    log_likelihood = lambda p: np.sum(counts[counts > 0] * ml.exponentials.log(p[counts > 0]))  # noqa: E731
-    best = ml.distribution_from_counts(counts)
-    assert log_likelihood(best) >= log_likelihood(rival / rival.sum()) - 1e-9
-
-
-def test_draws_come_as_often_as_they_are_probable():
-    p = np.array([0.5, 0.0, 0.3, 0.2])
-    drawn = np.bincount(ml.sample(p, np.random.default_rng(0), size=100_000), minlength=4) / 100_000
-    assert drawn[1] == 0
-    np.testing.assert_allclose(drawn, p, atol=0.006)  # four standard errors of 0.0016
+def test_added_counts_make_a_distribution_of_no_counts_at_all():
+    assert ml.distribution_from_counts([[0, 0], [1, 0]], add=0.5).tolist() == [[0.5, 0.5], [0.75, 0.25]]
 
 
 class OneDart:
@@ -154,29 +113,10 @@ def test_values_whose_squares_are_no_float16_have_a_variance():
     assert slope.tolist() == [-40, 40, 0]
 
 
-def test_the_mean_of_many_draws_approaches_the_expectation():
-    errors = []
-    for draws in (100, 10_000):
-        estimate = probability.monte_carlo(lambda rng: rng.integers(1, 7), np.random.default_rng(1), draws)
-        errors.append(estimate.standard_error)
-        assert abs(estimate.mean - 3.5) < 4 * estimate.standard_error
-        assert estimate.standard_deviation == pytest.approx(math.sqrt(35 / 12), rel=0.1)
-    assert errors[1] == pytest.approx(errors[0] / 10, rel=0.1)
-
-
-def test_two_draws_are_enough_for_a_standard_deviation():
-    draws = iter([0.0, 2.0])
+def test_two_draws_of_an_array_have_a_mean_and_a_standard_deviation_in_each_place():
+    draws = iter([np.array([0.0, 5.0]), np.array([2.0, 5.0])])
     estimate = probability.monte_carlo(lambda _: next(draws), np.random.default_rng(0), 2)
-    assert estimate == pytest.approx((1, math.sqrt(2), 1))
-
-
-def test_monte_carlo_dropout_finds_the_uncertainty_it_should():
-    w, x, keep = np.array([1.0, -2.0, 3.0]), np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 0.1]]), 0.8
-    dropout = lambda rng: x @ (w * (rng.random(3) < keep) / keep)  # noqa: E731
-    estimate = probability.monte_carlo(dropout, np.random.default_rng(0), 20_000)
-    np.testing.assert_allclose(estimate.mean, x @ w, atol=0.06)  # four standard errors
-    expected = np.sqrt((x * w) ** 2 @ np.ones(3) * (1 - keep) / keep)
-    np.testing.assert_allclose(estimate.standard_deviation, expected, rtol=0.03)
+    np.testing.assert_allclose(estimate, [[1, 5], [math.sqrt(2), 0], [1, 0]])
 
 
 @given(st.floats(-50, 50), st.floats(0.1, 20))
@@ -202,20 +142,8 @@ def test_parabolas_make_the_integral_exact_for_cubics():
 # ------------------------------------------------------------------------------------------------------- from data to θ
 
 
-@given(counts_of_heads, counts_of_heads)
-def test_the_share_of_heads_is_the_most_likely_coin(heads, tails):
-    if heads + tails == 0:
-        return
-    log_likelihood = lambda theta: probability.bernoulli_log_likelihood(theta, successes=heads, trials=heads + tails)  # noqa: E731
-    share = heads / (heads + tails)
-    grid = np.unique(np.append(np.linspace(0, 1, 101), share))
-    assert probability.maximum_likelihood(log_likelihood, grid) == pytest.approx(share)
-    if 0 < share < 1:
-        assert ml.grad(log_likelihood)(share) == pytest.approx(0, abs=1e-9)
-
-
 def test_a_candidate_that_rules_the_data_out_is_never_chosen():
-    likelihood = lambda theta: probability.bernoulli_log_likelihood(theta, successes=1, trials=2)  # noqa: E731
+    likelihood = lambda theta: coins(theta, successes=1, trials=2)  # noqa: E731
     assert likelihood(np.array([0.0, 1.0])).tolist() == [-np.inf, -np.inf]
     assert probability.maximum_likelihood(likelihood, [0.0, 0.1, 1.0]) == 0.1
     with pytest.raises(ValueError, match="no candidate under which"):
@@ -235,17 +163,12 @@ def test_observations_may_come_one_by_one_or_all_at_once(prior, data):
 
 def test_products_with_the_prior_do_not_underflow():
     assert probability.posterior([0.5, 0.5], [0.0, 5e-324]).tolist() == [0, 1]
-    np.testing.assert_allclose(
-        probability.posterior([0.5, 0.5], [1e-320, 3e-320]), [0.25, 0.75], rtol=1e-3
-    )  # subnormal
     np.testing.assert_allclose(probability.posterior([1 - 1e-9, 1e-9], [1e-310, 1e-301]), [0.5, 0.5], rtol=1e-6)
-    np.testing.assert_allclose(probability.posterior([0.5, 0.5], [1e308, 1.5e308]), [0.4, 0.6])
     assert probability.posterior([[1.0, 0.0], [0.5, 0.5]], [0.2, 0.8]).tolist() == [[1, 0], [0.2, 0.8]]
 
 
 def test_a_thousand_observations_do_not_underflow():
     beliefs = probability.sequential_posterior([0.5, 0.5], np.full((2000, 2), 0.1) * [1, 0.99])
-    assert np.all(np.isfinite(beliefs))
     assert beliefs[-1, 0] == pytest.approx(1, abs=1e-8)
     assert probability.sequential_posterior([0.5, 0.5], [[0.0, 1.0], [0.5, 0.5]])[-1].tolist() == [0, 1]
 
@@ -254,7 +177,7 @@ def test_a_thousand_observations_do_not_underflow():
 def test_a_beta_belief_is_updated_as_bayes_demands(a, b, heads, tails):
     grid = (np.arange(4000) + 0.5) / 4000
     prior, after = probability.Beta(a, b), probability.Beta(a, b).update(heads, tails)
-    likelihood = np.exp(probability.bernoulli_log_likelihood(grid, successes=heads, trials=heads + tails))
+    likelihood = np.exp(coins(grid, successes=heads, trials=heads + tails))
     joint = prior.density(grid) * likelihood
     np.testing.assert_allclose(after.density(grid), joint / joint.mean(), rtol=1e-3, atol=1e-6)  # a grid of 4000
     p = after.density(grid) / after.density(grid).sum()
@@ -262,10 +185,6 @@ def test_a_beta_belief_is_updated_as_bayes_demands(a, b, heads, tails):
     assert probability.variance(grid, p) == pytest.approx(after.variance, abs=1e-4)
     if after.a > 1 and after.b > 1:
         assert after.density(after.mode) >= after.density(grid).max() * (1 - 1e-12)
-
-
-def test_a_flat_prior_has_the_likelihoods_maximum():
-    assert probability.Beta(1, 1).update(7, 3).mode == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize(("noise", "prior"), [(1.0, 1.0), (0.1, 5.0), (3.0, 0.2)])
@@ -280,8 +199,6 @@ def test_the_most_plausible_weights_are_those_of_ridge_regression(noise, prior):
         return likelihood + probability.normal_log_density(w, 0.0, prior).sum()
 
     np.testing.assert_allclose(ml.grad(log_posterior)(w), 0, atol=1e-8 / noise**2)
-    for _ in range(5):
-        assert log_posterior(w + 0.1 * rng.normal(size=3)) < log_posterior(w)
 
 
 def test_without_a_penalty_ridge_regression_is_least_squares_also_with_too_few_data():
@@ -292,36 +209,10 @@ def test_without_a_penalty_ridge_regression_is_least_squares_also_with_too_few_d
     np.testing.assert_allclose(shortest, probability.ridge_regression(X[:2], y[:2], 1e-8), atol=1e-6)
 
 
-@pytest.mark.parametrize("wrong", [np.inf, -np.inf, np.nan])
-@pytest.mark.parametrize("place", [(0, 0), (5, 2), (10, 1)])
-def test_numbers_that_are_not_finite_never_reach_the_solver(wrong, place):
-    X, y = rng.normal(size=(11, 3)), rng.normal(size=11)
-    X[place] = wrong
-    for call in [
-        lambda: probability.least_squares(X, y[:, None]),
-        lambda: probability.ridge_regression(X, y, 0.1),
-        lambda: probability.map_linear_regression(X, y, noise=1.0, prior=1.0),
-        lambda: probability.ridge_regression(np.ones((11, 3)), np.where(y == y[0], wrong, y), 0.1),
-    ]:
-        with pytest.raises(ValueError, match=r"needs [Xy] in \(-∞, ∞\)"):
-            call()
-    with pytest.raises(ValueError, match="penalty"):
-        probability.ridge_regression(np.ones((2, 1)), [1, 2], np.inf)
-
-
 def test_least_squares_fits_several_targets_at_once():
     X, Y = rng.normal(size=(8, 3)), rng.normal(size=(8, 2))
     np.testing.assert_allclose(probability.least_squares(X, Y), np.linalg.pinv(X) @ Y)
     np.testing.assert_allclose(probability.least_squares(X, Y)[:, 0], probability.ridge_regression(X, Y[:, 0], 0))
-
-
-@given(st.floats(0, 100), st.floats(0, 100))
-def test_a_larger_penalty_makes_smaller_weights(one, other):
-    X, y = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.5]]), np.array([1.0, -2.0, 3.0])
-    small, large = sorted([one, other])
-    assert (
-        ml.norm(probability.ridge_regression(X, y, large)) <= ml.norm(probability.ridge_regression(X, y, small)) + 1e-12
-    )
 
 
 # ----------------------------------------------------------------------------------------------------------- sequences
@@ -329,19 +220,6 @@ def test_a_larger_penalty_makes_smaller_weights(one, other):
 
 def words(text):
     return text.split()
-
-
-@given(hnp.arrays(np.float64, (2, 3, 2), elements=st.floats(0.01, 1)))
-def test_the_chain_rule_is_an_identity(joint):
-    joint = joint / joint.sum()
-
-    def conditional(token, before):
-        given_before = joint[tuple(before)]
-        return probability.conditional_probability(given_before[token].sum(), given_before.sum())
-
-    for tokens in np.ndindex(joint.shape):
-        total = probability.sequence_log_probabilities(tokens, conditional).sum()
-        assert total == pytest.approx(math.log(joint[tokens]), abs=1e-9)
 
 
 def test_an_impossible_token_makes_the_sentence_impossible_and_no_token_costs_nothing():
@@ -414,17 +292,11 @@ smoothings = st.sampled_from(["kneser-ney", "witten-bell", "add-k"])
 
 
 @given(texts, st.integers(1, 4), smoothings, st.lists(st.integers(0, 4), max_size=5))
-def test_predictions_are_those_of_the_formulas(text, n, smoothing, context):
+def test_predictions_are_those_of_the_formulas_and_nothing_is_impossible(text, n, smoothing, context):
     model = ml.train_ngram(text, n, vocabulary_size=5, smoothing=smoothing, add=0.3)
-    expected = by_the_book(text, n, 5, smoothing, 0.3, context)
-    np.testing.assert_allclose(model.next_probabilities(context), expected, atol=1e-12)
-
-
-@given(texts, st.integers(1, 4), smoothings, st.lists(st.integers(0, 4), max_size=8))
-def test_every_prediction_is_a_distribution_in_which_nothing_is_impossible(text, n, smoothing, context):
-    p = ml.train_ngram(text, n, vocabulary_size=5, smoothing=smoothing).next_probabilities(context)
-    assert probability.is_distribution(p)
-    assert np.all(p > 0)
+    expected, found = by_the_book(text, n, 5, smoothing, 0.3, context), model.next_probabilities(context)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert np.all(found > 0)
 
 
 @given(texts, st.integers(1, 4), smoothings, st.lists(st.integers(0, 4), max_size=12))
@@ -448,26 +320,12 @@ def test_without_smoothing_what_never_occurred_is_impossible():
     assert model.log_probabilities([0, 2])[1] == -np.inf
 
 
-def test_kneser_ney_knows_that_francisco_follows_nothing_but_san():
-    text = words("san francisco . san francisco . san francisco . a dog . my dog . the dog . in a house .")
-    vocabulary = ml.Vocabulary(text)
-    francisco, dog, new = vocabulary.encode(["francisco", "dog", "house"])
-    after_house = ml.train_ngram(vocabulary.encode(text), 2).next_probabilities([new])
-    plain = ml.train_ngram(vocabulary.encode(text), 2, smoothing="witten-bell").next_probabilities([new])
-    assert plain[francisco] == plain[dog]  # both occur three times
-    assert after_house[francisco] < after_house[dog]
-
-
 def test_ids_up_to_millions_are_counted_as_small_ones_are():
     ids = rng.integers(0, 5, 200)
+    ids.flags.writeable = False  # training and scoring leave the text alone: a write would raise
     few = ml.train_ngram(ids, 3, smoothing="add-k", add=0)
     many = ml.train_ngram(ids * 1_000_000, 3, smoothing="add-k", add=0)  # keys of twenty digits
     np.testing.assert_array_equal(few.log_probabilities(ids)[2:], many.log_probabilities(ids * 1_000_000)[2:])
-
-
-def test_the_order_of_a_model_is_how_far_back_it_looks():
-    model = ml.train_ngram(rng.integers(0, 3, 100), 3)
-    assert np.array_equal(model.next_probabilities([0, 1, 2]), model.next_probabilities([2, 1, 2]))
 
 
 def test_what_a_model_writes_can_be_repeated_and_follows_its_predictions():
@@ -480,76 +338,46 @@ def test_what_a_model_writes_can_be_repeated_and_follows_its_predictions():
     np.testing.assert_allclose(written.next_probabilities([]), [2 / 3, 1 / 3], atol=0.03)  # four standard errors
 
 
-def test_training_and_scoring_leave_the_text_alone():
-    ids = rng.integers(0, 4, 100)
-    ids.flags.writeable = False  # a write would raise
-    model = ml.train_ngram(ids, 3)
-    model.log_probabilities(ids)
-    model.next_probabilities(ids)
-
-
-@pytest.mark.slow
-def test_on_shakespeare_a_longer_memory_predicts_better(needs):
-    needs("shakespeare")
-    plays = data.shakespeare()
-    train, held_out = plays.train[:1_000_000], plays.validation[:100_000]
-    characters = ml.Vocabulary(plays.train + plays.validation)
-    ids, new = characters.encode(train), characters.encode(held_out)
-    losses = [-ml.train_ngram(ids, n, len(characters)).log_probabilities(new).mean() for n in (1, 2, 3, 4, 5)]
-    assert np.all(np.diff(losses) < -0.05)
-    # entropy of single letters in English: about 4.1 bits without spaces, 3.3 nats with spaces and capitals
-    assert 3.2 < losses[0] < 3.4
-    assert 1.6 < losses[4] < 1.8
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: probability.distribution([0.5, 0.6]), ValueError, "sums to 1, this one to 1.1"),
-        (lambda: probability.distribution([[0.5, 0.5], [0.5, -0.5]]), ValueError, "no negative entries, got -0.5"),
-        (lambda: probability.distribution([np.nan, 1]), ValueError, "got nan"),
-        (lambda: probability.distribution([]), ml.ShapeError, r"\(\.\.\., n\), got shape \(0,\): n is 0"),
-        (lambda: probability.conditional_probability(0.5, 0.4), ValueError, "cannot occur more often"),
-        (lambda: probability.bigram_counts([0, 5], 3), ValueError, "0 to 2, got 5"),
-        (lambda: probability.bigram_counts([[0, 1]], 3), ml.ShapeError, r"one sequence of ids, got shape \(1, 2\)"),
-        (lambda: ml.distribution_from_counts([[1, 2], [0, 0]]), ValueError, "without a single count"),
-        (lambda: ml.sample([0.5, 0.6], rng), ValueError, "sums to 1"),
-        (lambda: probability.variance([1, 2], [0.5, 0.6]), ValueError, "sums to 1"),
-        (lambda: probability.normal_density(0, 0, 0), ValueError, r"standard_deviation in \(0, ∞\), got 0"),
-        (lambda: probability.integral(np.cos, 0, 1, panels=3), ValueError, "even number of panels, got 3"),
-        (lambda: probability.integral(lambda x: 1.0, 0, 1), ValueError, "one finite value"),
-        (
-            lambda: probability.bernoulli_log_likelihood(0.5, successes=3, trials=2),
-            ValueError,
-            r"successes in \[0, 2\], got 3",
-        ),
-        (lambda: probability.maximum_likelihood(np.sin, []), ValueError, "at least one candidate"),
-        (
-            lambda: probability.maximum_likelihood(np.sum, [1, 2]),
-            ml.ShapeError,
-            r"one score for each candidate, got shape \(\)",
-        ),
-        (lambda: probability.posterior([0.5, 0.5], [0, 0]), ValueError, "evidence"),
-        (lambda: probability.posterior([1.0, 0.0], [0, 1]), ValueError, "evidence"),
-        (lambda: probability.sequential_posterior([0.5, 0.5], [[0, 0]]), ValueError, "none is left"),
-        (lambda: probability.Beta(0, 1), ValueError, r"a in \(0, ∞\), got 0"),
-        (lambda: probability.Beta(1, 1).update(-1, 0), ValueError, r"successes in \[0, ∞\), got -1"),
-        (lambda: probability.Beta(1, 1).mode, ValueError, "no single highest point"),
-        (lambda: probability.Beta(1, 1).density([0.0]), ValueError, r"theta in \(0, 1\), got 0"),
-        (lambda: sentence([0.5, 1.5]), ValueError, r"conditional in \[0, 1\], got 1\.5"),
-        (lambda: ml.sample_markov_chain(np.eye(2), 3, rng, start=2), ValueError, r"start in \[0, 2\), got 2"),
-        (lambda: ml.Vocabulary("ab", min_count=2), ValueError, "at least 2 times"),
-        (lambda: ml.Vocabulary(["king", "queen"]).encode(["quen"]), ml.UnknownWordError, "'quen'; did you mean queen"),
-        (lambda: ml.Vocabulary("ab").decode([2]), ValueError, "0 to 1"),
-        (lambda: ml.Vocabulary("ab").decode([0.7]), TypeError, "integer token ids, got float64"),
-        (lambda: ml.train_ngram([], 2), ValueError, "at least one token"),
-        (lambda: ml.train_ngram([0, 7], 2, vocabulary_size=5), ValueError, "0 to 4, got 7"),
-        (lambda: ml.train_ngram([0, 1], 2, smoothing="good-turing"), ValueError, "kneser-ney, witten-bell, add-k"),
-        (lambda: ml.train_ngram([0.5, 1], 2), TypeError, "integer token ids"),
-        (lambda: ml.train_ngram([0, 1], 2).next_probabilities([5]), ValueError, "0 to 1, got 5"),
-        (lambda: ml.train_ngram([0, 1], 2).log_probabilities([-1]), ValueError, "got -1"),
-    ],
+test_what_cannot_be_right_is_refused_in_words = refusing(
+    (lambda: probability.distribution([[0.5, 0.5], [0.5, -0.5]]), ValueError, "no negative entries, got -0.5"),
+    (lambda: probability.distribution([np.nan, 1]), ValueError, "got nan"),
+    (lambda: probability.distribution([]), ml.ShapeError, r"\(\.\.\., n\), got shape \(0,\): n is 0"),
+    (lambda: probability.conditional_probability(0.5, 0.4), ValueError, "cannot occur more often"),
+    (lambda: probability.bigram_counts([0, 5], 3), ValueError, "0 to 2, got 5"),
+    (lambda: probability.bigram_counts([[0, 1]], 3), ml.ShapeError, r"one sequence of ids, got shape \(1, 2\)"),
+    (lambda: ml.distribution_from_counts([[1, 2], [0, 0]]), ValueError, "without a single count"),
+    (lambda: ml.sample([0.5, 0.6], rng), ValueError, "sums to 1"),
+    (lambda: probability.variance([1, 2], [0.5, 0.6]), ValueError, "sums to 1"),
+    (lambda: probability.normal_density(0, 0, 0), ValueError, r"standard_deviation in \(0, ∞\), got 0"),
+    (lambda: probability.integral(np.cos, 0, 1, panels=3), ValueError, "even number of panels, got 3"),
+    (lambda: probability.integral(lambda x: 1.0, 0, 1), ValueError, "one finite value"),
+    (lambda: coins(0.5, successes=3, trials=2), ValueError, r"successes in \[0, 2\], got 3"),
+    (lambda: probability.maximum_likelihood(np.sin, []), ValueError, "at least one candidate"),
+    (
+        lambda: probability.maximum_likelihood(np.sum, [1, 2]),
+        ml.ShapeError,
+        r"one score for each candidate, got shape \(\)",
+    ),
+    (lambda: probability.ridge_regression([[np.nan]], [1], 0.1), ValueError, r"X in \(-∞, ∞\), got nan"),
+    (lambda: probability.ridge_regression([[1]], [np.inf], 0.1), ValueError, r"y in \(-∞, ∞\), got inf"),
+    (lambda: probability.ridge_regression([[1]], [1], np.inf), ValueError, "penalty"),
+    (lambda: probability.posterior([0.5, 0.5], [0, 0]), ValueError, "evidence"),
+    (lambda: probability.posterior([1.0, 0.0], [0, 1]), ValueError, "evidence"),
+    (lambda: probability.sequential_posterior([0.5, 0.5], [[0, 0]]), ValueError, "none is left"),
+    (lambda: probability.Beta(0, 1), ValueError, r"a in \(0, ∞\), got 0"),
+    (lambda: probability.Beta(1, 1).update(-1, 0), ValueError, r"successes in \[0, ∞\), got -1"),
+    (lambda: probability.Beta(1, 1).mode, ValueError, "no single highest point"),
+    (lambda: probability.Beta(1, 1).density([0.0]), ValueError, r"theta in \(0, 1\), got 0"),
+    (lambda: sentence([0.5, 1.5]), ValueError, r"conditional in \[0, 1\], got 1\.5"),
+    (lambda: ml.sample_markov_chain(np.eye(2), 3, rng, start=2), ValueError, r"start in \[0, 2\), got 2"),
+    (lambda: ml.Vocabulary("ab", min_count=2), ValueError, "at least 2 times"),
+    (lambda: ml.Vocabulary(["king", "queen"]).encode(["quen"]), ml.UnknownWordError, "'quen'; did you mean queen"),
+    (lambda: ml.Vocabulary("ab").decode([2]), ValueError, "0 to 1"),
+    (lambda: ml.Vocabulary("ab").decode([0.7]), TypeError, "integer token ids, got float64"),
+    (lambda: ml.train_ngram([], 2), ValueError, "at least one token"),
+    (lambda: ml.train_ngram([0, 7], 2, vocabulary_size=5), ValueError, "0 to 4, got 7"),
+    (lambda: ml.train_ngram([0, 1], 2, smoothing="good-turing"), ValueError, "kneser-ney, witten-bell, add-k"),
+    (lambda: ml.train_ngram([0.5, 1], 2), TypeError, "integer token ids"),
+    (lambda: ml.train_ngram([0, 1], 2).next_probabilities([5]), ValueError, "0 to 1, got 5"),
+    (lambda: ml.train_ngram([0, 1], 2).log_probabilities([-1]), ValueError, "got -1"),
 )
-def test_what_cannot_be_right_is_refused_in_words(call, error, words):
-    with pytest.raises(error, match=words):
-        call()

@@ -10,37 +10,15 @@ import mathllm as ml
 from mathllm.softmax import softmax_gradient, softmax_in_place
 
 numbers = st.floats(-1e4, 1e4, allow_subnormal=False)
-batches = hnp.arrays(np.float64, hnp.array_shapes(min_dims=1, max_dims=3, max_side=4), elements=numbers)
 rng = np.random.default_rng(6)
 
 
 @given(hnp.arrays(np.float64, 5, elements=st.floats(-50, 50)), st.floats(0.1, 10))
-def test_softmax_agrees_with_its_definition_where_nothing_overflows(z, temperature):
+def test_softmax_and_its_logarithm_agree_with_their_definition_where_nothing_overflows(z, temperature):
     powers = np.exp(z / temperature)
     expected = powers / powers.sum()  # below 1e-308 a float64 has few digits
     np.testing.assert_allclose(ml.softmax(z, temperature=temperature), expected, rtol=1e-10, atol=1e-300)
-
-
-@given(batches, st.floats(0.1, 10))
-def test_exponentials_of_the_log_softmax_are_the_softmax(z, temperature):
-    log_p = ml.log_softmax(z, temperature=temperature)
-    np.testing.assert_allclose(np.exp(log_p), ml.softmax(z, temperature=temperature), rtol=1e-10, atol=1e-300)
-
-
-@given(hnp.arrays(np.float64, 4, elements=st.floats(-5, 5)), st.floats(0.2, 4), st.floats(1.1, 3))
-def test_a_higher_temperature_never_makes_the_largest_share_larger(z, temperature, factor):
-    cold, warm = ml.softmax(z, temperature=temperature), ml.softmax(z, temperature=temperature * factor)
-    assert warm.max() <= cold.max() + 1e-12
-
-
-@given(numbers)
-def test_the_sigmoid_is_the_softmax_of_two_classes(x):
-    np.testing.assert_allclose(ml.sigmoid([x]), ml.softmax([x, 0.0])[:1], rtol=1e-12, atol=1e-15)
-
-
-def test_tanh_is_four_times_as_steep_as_the_sigmoid():
-    assert ml.grad(ml.tanh)(0.0) == 1
-    assert ml.grad(ml.sigmoid)(0.0) == 0.25
+    np.testing.assert_allclose(np.exp(ml.log_softmax(z, temperature=temperature)), expected, rtol=1e-10, atol=1e-300)
 
 
 def test_a_masked_logit_gets_nothing_and_gives_no_gradient():
@@ -101,13 +79,6 @@ def test_other_axes_and_shapes():
     assert ml.softmax([[7.0], [-1e4]]).tolist() == [[1], [1]]
     assert ml.log_softmax([3.0]).tolist() == [0]
     assert ml.softmax_jacobian(z).shape == (2, 3, 4, 4)
-
-
-def test_the_jacobian_is_symmetric_and_divides_by_the_temperature():
-    z = rng.normal(size=5)
-    J = ml.softmax_jacobian(z, temperature=2)
-    np.testing.assert_allclose(J, J.T)
-    np.testing.assert_allclose(J, ml.softmax_jacobian(z / 2) / 2)
 
 
 def test_the_pullback_of_softmax_is_a_product_with_its_jacobian():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refusing
 
 import mathllm as ml
 from mathllm import training
@@ -111,10 +112,6 @@ def test_the_language_of_a_few_sentences_is_found(language):
     assert training.guess_language(" ".join(SENTENCES[language])).language == language
 
 
-def test_a_longer_text_makes_the_guess_surer():
-    assert training.guess_language(ENGLISH).probability > training.guess_language(ENGLISH[:60]).probability
-
-
 @pytest.mark.parametrize(
     "text",
     ["", "OK", "1234567890 " * 9, "これは日本語の文章です。英語ではありません。とても長いです。", "xq zvk wqj " * 9],
@@ -137,14 +134,6 @@ def test_a_model_trained_on_two_samples_tells_these_two_apart():
 
 def some_set(size, shared, name):
     return {f"shared {i}" for i in range(shared)} | {f"{name} {i}" for i in range(size - shared)}
-
-
-@pytest.mark.parametrize("shared", [0, 100, 200, 290, 300])
-def test_the_share_of_equal_minima_is_the_jaccard_similarity(shared):
-    a, b = some_set(300, shared, "a"), some_set(300, shared, "b")
-    J, K = training.jaccard_similarity(a, b), 4000
-    estimate = np.mean(training.minhash_signature(a, K) == training.minhash_signature(b, K))
-    assert abs(estimate - J) <= 4 * np.sqrt(J * (1 - J) / K)  # four standard errors
 
 
 @given(st.sets(st.text(max_size=5)), st.sets(st.text(max_size=5)))
@@ -178,15 +167,6 @@ def test_pages_share_a_band_as_often_as_the_s_curve_says(shared):
     found = np.mean([bool(training.candidate_pairs(pair, bands)) for pair in zip(one, other, strict=True)])
     P = training.band_probability(training.jaccard_similarity(a, b), bands, rows)
     assert abs(found - P) <= 4 * np.sqrt(P * (1 - P) / trials)  # four standard errors
-
-
-def test_the_curve_rises_and_is_steep_where_it_is_said_to_be():
-    J = np.linspace(0, 1, 1001)
-    P = training.band_probability(J, bands=20, rows=5)
-    assert P[0] == 0
-    assert P[-1] == 1
-    assert np.all(np.diff(P) >= 0)
-    assert J[np.argmax(np.diff(P))] == pytest.approx((1 / 20) ** (1 / 5), abs=0.05)
 
 
 def test_candidates_are_the_pairs_with_an_equal_band():
@@ -231,13 +211,6 @@ def test_validation_asks_for_every_token_but_the_first_exactly_once(tokens, size
     assert all(batch.inputs.shape == batch.targets.shape for batch in batches)
 
 
-def test_the_ignored_target_is_the_one_that_cross_entropy_ignores():
-    logits = np.random.default_rng(0).normal(size=(5, 9))
-    *_, (_inputs, targets) = training.validation_batches(np.arange(9), 1, 5)
-    assert (targets == ml.IGNORED).sum() == 2
-    assert ml.cross_entropy(logits, targets[0]) == pytest.approx(ml.cross_entropy(logits[:3], targets[0, :3]))
-
-
 def test_random_windows_begin_everywhere_and_the_generator_s_state_continues_them():
     tokens, rng = np.arange(12), np.random.default_rng(0)
     starts = {int(ml.random_batch(tokens, 1, 4, rng).inputs[0, 0]) for _ in range(300)}
@@ -266,44 +239,15 @@ def test_documents_become_one_stream_each_closed_by_the_end():
     np.testing.assert_array_equal(training.token_stream([[1, 2], [], np.array([3])], end=9), [1, 2, 9, 9, 3, 9])
 
 
-def test_a_text_of_length_t_gives_t_minus_one_signals_and_an_input_of_length_t_gives_t():
-    text = [0, 1, 2, 3]  # the cat sat on: the example of the document, with three targets
-    inputs, targets = ml.next_token_pairs(text)
-    assert targets.tolist() == [1, 2, 3]
-    assert len(targets) == len(text) - 1 == len(inputs)
-
-
 # ---------------------------------------------------------------------------------------------------------- evaluation
 
 
-@pytest.mark.slow
-def test_the_interval_covers_the_truth_about_as_often_as_it_says():
-    draw = np.random.default_rng(0)
-    covered = []
-    for _ in range(300):
-        low, estimate, high = training.bootstrap_interval(draw.random(60) < 0.7, draw, samples=200, level=0.9)
-        assert low <= estimate <= high
-        covered.append(low <= 0.7 <= high)
-    assert np.mean(covered) == pytest.approx(0.9, abs=0.06)  # three standard errors, and the interval is approximate
-
-
-def test_the_interval_of_a_mean_is_close_to_the_formula_of_the_normal_distribution():
+@pytest.mark.parametrize(("level", "deviations"), [(0.95, 1.96), (0.9, 1.645), (0.5, 0.6745)])
+def test_the_interval_of_a_mean_is_close_to_the_formula_of_the_normal_distribution(level, deviations):
     values = np.random.default_rng(1).normal(size=400)
-    low, estimate, high = training.bootstrap_interval(values, np.random.default_rng(2), samples=4000)
-    half = 1.96 * values.std() / 20
+    low, estimate, high = training.bootstrap_interval(values, np.random.default_rng(2), samples=4000, level=level)
+    half = deviations * values.std() / 20
     np.testing.assert_allclose([low, high], [estimate - half, estimate + half], atol=0.1 * half)
-
-
-def test_more_cases_or_less_certainty_make_the_interval_narrower():
-    values = np.random.default_rng(3).normal(size=1000)
-
-    def width(n, level):
-        interval = training.bootstrap_interval(values[:n], np.random.default_rng(0), level=level)
-        return interval.high - interval.low
-
-    assert width(1000, 0.95) < width(100, 0.95)
-    assert width(100, 0.5) < width(100, 0.95)
-    assert width(1, 0.95) == 0
 
 
 def test_any_statistic_of_rows_has_an_interval():
@@ -323,15 +267,8 @@ def test_perplexity_of_sums_is_perplexity_of_tokens(probabilities):
     whole = training.held_out_perplexity(log_p)
     assert whole == pytest.approx(np.prod(1 / np.array(probabilities)) ** (1 / len(log_p)))
     cut = len(log_p) // 2
-    assert training.held_out_perplexity(
-        [log_p[:cut].sum(), log_p[cut:].sum()], [cut, len(log_p) - cut]
-    ) == pytest.approx(whole)
-
-
-def test_a_uniform_guess_among_v_tokens_has_perplexity_v_and_a_code_of_log2_v_bits():
-    log_p = np.full(100, -np.log(256))
-    assert training.held_out_perplexity(log_p) == pytest.approx(256)
-    assert training.bits_per_byte(log_p, 100) == pytest.approx(8)
+    sums, counts = [log_p[:cut].sum(), log_p[cut:].sum()], [cut, len(log_p) - cut]
+    assert training.held_out_perplexity(sums, counts) == pytest.approx(whole)
 
 
 def test_perplexity_is_resampled_by_documents():
@@ -356,24 +293,18 @@ def test_the_interval_of_a_perplexity_that_overflows_has_infinite_ends_and_no_na
 rng = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: training.train_language_model({"en": "one"}), ValueError, r"languages in \[2, ∞\), got 1"),
-        (lambda: training.train_language_model({"en": "one", "no": "12"}), ValueError, "sample of 'no'"),
-        (lambda: training.candidate_pairs(np.ones((2, 9)), 2), ml.ShapeError, r"\(2, 9\) evenly into 2 bands"),
-        (lambda: ml.next_token_pairs([1]), ml.ShapeError, r"at least 2 tokens, got shape \(1,\)"),
-        (lambda: ml.random_batch([1, 2, 3], 1, 3, rng), ml.ShapeError, r"at least 4 tokens, got shape \(3,\)"),
-        (lambda: ml.random_batch([1.0, 2.0], 1, 1, rng), TypeError, "integer token ids, got float64"),
-        (lambda: training.bootstrap_interval([], rng), ml.ShapeError, r"at least one value, got shape \(0,\)"),
-        (lambda: training.perplexity_interval([-np.inf, -1], [1, 1], rng), ValueError, "values in.* got -inf"),
-        (lambda: training.perplexity_interval([0, -1], [0, 1], rng), ValueError, r"tokens in \[1, ∞\), got 0"),
-        (lambda: training.held_out_perplexity([0.5]), ValueError, r"log_probabilities in \[-∞, 0\], got 0.5"),
-        (lambda: training.held_out_perplexity([np.nan]), ValueError, r"log_probabilities in \[-∞, 0\], got nan"),
-        (lambda: training.held_out_perplexity([]), ValueError, r"tokens in \(0, ∞\), got 0"),
-        (lambda: training.held_out_perplexity([-1, -1], [3]), ml.ShapeError, "n is 2 in log_prob.* 1 in tokens"),
-    ],
+test_what_cannot_be_right_is_refused_in_words = refusing(
+    (lambda: training.train_language_model({"en": "one"}), ValueError, r"languages in \[2, ∞\), got 1"),
+    (lambda: training.train_language_model({"en": "one", "no": "12"}), ValueError, "sample of 'no'"),
+    (lambda: training.candidate_pairs(np.ones((2, 9)), 2), ml.ShapeError, r"\(2, 9\) evenly into 2 bands"),
+    (lambda: ml.next_token_pairs([1]), ml.ShapeError, r"at least 2 tokens, got shape \(1,\)"),
+    (lambda: ml.random_batch([1, 2, 3], 1, 3, rng), ml.ShapeError, r"at least 4 tokens, got shape \(3,\)"),
+    (lambda: ml.random_batch([1.0, 2.0], 1, 1, rng), TypeError, "integer token ids, got float64"),
+    (lambda: training.bootstrap_interval([], rng), ml.ShapeError, r"at least one value, got shape \(0,\)"),
+    (lambda: training.perplexity_interval([-np.inf, -1], [1, 1], rng), ValueError, "values in.* got -inf"),
+    (lambda: training.perplexity_interval([0, -1], [0, 1], rng), ValueError, r"tokens in \[1, ∞\), got 0"),
+    (lambda: training.held_out_perplexity([0.5]), ValueError, r"log_probabilities in \[-∞, 0\], got 0.5"),
+    (lambda: training.held_out_perplexity([np.nan]), ValueError, r"log_probabilities in \[-∞, 0\], got nan"),
+    (lambda: training.held_out_perplexity([]), ValueError, r"tokens in \(0, ∞\), got 0"),
+    (lambda: training.held_out_perplexity([-1, -1], [3]), ml.ShapeError, "n is 2 in log_prob.* 1 in tokens"),
 )
-def test_what_cannot_be_right_is_refused_in_words(call, error, words):
-    with pytest.raises(error, match=words):
-        call()

@@ -8,31 +8,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from refusing import refusing
 
 import mathllm as ml
 from mathllm import training
 from mathllm.training.tokenizer import _patterns
 
-CORPUS = [*["low"] * 5, *["lowest"] * 2, *["newer"] * 3, *["wider"] * 2]
 SENTENCES = "The king's men, 2026: it's low, lower, lowest!\n\n  The queen's men?  Newer and wider.\n" * 5
 text_of_any_kind = st.text(max_size=60) | st.text(alphabet=" \t\n's2²½Ⅷ_a\x1c\x85\u3000é中😀\u0301", max_size=60)
-
-
-def joined(corpus, merges=None, **options):
-    return [left + right for left, right, _ in ml.learn_merges(corpus, merges, **options)]
-
-
-def test_the_smallest_pair_of_a_tie_gives_another_vocabulary_than_the_first():
-    assert joined(CORPUS, 5, ties="lexicographic") == ["lo", "low", "er", "ew", "ewer"]
-    assert "est" in joined(CORPUS, ties="lexicographic")
-    assert "wid" not in joined(CORPUS, ties="lexicographic")
-
-
-def test_a_byte_vocabulary_encodes_the_word_that_the_letters_of_the_corpus_cannot():
-    tokenizer = training.train_tokenizer(" ".join(CORPUS), 256 + 5, special_tokens=())
-    assert tokenizer.decode(tokenizer.encode("unprecedented")) == "unprecedented"
 
 
 # ------------------------------------------------------------------------------------------------------ learning merges
@@ -64,13 +49,9 @@ words = st.lists(st.text(alphabet="abcd", min_size=1, max_size=12), max_size=12)
 
 
 @given(words, st.sampled_from(["first appearance", "lexicographic", "lowest ids"]))
+@example(["babbacb", "bab", "badadbacc", "aadaccb"], "first appearance")  # a pair moves forward by merges before it
 def test_counting_only_what_changed_learns_the_same_as_counting_everything(words, ties):
     assert ml.learn_merges(words, 30, ties=ties) == merges_by_counting_everything_again(words, 30, ties)
-
-
-def test_a_pair_that_moves_forward_by_merges_before_it_keeps_its_turn():
-    words = ["babbacb", "bab", "badadbacc", "aadaccb"]
-    assert ml.learn_merges(words, 30) == merges_by_counting_everything_again(words, 30, "first appearance")
 
 
 @given(words)
@@ -250,19 +231,13 @@ def test_ids_may_come_as_an_array(tokenizer):
     assert tokenizer.decode(np.array([], int)) == ""
 
 
-def test_gpt2_s_vocabulary_round_trips_and_gives_the_known_ids(needs):
+def test_gpt2_s_vocabulary_gives_the_known_ids(needs):
     needs("gpt2-tokenizer")
     tokenizer = training.gpt2_tokenizer()
     assert len(tokenizer) == 50_257
     assert tokenizer.encode("Hello world") == [15496, 995]
     assert tokenizer.encode(" <|endoftext|>") == [220, 50256]
     assert tokenizer.tokens("unprecedented") == ["un", "pre", "cedented"]
-
-    @given(text_of_any_kind)
-    def check(text):
-        assert tokenizer.decode(tokenizer.encode(text)) == text
-
-    check()
 
 
 def test_every_token_of_gpt2_is_reached_by_its_merges(needs):
@@ -276,35 +251,25 @@ def test_every_token_of_gpt2_is_reached_by_its_merges(needs):
 # ------------------------------------------------------------------------------------------------------------- refusals
 
 
-def alphabet(**changes):
-    return {bytes([b]): b for b in range(256)} | changes
+def alphabet():
+    return {bytes([b]): b for b in range(256)}
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: ml.learn_merges(["ab"], ties="coin"), ValueError, "first appearance.*got 'coin'"),
-        (lambda: training.train_tokenizer("text", 256), ValueError, r"vocabulary_size in \[257, ∞\), got 256"),
-        (
-            lambda: training.train_tokenizer("text", 300).encode("a\ud800"),
-            ValueError,
-            "at 1, half of a surrogate pair",
-        ),
-        (lambda: training.train_tokenizer("text", 260).decode([3, 900]), ValueError, "from 0 to .* got 900"),
-        (
-            lambda: training.train_tokenizer("text", 260).truncated(9),
-            ValueError,
-            r"whole number merges in \[0, 0\], got 9",
-        ),
-        (lambda: ml.Tokenizer({b"a": 0}, []).encode("ab"), ValueError, "'ab', which has a byte that is not in"),
-        (lambda: ml.Tokenizer(alphabet(), [(b"a", b"b")]), ValueError, "id for b'ab'"),
-        (lambda: ml.Tokenizer(alphabet() | {b"ab": 7}, []), ValueError, "id 7 stands for several"),
-        (lambda: ml.Tokenizer.from_strings({"中": 0}, []), ValueError, "alphabet of 256 characters"),
-    ],
+def bytes_alone():
+    return ml.Tokenizer(alphabet(), [])
+
+
+test_what_cannot_be_right_is_refused_in_words = refusing(
+    (lambda: ml.learn_merges(["ab"], ties="coin"), ValueError, "first appearance.*got 'coin'"),
+    (lambda: training.train_tokenizer("text", 256), ValueError, r"vocabulary_size in \[257, ∞\), got 256"),
+    (lambda: bytes_alone().encode("a\ud800"), ValueError, "at 1, half of a surrogate pair"),
+    (lambda: bytes_alone().decode([3, 900]), ValueError, "from 0 to .* got 900"),
+    (lambda: bytes_alone().truncated(9), ValueError, r"whole number merges in \[0, 0\], got 9"),
+    (lambda: ml.Tokenizer({b"a": 0}, []).encode("ab"), ValueError, "'ab', which has a byte that is not in"),
+    (lambda: ml.Tokenizer(alphabet(), [(b"a", b"b")]), ValueError, "id for b'ab'"),
+    (lambda: ml.Tokenizer(alphabet() | {b"ab": 7}, []), ValueError, "id 7 stands for several"),
+    (lambda: ml.Tokenizer.from_strings({"中": 0}, []), ValueError, "alphabet of 256 characters"),
 )
-def test_what_cannot_be_right_is_refused_in_words(call, error, words):
-    with pytest.raises(error, match=words):
-        call()
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"model": {"type": "WordPiece", "vocab": {}}}'])

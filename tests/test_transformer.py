@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refusing
 
 import mathllm as ml
 from mathllm.transformer import (
@@ -20,7 +21,6 @@ from mathllm.transformer import (
     mixtral_config,
     mixture_of_experts,
     parameter_count,
-    running_statistics,
     t5_config,
 )
 
@@ -45,12 +45,9 @@ TOKENS = rng.integers(0, 11, size=(2, 5))
 def model_of(name, seed=0):
     model = Transformer(CONFIGS[name])
     params = model.init(np.random.default_rng(seed))
-    bigger = lambda tree: (  # noqa: E731  weights of 0.02 hide mistakes behind almost linear behaviour
-        {k: bigger(v) for k, v in tree.items()} if isinstance(tree, dict)
-        else [bigger(v) for v in tree] if isinstance(tree, list)
-        else tree + 0.3 * rng.normal(size=tree.shape)
-    )  # fmt: skip
-    return model, bigger(params), {"source": TOKENS[:, ::-1]} if CONFIGS[name].encoder_layers else {}
+    # weights of 0.02 hide mistakes behind almost linear behaviour
+    params = ml.tree_map(lambda w: w + 0.3 * rng.normal(size=w.shape), params)
+    return model, params, {"source": TOKENS[:, ::-1]} if CONFIGS[name].encoder_layers else {}
 
 
 @pytest.mark.parametrize(
@@ -77,20 +74,17 @@ def test_parameter_counts_agree_with_counting(name):
     assert count_parameters(params) == parameter_count(model.config)["total"]
 
 
-def test_operations_agree_with_counting_the_products():
-    config = CONFIGS["gpt2"]
-    length, d, hidden = 16, config.width, config.hidden
-    by_hand = config.layers * (4 * d * d + 2 * d * hidden) + config.vocabulary * d
-    assert forward_flops(config, length) == 2 * length * by_hand + config.layers * 2 * 2 * length * length * d
-
-
-def test_operations_of_experts_are_those_at_work_and_of_shared_keys_fewer():
-    config = CONFIGS["mixtral"]
-    length, d, hidden = 16, config.width, config.hidden
-    attention = 2 * d * d + 2 * d * d // 2  # two of four heads have keys and values
-    network = 2 * 3 * d * hidden + 4 * d  # two experts of three matrices, and the router for all four
-    by_hand = config.layers * (attention + network) + config.vocabulary * d
-    assert forward_flops(config, length) == 2 * length * by_hand + config.layers * 2 * 2 * length * length * d
+@pytest.mark.parametrize(
+    ("name", "attention", "network"),
+    [
+        ("gpt2", 4 * 8 * 8, 2 * 8 * 12),
+        # two of four heads have keys and values; two experts of three matrices, and the router for all four
+        ("mixtral", 2 * 8 * 8 + 2 * 8 * 4, 2 * 3 * 8 * 12 + 4 * 8),
+    ],
+)
+def test_operations_agree_with_counting_the_products(name, attention, network):
+    by_hand = 2 * (attention + network) + 11 * 8  # two layers, and the logits
+    assert forward_flops(CONFIGS[name], 16) == 2 * 16 * by_hand + 2 * 2 * 2 * 16 * 16 * 8
 
 
 # ------------------------------------------------------------------------------------------------------------- norms
@@ -100,14 +94,6 @@ def test_layer_norm_treats_each_example_alone_and_batch_norm_does_not():
     x, gain, bias = rng.normal(size=(4, 3)), np.ones(3), np.zeros(3)
     np.testing.assert_allclose(layer_norm(x, gain, bias)[:2], layer_norm(x[:2], gain, bias))
     assert not np.allclose(batch_norm(x, gain, bias)[:2], batch_norm(x[:2], gain, bias))
-
-
-def test_running_statistics_settle_at_the_truth():
-    mean, variance = np.zeros(2), np.ones(2)
-    for _ in range(400):
-        mean, variance = running_statistics(mean, variance, rng.normal([3, -1], [2, 1], size=(64, 2)), momentum=0.02)
-    np.testing.assert_allclose(mean, [3, -1], atol=0.1)  # averages of about 50 batches of 64
-    np.testing.assert_allclose(variance, [4, 1], rtol=0.1)
 
 
 # ------------------------------------------------------------------------------------------------------------- model
@@ -188,21 +174,13 @@ def test_no_text_at_all_gives_no_logits(name):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_padding_changes_nothing(name):
-    model, params, options = model_of(name)
-    padded = np.concatenate([TOKENS[:, :3], np.zeros((2, 2), int)], axis=1)
-    mask = np.array([[1, 1, 1, 0, 0]] * 2)
-    expected = model(params, TOKENS[:, :3], **options)
-    np.testing.assert_allclose(model(params, padded, mask, **options)[:, :3], expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_padding_on_the_left_changes_nothing(name):
+@pytest.mark.parametrize(("left", "right"), [(0, 2), (3, 0), (1, 1)])
+def test_padding_changes_nothing(name, left, right):
     """A token's position is the number of tokens before it, padding not counted."""
     model, params, options = model_of(name)
-    shifted, mask = np.concatenate([np.zeros((2, 3), int), TOKENS], axis=1), np.array([[0] * 3 + [1] * 5] * 2)
-    expected = model(params, TOKENS, **options)
-    np.testing.assert_allclose(model(params, shifted, mask, **options)[:, 3:], expected, atol=1e-10)
+    padded, mask = (np.pad(rows, [(0, 0), (left, right)]) for rows in (TOKENS, np.ones_like(TOKENS)))
+    logits = model(params, padded, mask, **options)[:, left : left + 5]
+    np.testing.assert_allclose(logits, model(params, TOKENS, **options), atol=1e-12 if left == 0 else 1e-10)
 
 
 def test_padding_of_the_source_changes_nothing():
@@ -211,20 +189,6 @@ def test_padding_of_the_source_changes_nothing():
     np.testing.assert_allclose(
         model(params, TOKENS, source=padded, source_mask=mask), model(params, TOKENS, source=TOKENS), atol=1e-12
     )
-
-
-def test_intermediates_are_recorded_under_their_names_and_change_nothing():
-    model, params, _ = model_of("llama, grouped and tied")
-    record = {}
-    logits = model(params, TOKENS, tap=ml.record_to(record))
-    np.testing.assert_array_equal(logits, model(params, TOKENS))
-    weights = record["blocks.1.attention.weights"]
-    assert weights.shape == (2, 4, 5, 5)
-    np.testing.assert_allclose(weights.sum(axis=-1), 1)
-    written = [record[f"blocks.{n}.{part}.output"] for n in (0, 1) for part in ("attention", "feed_forward")]
-    stream = record["embeddings"] + sum(written)
-    np.testing.assert_allclose(stream, record["blocks.1.output"])  # the residual stream is a sum of what is written
-    np.testing.assert_array_equal(record["logits"], logits)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -322,32 +286,22 @@ def test_the_same_seed_gives_the_same_model():
     assert np.array_equal(first["blocks"][1]["attention"]["query"], second["blocks"][1]["attention"]["query"])
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: Config(**SIZES | {"heads": 0}), ValueError, "whole number heads in"),
-        (lambda: Config(**SIZES, kv_heads=3), ValueError, "4 heads cannot share 3"),
-        (lambda: Config(**SIZES, positions="rotari"), ValueError, "did you mean rotary"),
-        (lambda: Config(**SIZES, norm="batch"), ValueError, "choices are layer, rms"),
-        (lambda: Config(**SIZES, experts=2, experts_used=3), ValueError, r"experts_used in \[1, 2\], got 3"),
-        (lambda: Config(**SIZES | {"width": 12}, positions="rotary"), ValueError, "even head_width, got 3"),
-        (lambda: Config(**SIZES, encoder_layers=1, causal=False), ValueError, "causal decoder"),
-        (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [1, 2]), ml.ShapeError, r"\(B, T\).*\(2,\)"),
-        (lambda: model_of("gpt2")[0](model_of("gpt2")[1], np.zeros((1, 17), int)), ml.ShapeError, "16 tokens, got 17"),
-        (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [[11]]), ValueError, "0 to 10, got 11"),
-        (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [[1]], [[1, 1]]), ml.ShapeError, "T is 1 in tokens, 2"),
-        (lambda: model_of("translator")[0](model_of("translator")[1], TOKENS), ValueError, "source=tokens"),
-        (lambda: forward_flops(CONFIGS["translator"], 8), ValueError, "one sequence"),
-        (lambda: feed_forward(np.ones(2), {"up": np.eye(2), "down": np.eye(2)}, activation="x"), ValueError, "gelu"),
-        (lambda: feed_forward(np.ones((1, 3)), {"up": np.eye(2)}), ml.ShapeError, "n is 3 in x, 2 in W"),
-        (
-            lambda: feed_forward(np.ones(2), {"up": np.eye(2), "gate": np.eye(3)}, activation="silu"),
-            ml.ShapeError,
-            "n is 2 in x, 3 in W",
-        ),
-        (lambda: mixture_of_experts(np.ones(2), {"router": 0, "experts": [{}]}, used=2), ValueError, "got 2"),
-    ],
+test_what_cannot_be_right_is_refused_in_words = refusing(
+    (lambda: Config(**SIZES | {"heads": 0}), ValueError, "whole number heads in"),
+    (lambda: Config(**SIZES, kv_heads=3), ValueError, "4 heads cannot share 3"),
+    (lambda: Config(**SIZES, positions="rotari"), ValueError, "did you mean rotary"),
+    (lambda: Config(**SIZES, norm="batch"), ValueError, "choices are layer, rms"),
+    (lambda: Config(**SIZES, experts=2, experts_used=3), ValueError, r"experts_used in \[1, 2\], got 3"),
+    (lambda: Config(**SIZES | {"width": 12}, positions="rotary"), ValueError, "even head_width, got 3"),
+    (lambda: Config(**SIZES, encoder_layers=1, causal=False), ValueError, "causal decoder"),
+    (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [1, 2]), ml.ShapeError, r"\(B, T\).*\(2,\)"),
+    (lambda: model_of("gpt2")[0](model_of("gpt2")[1], np.zeros((1, 17), int)), ml.ShapeError, "16 tokens, got 17"),
+    (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [[11]]), ValueError, "0 to 10, got 11"),
+    (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [[1]], [[1, 1]]), ml.ShapeError, "T is 1 in tokens, 2"),
+    (lambda: model_of("translator")[0](model_of("translator")[1], TOKENS), ValueError, "source=tokens"),
+    (lambda: forward_flops(CONFIGS["translator"], 8), ValueError, "one sequence"),
+    (lambda: feed_forward(np.ones(2), {"up": np.eye(2), "down": np.eye(2)}, activation="x"), ValueError, "gelu"),
+    (lambda: feed_forward(np.ones((1, 3)), {"up": np.eye(2)}), ml.ShapeError, "n is 3 in x, 2 in W"),
+    (lambda: feed_forward(np.ones(2), {"up": np.eye(2), "gate": np.eye(3)}), ml.ShapeError, "n is 2 in x, 3 in W"),
+    (lambda: mixture_of_experts(np.ones(2), {"router": 0, "experts": [{}]}, used=2), ValueError, "got 2"),
 )
-def test_what_cannot_be_right_is_refused_in_words(call, error, words):
-    with pytest.raises(error, match=words):
-        call()

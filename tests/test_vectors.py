@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusing import refusing
 
 import mathllm as ml
 from mathllm import vectors
@@ -25,34 +26,24 @@ def test_infinite_components_give_an_infinite_length_and_nan_stays_nan():
     assert np.isnan(ml.norm([1, np.nan]))
 
 
-def test_embedding_keeps_the_shape_of_the_ids_and_the_dtype_of_the_table():
+def test_embedding_keeps_the_shape_of_the_ids_also_of_none_and_the_dtype_of_the_table():
     table = rng.normal(size=(5, 3)).astype(np.float32)
     assert ml.embedding(table, 4).shape == (3,)
     assert ml.embedding(table, [[0, 1], [2, 3]]).shape == (2, 2, 3)
-    assert ml.embedding(table, np.empty(0, int)).shape == (0, 3)
-    assert ml.embedding(table, [1]).dtype == np.float32
-
-
-def test_an_empty_text_is_an_empty_list_of_vectors():
-    assert ml.embedding(np.ones((5, 2)), []).shape == (0, 2)
+    assert ml.embedding(table, []).shape == (0, 3)
     assert ml.one_hot([], 5).shape == (0, 5)
+    assert ml.embedding(table, [1]).dtype == np.float32
 
 
 def test_gradient_of_the_norm_at_zero_is_zero_and_not_nan():
     assert ml.grad(lambda x: ml.norm(x))([0.0, 0.0]).tolist() == [0, 0]
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: vectors.vector([[1], [2, 3]]), ml.ShapeError, "unequal length"),
-        (lambda: ml.normalize([0, 0]), ValueError, "zero vector"),
-        (lambda: ml.one_hot([0, 5], 5), ValueError, "0 to 4, got 5"),
-        (lambda: ml.one_hot([-1], 5), ValueError, "got -1"),
-        (lambda: ml.embedding(np.ones((5, 2)), [0.5]), TypeError, "integer token ids, got float64"),
-        (lambda: ml.embedding(np.ones((5, 2)), 7), ValueError, "0 to 4, got 7"),
-    ],
+test_what_cannot_be_right_is_refused_in_words = refusing(
+    (lambda: vectors.vector([[1], [2, 3]]), ml.ShapeError, "unequal length"),
+    (lambda: ml.normalize([0, 0]), ValueError, "zero vector"),
+    (lambda: ml.one_hot([0, 5], 5), ValueError, "0 to 4, got 5"),
+    (lambda: ml.one_hot([-1], 5), ValueError, "got -1"),
+    (lambda: ml.embedding(np.ones((5, 2)), [0.5]), TypeError, "integer token ids, got float64"),
+    (lambda: ml.embedding(np.ones((5, 2)), 7), ValueError, "0 to 4, got 7"),
 )
-def test_what_cannot_be_right_is_refused_in_words(call, error, words):
-    with pytest.raises(error, match=words):
-        call()

@@ -169,11 +169,3 @@ def test_a_tap_changes_no_bit_of_loss_and_gradient_and_no_function(family, dtype
     assert len(record) > 20
     first, second = ([leaf.tobytes() for leaf in tree_leaves(result)] for result in results)
     assert first == second
-
-
-@FAMILIES
-def test_a_tap_changes_no_bit_of_the_logits(family):
-    model, params = model_of(family)
-    tokens, _ = pairs(np.random.default_rng(0))
-    logits = model(params, tokens, tap=record_to(record := {}))
-    assert logits.tobytes() == model(params, tokens).tobytes() == record["logits"].tobytes()

@@ -115,10 +115,13 @@ OUTSIDE = {
     "GridDeformation": [{"w11": 2.5}, {"w22": -3}, {"amount": 1.5}, {"amount": -0.1}],
     "KLPenalty": [{"beta": 0.0}],
     "LogProduct": [{"probability": 0.0}, {"probability": 1.0}, {"factors": 0}, {"factors": 1001}],
+    "MergeStepper": [{"ties": "by chance"}],
+    "ParameterCalculator": [{"model": "GPT-9"}],
     "SamplingFilters": [{"top_p": 0.0}],
     "SecantTangent": [{"x": 2.0}, {"h": -1.5}, {"curve": "circle"}],
     "SoftmaxBars": [{"temperature": 0.0}, {"logits": [11.0, 0.0, 0.0]}],
     "TrainingBudget": [{"zero": 4}, {"parameters": 13.0}, {"microbatches": 0}],
+    "TwoDistributions": [{"q": [-1, 1, 1]}, {"unit": "dits"}],
     "VectorLength": [{"components": wrong} for wrong in ([9, 0], [1, 2, 3], [1], ["a", 0])],
 }
 
@@ -127,6 +130,33 @@ OUTSIDE = {
 def test_a_figure_refuses_settings_off_its_controls(name, outside):
     with pytest.raises(traitlets.TraitError):
         getattr(widgets, name)(*ARGUMENTS.get(name, ()), **outside)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "settings", "reason"),
+    [
+        ("KLPenalty", (), {"answers": ["a", "b"]}, "answers 2, reference 4"),
+        ("KLPenalty", (), {"reference": [0.5, 0.3, 0.2, 0.1]}, "distribution"),
+        ("KLPenalty", (), {"reference": [0.5, 0.3, 0.2, 0.0]}, "without zeros"),
+        ("MergeStepper", (), {"words": {}}, "MergeStepper needs words"),
+        ("RankSlider", ([[2.0, 2.0]],), {}, r"RankSlider(\(\))? needs"),
+        ("RankSlider", ([[np.nan]],), {}, r"RankSlider(\(\))? needs"),
+        ("RankSlider", (np.ones(4),), {}, r"RankSlider(\(\))? needs"),
+        ("RankSlider", (np.ones((65, 2)),), {}, r"RankSlider(\(\))? needs"),
+        ("RankSlider", (np.eye(3),), {"rank": 4}, r"rank in \[0, 3\], got 4"),
+        ("SamplingFilters", (["a"], [1.0, 0.0]), {}, "got tokens 1, logits 2"),
+        ("SamplingFilters", (["a", "b"], [0.0, 1.0]), {}, "falling"),
+        ("SoftmaxBars", (), {"labels": ["alone"]}, "got labels 1, logits 3"),
+        ("TwoDistributions", (), {"p": [1, 2]}, "got .*p 2"),
+        ("TwoDistributions", (), {"q": [0, 0, 0]}, "TwoDistributions needs"),
+        ("WordMap", (WORDS | {"car": [1.0]}, {"all": ["king", "car"]}), {}, "vectors of one size"),
+        ("WordMap", (WORDS, {"all": ["king"]}), {}, "at least two words"),
+        ("WordMap", (WORDS, {"all": ["king", "car"]}, ["king", "queen"]), {}, "no landmark 'queen'"),
+    ],
+)
+def test_a_figure_says_why_it_cannot_be_drawn(name, arguments, settings, reason):
+    with pytest.raises(ValueError, match=reason):
+        getattr(widgets, name)(*arguments, **settings)
 
 
 def test_the_distances_on_the_map_are_distances(rng):
@@ -140,19 +170,6 @@ def test_the_map_lists_the_other_words_nearest_first(rng):
     expected = np.argsort(ml.distance(points[:, None], points), axis=1)[:, 1:]
     shown = run_js("word_map.js", "neighbours", [[points.tolist(), i] for i in range(20)])
     np.testing.assert_array_equal(shown, expected)
-
-
-@pytest.mark.parametrize(
-    ("vectors", "groups", "landmarks", "reason"),
-    [
-        (WORDS | {"car": [1.0]}, {"all": ["king", "car"]}, None, "vectors of one size"),
-        (WORDS, {"all": ["king"]}, None, "at least two words"),
-        (WORDS, {"all": ["king", "car"]}, ["king", "queen"], "no landmark 'queen'"),
-    ],
-)
-def test_the_map_says_why_it_cannot_be_drawn(vectors, groups, landmarks, reason):
-    with pytest.raises(ValueError, match=reason):
-        widgets.WordMap(vectors, groups, landmarks)
 
 
 def test_the_style_sheet_touches_nothing_but_the_figures():

@@ -1,4 +1,4 @@
-"""Tiny models of transformers with random weights, and what makes them ours: a configuration and a mapping of names."""
+"""Tiny models of transformers with random weights, and the same models as ours: a configuration and its parameters."""
 
 from typing import NamedTuple
 
@@ -7,104 +7,35 @@ import torch
 import transformers
 
 import mathllm as ml
+from mathllm.pretrained.huggingface import from_hf
 
 VOCABULARY, WIDTH, HEADS, LAYERS, HIDDEN, CONTEXT = 31, 24, 4, 2, 40, 12
 
 
-# The same weights under our names, written out by hand. The mappings are linear: they take gradients to gradients.
-
-
-def linear(tensors, name, ours):
-    """A torch.nn.Linear keeps its matrix transposed."""
-    found = {ours: tensors[f"{name}.weight"].T}
-    return found | ({f"{ours}_bias": tensors[f"{name}.bias"]} if f"{name}.bias" in tensors else {})
-
-
-def norm(tensors, name):
-    gain = {"gain": tensors[f"{name}.weight"]}
-    return gain | ({"bias": tensors[f"{name}.bias"]} if f"{name}.bias" in tensors else {})
-
-
-def from_gpt2(t):
-    def block(b):
-        parts = {}
-        for kind in ("weight", "bias"):  # three matrices side by side, not transposed
-            for part, x in zip(("query", "key", "value"), np.split(t[f"{b}.attn.c_attn.{kind}"], 3, -1), strict=True):
-                parts[part if kind == "weight" else f"{part}_bias"] = x
-        parts |= {"output": t[f"{b}.attn.c_proj.weight"], "output_bias": t[f"{b}.attn.c_proj.bias"]}
-        network = {"up": "c_fc.weight", "up_bias": "c_fc.bias", "down": "c_proj.weight", "down_bias": "c_proj.bias"}
-        return {
-            "attention_norm": norm(t, f"{b}.ln_1"), "attention": parts, "feed_forward_norm": norm(t, f"{b}.ln_2"),
-            "feed_forward": {ours: t[f"{b}.mlp.{theirs}"] for ours, theirs in network.items()},
-        }  # fmt: skip
-
-    params = {
-        "embedding": t["transformer.wte.weight"], "positions": t["transformer.wpe.weight"],
-        "blocks": [block(f"transformer.h.{i}") for i in range(LAYERS)], "final_norm": norm(t, "transformer.ln_f"),
-    }  # fmt: skip
-    return params | ({"unembedding": t["lm_head.weight"].T} if "lm_head.weight" in t else {})
-
-
-def from_llama(t):
-    def network(b):
-        if f"{b}.mlp.gate.weight" not in t:
-            names = {"gate": "gate_proj", "up": "up_proj", "down": "down_proj"}
-            return {ours: t[f"{b}.mlp.{theirs}.weight"].T for ours, theirs in names.items()}
-        experts = []  # Mixtral: gates and ups of an expert lie in one array
-        for both, down in zip(t[f"{b}.mlp.experts.gate_up_proj"], t[f"{b}.mlp.experts.down_proj"], strict=True):
-            gate, up = np.split(both, 2)
-            experts.append({"gate": gate.T, "up": up.T, "down": down.T})
-        return {"router": t[f"{b}.mlp.gate.weight"].T, "experts": experts}
-
-    def block(b):
-        names = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "o_proj"}
-        return {
-            "attention_norm": norm(t, f"{b}.input_layernorm"),
-            "attention": {ours: t[f"{b}.self_attn.{theirs}.weight"].T for ours, theirs in names.items()},
-            "feed_forward_norm": norm(t, f"{b}.post_attention_layernorm"),
-            "feed_forward": network(b),
-        }
-
-    params = {
-        "embedding": t["model.embed_tokens.weight"],
-        "blocks": [block(f"model.layers.{i}") for i in range(LAYERS)],
-        "final_norm": norm(t, "model.norm"),
-    }
-    return params | ({"unembedding": t["lm_head.weight"].T} if "lm_head.weight" in t else {})
-
-
-def from_bert(t):
-    def block(b):
-        attention = {}
-        for part in ("query", "key", "value"):
-            attention |= linear(t, f"{b}.attention.self.{part}", part)
-        network = linear(t, f"{b}.intermediate.dense", "up") | linear(t, f"{b}.output.dense", "down")
-        return {
-            "attention": attention | linear(t, f"{b}.attention.output.dense", "output"),
-            "attention_norm": norm(t, f"{b}.attention.output.LayerNorm"),
-            "feed_forward": network,
-            "feed_forward_norm": norm(t, f"{b}.output.LayerNorm"),
-        }
-
-    table, head = "bert.embeddings", "cls.predictions"
-    return {
-        "embedding": t[f"{table}.word_embeddings.weight"], "positions": t[f"{table}.position_embeddings.weight"],
-        "segments": t[f"{table}.token_type_embeddings.weight"], "embedding_norm": norm(t, f"{table}.LayerNorm"),
-        "blocks": [block(f"bert.encoder.layer.{i}") for i in range(LAYERS)],
-        "head": linear(t, f"{head}.transform.dense", "transform")
-        | {"norm": norm(t, f"{head}.transform.LayerNorm"), "bias": t[f"{head}.bias"]},
-    }  # fmt: skip
-
-
-# The models
+def published(tensors):
+    """The tensors of a model under the names of its checkpoint, where each expert of Mixtral has three of its own."""
+    found = {}
+    for name, x in tensors.items():
+        block, experts, part = name.partition(".mlp.experts.")
+        if not experts:
+            found[name.replace(".mlp.gate.", ".block_sparse_moe.gate.")] = x
+            continue
+        parts = {"gate_up_proj": ("w1", "w3"), "down_proj": ("w2",)}[part]
+        for number, expert in enumerate(x):
+            for own, matrix in zip(parts, np.split(expert, len(parts)), strict=True):
+                found[f"{block}.block_sparse_moe.experts.{number}.{own}.weight"] = matrix
+    return found
 
 
 class Peer(NamedTuple):
     theirs: type
     their_config: object
     our_config: ml.Config
-    params: object
     casts: bool = True
+
+    def params(self, tensors):
+        """Their tensors, or the gradients of these, as our parameters."""
+        return from_hf(self.their_config.to_dict(), published(tensors))[1]
 
 
 SIZES = {"vocabulary": VOCABULARY, "width": WIDTH, "heads": HEADS, "layers": LAYERS, "context": CONTEXT}
@@ -119,7 +50,7 @@ def gpt2(tied=True):
     config = transformers.GPT2Config(
         vocab_size=VOCABULARY, bos_token_id=None, eos_token_id=None, tie_word_embeddings=tied, **sizes
     )
-    return Peer(transformers.GPT2LMHeadModel, config, ml.gpt2_config(tied=tied, **SIZES), from_gpt2, casts=False)
+    return Peer(transformers.GPT2LMHeadModel, config, ml.gpt2_config(tied=tied, **SIZES), casts=False)
 
 
 def llama(kv_heads=HEADS, tied=False, head_width=None, rope=None, context=CONTEXT, **choices):
@@ -130,7 +61,7 @@ def llama(kv_heads=HEADS, tied=False, head_width=None, rope=None, context=CONTEX
         **({"head_dim": head_width} if head_width else {}),
     )  # fmt: skip
     sizes = SIZES | {"kv_heads": kv_heads, "hidden": HIDDEN, "head_width": head_width, "context": context}
-    return Peer(transformers.LlamaForCausalLM, config, ml.llama_config(tied=tied, **sizes, **choices), from_llama)
+    return Peer(transformers.LlamaForCausalLM, config, ml.llama_config(tied=tied, **sizes, **choices))
 
 
 def longrope(trained):
@@ -147,14 +78,12 @@ def mixtral(used=2):
         experts_implementation="eager",  # the grouped kernel has no float64
     )  # fmt: skip
     sizes = SIZES | {"kv_heads": 2, "hidden": HIDDEN, "experts": 4, "experts_used": used}
-    return Peer(transformers.MixtralForCausalLM, config, ml.transformer.mixtral_config(**sizes), from_llama)
+    return Peer(transformers.MixtralForCausalLM, config, ml.transformer.mixtral_config(**sizes))
 
 
 def bert():
     config = transformers.BertConfig(**THEIR_SIZES, pad_token_id=None)  # else its row would get no gradient
-    return Peer(
-        transformers.BertForMaskedLM, config, ml.transformer.bert_config(hidden=HIDDEN, **SIZES), from_bert, casts=False
-    )
+    return Peer(transformers.BertForMaskedLM, config, ml.transformer.bert_config(hidden=HIDDEN, **SIZES), casts=False)
 
 
 MODELS = {
