@@ -104,7 +104,8 @@ def _matching_leaves(paths, other):
     pairs = list(walk(other))
     for path, (place, _) in zip(paths, pairs, strict=False):
         if path != place:
-            raise ShapeError(f"params{_named(path)} has no counterpart: there is {_named(place)} instead")
+            there = _named(place) or "one array"
+            raise ShapeError(f"params{_named(path)} has no counterpart: there is {there} instead")
     if len(paths) != len(pairs):
         longer = paths if len(paths) > len(pairs) else [path for path, _ in pairs]
         place = longer[min(len(paths), len(pairs))]

@@ -146,6 +146,12 @@ def test_a_probe_does_not_care_in_what_unit_the_activations_are():
     np.testing.assert_allclose(1e-4 * small["weight"], 1e4 * large["weight"], rtol=1e-9)
 
 
+def test_a_larger_penalty_makes_the_weights_of_a_probe_smaller():
+    x, labels = np.array([[-2.0], [-1.0], [1.0], [2.0]]), [0, 0, 1, 1]
+    free, small = (interp.train_probe(x, labels, l2=l2)["weight"] for l2 in (0.0, 0.1))
+    assert np.abs(small).max() < 0.5 * np.abs(free).max()
+
+
 def test_probes_count_equal_labels_and_classes_that_do_not_occur():
     probe = interp.train_probe(np.ones((3, 2)), [1, 1, 1], classes=4, steps=5)
     assert probe["weight"].shape == (2, 4)
