@@ -275,8 +275,11 @@ def rewards(dtype):
 
 
 def log_ratios(dtype):
-    """Log-probabilities of two policies whose differences reach from one rounding to ten."""
-    x = spread(dtype)
-    d = np.concatenate([10.0 ** -np.arange(0, 9, 0.05), np.linspace(0, 8, 50), x[np.abs(x) <= 10]]).astype(dtype)
+    """Log-probabilities of two policies whose differences reach from one rounding to ten; all of them in float16."""
+    powers, x = np.exp2(np.arange(np.finfo(dtype).minexp, 4), dtype=dtype), spread(dtype)
+    beside = [np.nextafter(powers, dtype(0)), powers, np.nextafter(powers, dtype(9))]
+    d = np.concatenate([10.0 ** -np.arange(0, 9, 0.05), np.linspace(0, 8, 50), x, *beside]).astype(dtype)
+    d = np.arange(2**15, dtype=np.uint16).view(dtype) if dtype is np.float16 else d
+    d = d[np.abs(d) <= 10]
     zero = np.zeros_like(d)
     return [(zero, d), (d, zero), (zero - dtype(3), d - dtype(3))]
