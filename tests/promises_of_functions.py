@@ -9,6 +9,7 @@ from conditions import (
     ONE, Promise, epsilon, falling, gradient, keeps_digits, near, nearly_within, precise, rising, sums_to_one,
     within,
 )  # fmt: skip
+from mathllm.autodiff import vjp
 from mathllm.cross_entropy import (
     arithmetic_decode, arithmetic_encode, code_length, convert_information, cross_entropy, cross_entropy_between,
     entropy, info_nce, kl_divergence, mutual_information, perplexity, surprise,
@@ -222,6 +223,8 @@ EXPONENTIALS = [
     Promise("log never falls", hard.positive, lambda x: rising(log(x), 2) & rising(log(x, base=2), 2)),
     Promise("log to base 2 is exact at powers of 2", hard.once,
             lambda: log(2.0 ** np.arange(-1000, 1000), base=2) == np.arange(-1000, 1000), ONE),
+    Promise("log to base 10 is exact at powers of 10", hard.once,
+            lambda: log(10.0 ** np.arange(16), base=10) == np.arange(16), ONE),
     Promise("log_product of probabilities is at most 0", hard.probabilities, lambda p: log_product(p[:, None]) <= 0),
     Promise("log_product of nothing is 0", hard.once, lambda: log_product(np.ones(0)) == 0, ONE),
     Promise("log_sum_exp is at least the largest", hard.logits, lambda z: log_sum_exp(z) >= z.max()),
@@ -374,6 +377,11 @@ def jensen_shannon_divergence_is_at_most_ln_2(p, q):
     return nearly_within(0, (kl_divergence(p, middle) + kl_divergence(q, middle)) / 2, np.log(2))
 
 
+def no_slope_is_nan(p):
+    slopes = [vjp(loss, p, p[::-1])[1](p.dtype.type(1)) for loss in (kl_divergence, cross_entropy_between)]
+    return [~np.isnan(slope) for pair in slopes for slope in pair]
+
+
 def token_losses(z, labels):
     return cross_entropy(z, labels, reduction="none")
 
@@ -415,6 +423,7 @@ CROSS_ENTROPY = [
             lambda p, q: near(cross_entropy_between(p, q), entropy(p) + kl_divergence(p, q))),
     Promise("kl_divergence is at least 0", hard.distribution_pairs, lambda p, q: kl_divergence(p, q) >= 0),
     Promise("kl_divergence from itself is 0", hard.distributions, lambda p: kl_divergence(p, p) == 0),
+    Promise("kl_divergence and cross_entropy_between have gradients without NaN", hard.distributions, no_slope_is_nan),
     Promise("Jensen-Shannon divergence is at most ln 2", hard.ordinary_distribution_pairs,
             jensen_shannon_divergence_is_at_most_ln_2),
     Promise("mutual_information is at least 0", hard.ordinary_distribution_pairs,
