@@ -1,6 +1,6 @@
 """Arguments at which floating-point formulas fail: 0, ties, ±10⁴, the ends of the range, one step beside 1, ½ and 0.
 
-Each function takes a dtype and returns a list of tuples of arguments. Draws come from a fixed seed.
+Each draw takes a dtype and returns a list of tuples of arguments. Random numbers come from a fixed seed.
 """
 
 from itertools import product
@@ -35,30 +35,21 @@ def spread(dtype):
     return np.unique(np.concatenate([-positive, np.zeros(1, dtype), positive]))
 
 
-def chosen(dtype, condition):
-    x = spread(dtype)
-    return [(x[condition(x)],)]
+def chosen(condition):
+    """The single numbers for which a condition holds."""
+
+    def draw(dtype):
+        x = spread(dtype)
+        return [(x[condition(x)],)]
+
+    return draw
 
 
-def numbers(dtype):
-    return [(spread(dtype),)]
-
-
-def moderate(dtype):
-    return chosen(dtype, lambda x: np.abs(x) <= 1e4)
-
-
-def positive(dtype):
-    return chosen(dtype, lambda x: x > 0)
-
-
-def probabilities(dtype):
-    return chosen(dtype, lambda x: (x >= 0) & (x <= 1))
-
-
-def gradients(dtype):
-    """Numbers up to ±10⁴ that are not 0."""
-    return chosen(dtype, lambda x: (np.abs(x) <= 1e4) & (x != 0))
+numbers = chosen(np.isfinite)
+moderate = chosen(lambda x: np.abs(x) <= 1e4)
+positive = chosen(lambda x: x > 0)
+probabilities = chosen(lambda x: (x >= 0) & (x <= 1))
+gradients = chosen(lambda x: (np.abs(x) <= 1e4) & (x != 0))
 
 
 def logarithms(dtype):
@@ -101,21 +92,15 @@ def directions(dtype):
     return [(x,) for (x,) in vectors(dtype) if np.any(x)] + [(x,) for x in too_long(dtype)]
 
 
-def vector_pairs(dtype):
-    return list(product(of_three(dtype), repeat=2))
+def tuples(vectors, count=2):
+    """All pairs, or triples, of these vectors."""
+    return lambda dtype: list(product(vectors(dtype), repeat=count))
 
 
-def moderate_pairs(dtype):
-    """Pairs of vectors whose products are representable in every dtype."""
-    return list(product(of_three(dtype)[:3] + of_three(dtype)[5:12], repeat=2))
-
-
-def vector_triples(dtype):
-    return list(product(of_three(dtype)[1:9], repeat=3))
-
-
-def direction_pairs(dtype):
-    return list(product([x for x in of_three(dtype)[1:] + too_long(dtype)], repeat=2))
+vector_pairs = tuples(of_three)
+moderate_pairs = tuples(lambda dtype: of_three(dtype)[:3] + of_three(dtype)[5:12])  # products are within every dtype
+vector_triples = tuples(lambda dtype: of_three(dtype)[1:9], 3)
+direction_pairs = tuples(lambda dtype: of_three(dtype)[1:] + too_long(dtype))
 
 
 def row_matrices(dtype):
@@ -189,13 +174,8 @@ def over_three(dtype):
     return [np.array(row, dtype) for row in rows]
 
 
-def distribution_pairs(dtype):
-    return list(product(over_three(dtype), repeat=2))
-
-
-def ordinary_distribution_pairs(dtype):
-    """Pairs without denormal numbers, whose mixtures are exact."""
-    return list(product(over_three(dtype)[:-1], repeat=2))
+distribution_pairs = tuples(over_three)
+ordinary_distribution_pairs = tuples(lambda dtype: over_three(dtype)[:-1])  # no denormal numbers: mixtures are exact
 
 
 def valued_distributions(dtype):
