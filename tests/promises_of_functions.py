@@ -20,7 +20,7 @@ from mathllm.exponentials import (
 from mathllm.exhibits.similarity import interpret_cosine
 from mathllm.gradient_descent.word2vec import negative_sampling_loss
 from mathllm.gradients import (
-    erf, gelu, gelu_tanh, leaky_relu, numerical_derivative, numerical_hessian, relu, silu, swiglu,
+    erf, gelu, gelu_tanh, leaky_relu, numerical_derivative, relu, silu,
 )  # fmt: skip
 from mathllm.matrices import (
     attention_focus, eigenvalues, is_symmetric, lora_init, lora_merge, low_rank_approximation, low_rank_error,
@@ -36,7 +36,7 @@ from mathllm.similarity import (
     WordVectors, contextual_embeddings, cosine_similarity, cosine_similarity_matrix, dot, mean_pool, retrieve,
 )  # fmt: skip
 from mathllm.softmax import log_softmax, softmax, softmax_jacobian, tanh
-from mathllm.vectors import distance, embedding, frobenius_norm, norm, normalize, one_hot
+from mathllm.vectors import distance, frobenius_norm, norm, normalize, one_hot
 
 # Chapter 1
 
@@ -64,13 +64,7 @@ VECTORS = [
     Promise("distance obeys the triangle inequality", hard.vector_triples, distance_obeys_the_triangle_inequality),
     Promise("normalize gives length 1", hard.directions, lambda x: near(norm(normalize(x)), 1)),
     Promise("normalize gives components in [-1, 1]", hard.directions, lambda x: within(-1, normalize(x), 1)),
-    Promise("frobenius_norm is the norm of all entries", hard.matrices, lambda W: frobenius_norm(W) == norm(W.ravel())),
     Promise("one_hot sums to 1", hard.once, lambda: one_hot([0, 2, 1], 3).sum(axis=1) == 1, ONE),
-    Promise(
-        "embedding is one_hot times the table",
-        hard.matrices,
-        lambda E: embedding(E, [1, 0, 1]) == one_hot([1, 0, 1], len(E)) @ E,
-    ),
 ]
 
 
@@ -134,7 +128,6 @@ SIMILARITY = [
     Promise("sigmoid lies in [0, 1]", hard.numbers, lambda x: within(0, sigmoid(x), 1)),
     Promise("sigmoid never falls", hard.numbers, lambda x: rising(sigmoid(x), 2)),
     Promise("sigmoid(-x) = 1 - sigmoid(x)", hard.numbers, lambda x: near(sigmoid(-x), 1 - sigmoid(x), 2)),
-    Promise("sigmoid(0) = 1/2", hard.once, lambda: sigmoid([0.0, -0.0]) == 0.5, ONE),
     Promise("sigmoid has a derivative in [0, 1/4]", hard.numbers, lambda x: within(0, gradient(sigmoid, x), 0.25)),
 ]  # fmt: skip
 
@@ -216,7 +209,6 @@ def exponent_range_is_right(x):
 EXPONENTIALS = [
     Promise("exp is at least 0", hard.logarithms, lambda x: exp(x) >= 0),
     Promise("exp never falls", hard.logarithms, lambda x: rising(exp(x), 2)),
-    Promise("exp(0) = 1", hard.once, lambda: exp([0.0, -0.0]) == 1, ONE),
     Promise("exp undoes log", hard.gradients, exp_undoes_log),
     Promise("exponent_range is where exp is neither 0 nor infinite", hard.numbers, exponent_range_is_right),
     Promise("log(1) = 0", hard.once, lambda: [log(1.0, base=base) == 0 for base in (None, 2, 10, 3)], ONE),
@@ -234,15 +226,12 @@ EXPONENTIALS = [
     Promise("log_add_exp is at least the larger", hard.number_pairs,
             lambda a, b: log_add_exp(a, b) >= np.maximum(a, b)),
     Promise("log_add_exp is symmetric", hard.number_pairs, lambda a, b: log_add_exp(a, b) == log_add_exp(b, a)),
-    Promise("log_add_exp is log_sum_exp of two", hard.number_pairs,
-            lambda a, b: near(log_add_exp(a, b), log_sum_exp(np.stack([a, b], axis=-1)))),
     Promise("log_add_exp has derivatives in [0, 1]", hard.number_pairs,
             lambda a, b: within(0, gradient(log_add_exp, a, b), 1)),
     Promise("log1m_exp is at most 0", hard.logarithms, lambda x: log1m_exp(x) <= 0),
     Promise("log1m_exp never rises", hard.logarithms, lambda x: falling(log1m_exp(x), 2)),
     Promise("log1m_exp keeps its digits", hard.logarithms,
             lambda x: keeps_digits(log1m_exp(x[1:-1]), precise(x[1:-1], exact.log1m_exp))),
-    Promise("log1m_exp and exp add up to 1", hard.logarithms, lambda x: near(exp(log1m_exp(x)) + exp(x), 1)),
     Promise("softplus is at least max(x, 0)", hard.numbers, lambda x: softplus(x) >= np.maximum(x, 0)),
     Promise("softplus never falls", hard.numbers, lambda x: rising(softplus(x), 2)),
     Promise("softplus(x) - softplus(-x) = x", hard.numbers, lambda x: near(softplus(x) - softplus(-x), x)),
@@ -250,7 +239,6 @@ EXPONENTIALS = [
     Promise("softplus keeps its digits", hard.moderate,
             lambda x: keeps_digits(softplus(x), precise(x, exact.softplus))),
     Promise("log_sigmoid is at most 0", hard.numbers, lambda x: log_sigmoid(x) <= 0),
-    Promise("log_sigmoid is the logarithm of sigmoid", hard.moderate, lambda x: near(exp(log_sigmoid(x)), sigmoid(x))),
 ]  # fmt: skip
 
 
@@ -355,7 +343,6 @@ SOFTMAX = [
     Promise("softmax has a gradient of 0 for equal cotangents", hard.finite_logits,
             lambda z: near(gradient(softmax, z), 0)),
     Promise("log_softmax is at most 0", hard.logits, lambda z: log_softmax(z) <= 0),
-    Promise("log_softmax is the logarithm of softmax", hard.logits, lambda z: near(np.exp(log_softmax(z)), softmax(z))),
     Promise("softmax_jacobian is symmetric", hard.finite_logits,
             lambda z: softmax_jacobian(z[:50]) == softmax_jacobian(z[:50]).T),
     Promise("softmax_jacobian has rows that sum to 0", hard.finite_logits,
@@ -365,7 +352,6 @@ SOFTMAX = [
     Promise("tanh lies in [-1, 1]", hard.numbers, lambda x: within(-1, tanh(x), 1)),
     Promise("tanh is odd", hard.numbers, lambda x: tanh(-x) == -tanh(x)),
     Promise("tanh has a derivative in [0, 1]", hard.numbers, lambda x: within(0, gradient(tanh, x), 1)),
-    Promise("tanh(x) = 2 sigmoid(2x) - 1", hard.moderate, lambda x: near(tanh(x), 2 * sigmoid(2 * x) - 1)),
 ]  # fmt: skip
 
 
@@ -482,9 +468,6 @@ GRADIENTS = [
     Promise("gelu_tanh lies between -0.18 and relu", hard.numbers, lambda x: within(-0.18, gelu_tanh(x), relu(x))),
     Promise("silu(x) - silu(-x) = x", hard.moderate, lambda x: near(silu(x) - silu(-x), x)),
     Promise("silu lies between -0.279 and relu", hard.numbers, lambda x: within(-0.279, silu(x), relu(x))),
-    Promise("swiglu is silu times the value", hard.moderate, lambda x: near(swiglu(x, 0 * x + 2), 2 * silu(x))),
     Promise("numerical_derivative is right to ten digits", hard.once,
             lambda: near(numerical_derivative(np.sin, [0.3, 1.0]), np.cos([0.3, 1.0]), 1e-10 * 2**52), ONE),
-    Promise("numerical_hessian is symmetric", hard.once,
-            lambda: is_symmetric(numerical_hessian(lambda v: np.sin(v[0] * v[1]) * v[2], [0.3, 1.1, -2.0]), 0), ONE),
 ]  # fmt: skip
