@@ -48,28 +48,25 @@ def test_an_example_without_values_ends_with_the_weights():
     assert ours["output"] is None
 
 
-def test_the_stepper_refuses_an_example_with_a_row_missing():
-    bad = {"name": "short", "tokens": ["a", "b"], "query": [[1.0]], "key": [[1.0], [2.0]], "value": []}
-    with pytest.raises(ValueError, match="one row per token"):
-        AttentionStepper(examples=[bad])
-
-
-def test_the_stepper_refuses_a_token_that_is_not_there():
-    with pytest.raises(ValueError, match="no row 3"):
-        AttentionStepper(row=3)
-
-
 def test_the_rotated_score_is_that_of_rotate():
     rng = np.random.default_rng(2)
     cases = [[*rng.normal(size=(2, 2)).tolist(), *rng.integers(0, 31, 2).tolist(), rng.uniform()] for _ in range(50)]
-    shown = run_js("rotary_pair.js", "score", cases)
-    for (query, key, m, n, rate), score in zip(cases, shown, strict=True):
-        rotated = [
-            ml.rotate(np.array([x]), angles=np.array([[position * rate]]))[0] for x, position in ((query, m), (key, n))
-        ]
-        assert score == pytest.approx(rotated[0] @ rotated[1], abs=SAME)
+    for (query, key, m, n, rate), score in zip(cases, run_js("rotary_pair.js", "score", cases), strict=True):
+        a, b = (ml.rotate(np.array([x]), angles=np.array([[t * rate]]))[0] for x, t in ((query, m), (key, n)))
+        assert score == pytest.approx(a @ b, abs=SAME)
 
 
-def test_the_rotary_figure_stays_on_its_sliders():
-    with pytest.raises(Exception, match="query_position"):
-        RotaryPair(query_position=31)
+SHORT = {"name": "short", "tokens": ["a", "b"], "query": [[1.0]], "key": [[1.0], [2.0]], "value": []}
+
+
+@pytest.mark.parametrize(
+    ("figure", "wrong", "words"),
+    [
+        (AttentionStepper, {"examples": [SHORT]}, "one row per token"),
+        (AttentionStepper, {"row": 3}, "no row 3"),
+        (RotaryPair, {"query_position": 31}, "query_position"),
+    ],
+)
+def test_the_figures_refuse_what_they_cannot_show(figure, wrong, words):
+    with pytest.raises(Exception, match=words):
+        figure(**wrong)

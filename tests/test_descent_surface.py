@@ -11,31 +11,24 @@ HEIGHTS = {
     "saddle point": lambda v: 0.5 * (v[0] ** 2 - v[1] ** 2) + 0.25 * v[1] ** 4,
     "two minima": lambda v: 0.5 * (v[0] ** 2 - 1) ** 2 + 0.3 * v[0] + v[1] ** 2,
 }
+MOMENTUM = {"init": ml.gradient_descent.momentum_init, "step": ml.gradient_descent.momentum_step}
 METHODS = {
     "gradient descent": lambda beta: {},
-    "momentum": lambda beta: {
-        "init": ml.gradient_descent.momentum_init,
-        "step": ml.gradient_descent.momentum_step,
-        "beta": beta,
-    },
+    "momentum": lambda beta: MOMENTUM | {"beta": beta},
     "Adam": lambda beta: {"init": ml.adam_init, "step": ml.adam_step, "beta1": beta},
 }
 # The same arithmetic in another order: rounding grows along the path, most where it is steep, but stays far below this.
 NEAR = 1e-7
 
 
-@pytest.fixture
-def places():
-    return np.random.default_rng(1).uniform(-2, 2, size=(50, 2))
-
-
 @pytest.mark.parametrize("surface", HEIGHTS)
-def test_the_gradient_is_that_of_the_height(surface, places):
-    heights = run_js("descent_surface.js", "height", [[surface, place] for place in places.tolist()])
-    gradients = run_js("descent_surface.js", "gradient", [[surface, place] for place in places.tolist()])
-    np.testing.assert_allclose(heights, [HEIGHTS[surface](place) for place in places], rtol=1e-12, atol=1e-12)
-    wanted = [ml.grad(HEIGHTS[surface])(place) for place in places]
-    np.testing.assert_allclose(gradients, wanted, rtol=1e-10, atol=1e-10)
+def test_the_gradient_is_that_of_the_height(surface):
+    height, places = HEIGHTS[surface], np.random.default_rng(1).uniform(-2, 2, size=(50, 2))
+    cases = [[surface, place] for place in places.tolist()]
+    shown = run_js("descent_surface.js", "height", cases)
+    np.testing.assert_allclose(shown, [height(place) for place in places], rtol=1e-12, atol=1e-12)
+    slopes = run_js("descent_surface.js", "gradient", cases)
+    np.testing.assert_allclose(slopes, [ml.grad(height)(place) for place in places], rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5, 0.9])

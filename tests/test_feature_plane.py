@@ -7,38 +7,30 @@ from test_widgets import SAME, run_js
 import mathllm as ml
 from mathllm.figures.widgets import FeaturePlane
 
-
-def _settings():
-    rng = np.random.default_rng(1)
-    for _ in range(60):
-        n = int(rng.integers(2, 9))
-        active = (np.flatnonzero(rng.random(n) < 0.5) + 1).tolist()
-        yield n, active, float(rng.uniform(-1, 0))
+rng = np.random.default_rng(1)
 
 
-SETTINGS = list(_settings())
+@pytest.fixture(scope="module")
+def directions():
+    sizes = range(2, 9)
+    shown = run_js("feature_plane.js", "directions", [[n] for n in sizes])
+    return {n: np.array(W) for n, W in zip(sizes, shown, strict=True)}
 
 
-def test_the_directions_are_unit_vectors_spread_evenly():
-    for n in range(2, 9):
-        [directions] = run_js("feature_plane.js", "directions", [[n]])
-        np.testing.assert_allclose(ml.norm(directions), 1, atol=SAME)
-        neighbours = ml.cosine_similarity(directions, np.roll(directions, 1, axis=0))
+def test_the_directions_are_unit_vectors_spread_evenly(directions):
+    for n, W in directions.items():
+        np.testing.assert_allclose(ml.norm(W), 1, atol=SAME)
+        neighbours = ml.cosine_similarity(W, np.roll(W, 1, axis=0))
         np.testing.assert_allclose(neighbours, np.cos(2 * np.pi / n), atol=SAME)
 
 
-def test_the_outputs_and_their_error_are_those_of_the_toy_model():
-    directions = dict(
-        zip(range(2, 9), run_js("feature_plane.js", "directions", [[n] for n in range(2, 9)]), strict=True)
-    )
-    errors = run_js("feature_plane.js", "squaredError", SETTINGS)
-    outputs = run_js("feature_plane.js", "outputs", SETTINGS)
-    for (n, active, bias), error, output in zip(SETTINGS, errors, outputs, strict=True):
-        W, x = np.array(directions[n]), np.zeros(n)
-        x[np.array(active, int) - 1] = 1
-        assert error == pytest.approx(
-            ml.interpretability.superposition_loss({"weight": W, "bias": np.full(n, bias)}, x[None]), abs=SAME
-        )
+def test_the_outputs_and_their_error_are_those_of_the_toy_model(directions):
+    inputs = [(rng.random(n) < 0.5).astype(float) for n in rng.integers(2, 9, size=60)]
+    settings = [[len(x), (np.flatnonzero(x) + 1).tolist(), rng.uniform(-1, 0)] for x in inputs]
+    errors, outputs = (run_js("feature_plane.js", name, settings) for name in ("squaredError", "outputs"))
+    for x, (n, _, bias), error, output in zip(inputs, settings, errors, outputs, strict=True):
+        W, params = directions[n], {"weight": directions[n], "bias": np.full(n, bias)}
+        assert error == pytest.approx(ml.interpretability.superposition_loss(params, x[None]), abs=SAME)
         np.testing.assert_allclose(output, ml.relu(x @ W @ W.T + bias), atol=SAME)
 
 
