@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refusing
 
 import mathllm as ml
 from mathllm.alignment import (
@@ -114,28 +115,22 @@ def test_lora_begins_as_the_model_it_adapts_learns_and_merges():
     assert merged["blocks"][1]["attention"]["key"] is params["blocks"][1]["attention"]["key"]
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: clipped_surrogate([1.0], [1.0, 2.0]), ml.ShapeError, r"one shape, got \(1,\) and \(2,\)"),
-        (lambda: kl_optimal_policy([0.5, 0.6], [1.0, 2.0], beta=1), ValueError, "distribution"),
-        (lambda: group_advantages([1.0]), ml.ShapeError, "two answers"),
-        (lambda: kl_estimate(np.zeros((5, 3)), np.zeros(3)), ml.ShapeError, r"\(5, 3\) and \(3,\)"),
-        (lambda: kl_estimate([-800.0], [0.0]), OverflowError, r"e\^800 is more than float64"),
-        (lambda: kl_estimate(np.float32([-90]), np.float32([0])), OverflowError, r"e\^90 is more than float32"),
-        (lambda: kl_estimate([-np.inf], [0.0]), OverflowError, r"e\^inf"),
-        (lambda: grpo_loss([0.0], [-800.0], [0.0], [1.0]), OverflowError, "exp"),
-        (lambda: completion_labels([[1, 2]], [3]), ValueError, "from 0 to 2"),
-        (lambda: completion_labels([[1, 2]], [0.5]), ValueError, "from 0 to 2"),
-        (lambda: completion_labels([[1.5, 2]], [1]), TypeError, "integer token ids, got float64"),
-        (lambda: completion_log_probabilities(np.zeros((1, 2, 4)), [[1, 4]]), ValueError, "labels from 0 to 3.*got 4"),
-        (lambda: completion_log_probabilities(np.zeros((1, 2, 4)), [[1, -1]]), ValueError, "from 0 to 3.*got -1"),
-        (lambda: completion_log_probabilities(np.zeros((1, 2, 4)), [[1.0, 1.0]]), TypeError, "integer labels"),
-        (lambda: lora_adapters({"key": np.eye(2)}, ["query"], 1, rng), ValueError, "no matrix called query"),
-        (lambda: lora_adapters({"gain": np.ones(2)}, ["gain"], 1, rng), ValueError, "no matrix called gain"),
-        (lambda: with_adapters({"key": np.eye(2)}, {"query": {"A": 1.0, "B": 1.0}}), ml.ShapeError, "query"),
-    ],
+test_what_cannot_be_right_is_refused_in_words = refusing(
+    (lambda: clipped_surrogate([1.0], [1.0, 2.0]), ml.ShapeError, r"one shape, got \(1,\) and \(2,\)"),
+    (lambda: kl_optimal_policy([0.5, 0.6], [1.0, 2.0], beta=1), ValueError, "distribution"),
+    (lambda: group_advantages([1.0]), ml.ShapeError, "two answers"),
+    (lambda: kl_estimate(np.zeros((5, 3)), np.zeros(3)), ml.ShapeError, r"\(5, 3\) and \(3,\)"),
+    (lambda: kl_estimate([-800.0], [0.0]), OverflowError, r"e\^800 is more than float64"),
+    (lambda: kl_estimate(np.float32([-90]), np.float32([0])), OverflowError, r"e\^90 is more than float32"),
+    (lambda: kl_estimate([-np.inf], [0.0]), OverflowError, r"e\^inf"),
+    (lambda: grpo_loss([0.0], [-800.0], [0.0], [1.0]), OverflowError, "exp"),
+    (lambda: completion_labels([[1, 2]], [3]), ValueError, "from 0 to 2"),
+    (lambda: completion_labels([[1, 2]], [0.5]), ValueError, "from 0 to 2"),
+    (lambda: completion_labels([[1.5, 2]], [1]), TypeError, "integer token ids, got float64"),
+    (lambda: completion_log_probabilities(np.zeros((1, 2, 4)), [[1, 4]]), ValueError, "labels from 0 to 3.*got 4"),
+    (lambda: completion_log_probabilities(np.zeros((1, 2, 4)), [[1, -1]]), ValueError, "from 0 to 3.*got -1"),
+    (lambda: completion_log_probabilities(np.zeros((1, 2, 4)), [[1.0, 1.0]]), TypeError, "integer labels"),
+    (lambda: lora_adapters({"key": np.eye(2)}, ["query"], 1, rng), ValueError, "no matrix called query"),
+    (lambda: lora_adapters({"gain": np.ones(2)}, ["gain"], 1, rng), ValueError, "no matrix called gain"),
+    (lambda: with_adapters({"key": np.eye(2)}, {"query": {"A": 1.0, "B": 1.0}}), ml.ShapeError, "query"),
 )
-def test_what_cannot_be_right_is_refused_in_words(call, error, words):
-    with pytest.raises(error, match=words):
-        call()

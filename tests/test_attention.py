@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refusing
 
 import mathllm as ml
 from mathllm.attention import (
@@ -200,36 +201,30 @@ def test_gradients_reach_every_projection_of_grouped_heads():
     assert ml.check_gradient(layer, x, params).error < TOLERANCE
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: attention(*np.ones((3, 2, 3)), np.ones((2, 2))), TypeError, "booleans"),
-        (lambda: causal_mask(3, 2), ml.ShapeError, "got 3 and 2"),
-        (
-            lambda: multi_head_attention(np.ones((1, 2, 4)), dict.fromkeys(("query", "key"), np.ones((5, 4))), heads=2),
-            ml.ShapeError,
-            r"shapes \(1, 2, 4\) and \(5, 4\): n is 4 in x, 5 in W",
-        ),
-        (lambda: padding_mask([[2]]), ValueError, "0 or 1"),
-        (lambda: split_heads(np.ones((2, 10)), 3), ml.ShapeError, "into 3 heads"),
-        (lambda: multi_head_attention(np.ones((2, 4)), {}, heads=3, kv_heads=2), ml.ShapeError, "share 2"),
-        (lambda: rotate(np.ones((2, 4)), angles=np.ones((3, 2))), ml.ShapeError, r"\(3, 2\)"),
-        (lambda: rotate(np.ones((2, 4)), angles=np.ones((2, 2)), pairing="other"), ValueError, "half"),
-        (lambda: rotary_angles([0], 3), ValueError, "even, got 3"),
-        (lambda: RotaryScaling("yarm"), ValueError, "did you mean yarn"),
-        (lambda: RotaryScaling("ntk", 0.5), ValueError, r"factor in \[1, ∞\), got 0.5"),
-        (lambda: RotaryScaling("llama"), ValueError, "did you mean llama3"),
-        (lambda: RotaryScaling("linear", turns=(1, 8)), ValueError, "for yarn and llama3, not for linear"),
-        (lambda: RotaryScaling("llama3", attention_factor=1.5), ValueError, "for yarn and longrope, not for llama3"),
-        (lambda: RotaryScaling("longrope", short=(1, 2)), ValueError, r"short and long, got \(1, 2\) and None"),
-        (lambda: rotary_angles([1], 4, scaling=LONG), ml.ShapeError, "has 2 pairs, longrope numbers for 3"),
-        (lambda: RotaryScaling("yarn", turns=(32, 1)), ValueError, r"smaller one first, got \(32, 1\)"),
-        (lambda: RotaryScaling("yarn", attention_factor=0.0), ValueError, r"attention_factor in \(0, ∞\)"),
-        (lambda: alibi_bias(3, 2), ValueError, "power of two"),
-        (lambda: relative_buckets(3, buckets=3, causal=False), ValueError, "into 3 buckets"),
-        (lambda: relative_buckets(3, farthest=16), ValueError, "distances up to 16 into 32 buckets"),
-    ],
+test_what_cannot_be_right_is_refused_in_words = refusing(
+    (lambda: attention(*np.ones((3, 2, 3)), np.ones((2, 2))), TypeError, "booleans"),
+    (lambda: causal_mask(3, 2), ml.ShapeError, "got 3 and 2"),
+    (
+        lambda: multi_head_attention(np.ones((1, 2, 4)), dict.fromkeys(("query", "key"), np.ones((5, 4))), heads=2),
+        ml.ShapeError,
+        r"shapes \(1, 2, 4\) and \(5, 4\): n is 4 in x, 5 in W",
+    ),
+    (lambda: padding_mask([[2]]), ValueError, "0 or 1"),
+    (lambda: split_heads(np.ones((2, 10)), 3), ml.ShapeError, "into 3 heads"),
+    (lambda: multi_head_attention(np.ones((2, 4)), {}, heads=3, kv_heads=2), ml.ShapeError, "share 2"),
+    (lambda: rotate(np.ones((2, 4)), angles=np.ones((3, 2))), ml.ShapeError, r"\(3, 2\)"),
+    (lambda: rotate(np.ones((2, 4)), angles=np.ones((2, 2)), pairing="other"), ValueError, "half"),
+    (lambda: rotary_angles([0], 3), ValueError, "even, got 3"),
+    (lambda: RotaryScaling("yarm"), ValueError, "did you mean yarn"),
+    (lambda: RotaryScaling("ntk", 0.5), ValueError, r"factor in \[1, ∞\), got 0.5"),
+    (lambda: RotaryScaling("llama"), ValueError, "did you mean llama3"),
+    (lambda: RotaryScaling("linear", turns=(1, 8)), ValueError, "for yarn and llama3, not for linear"),
+    (lambda: RotaryScaling("llama3", attention_factor=1.5), ValueError, "for yarn and longrope, not for llama3"),
+    (lambda: RotaryScaling("longrope", short=(1, 2)), ValueError, r"short and long, got \(1, 2\) and None"),
+    (lambda: rotary_angles([1], 4, scaling=LONG), ml.ShapeError, "has 2 pairs, longrope numbers for 3"),
+    (lambda: RotaryScaling("yarn", turns=(32, 1)), ValueError, r"smaller one first, got \(32, 1\)"),
+    (lambda: RotaryScaling("yarn", attention_factor=0.0), ValueError, r"attention_factor in \(0, ∞\)"),
+    (lambda: alibi_bias(3, 2), ValueError, "power of two"),
+    (lambda: relative_buckets(3, buckets=3, causal=False), ValueError, "into 3 buckets"),
+    (lambda: relative_buckets(3, farthest=16), ValueError, "distances up to 16 into 32 buckets"),
 )
-def test_what_cannot_be_right_is_refused_in_words(call, error, words):
-    with pytest.raises(error, match=words):
-        call()
