@@ -99,6 +99,10 @@ MASK = np.array([[True, True, False, True], [True, False, True, True], [True, Tr
 ANGLES = 0.7
 
 
+def lora_of_a_frozen_matrix(x, A, B):
+    return ml.matrices.lora_linear(x, fixed(x.shape[-1], B.shape[-1]), A, B, scale=2.0)
+
+
 def angles(x):
     return ANGLES * np.arange(1, x.shape[-2] + 1)[:, None] / np.arange(1, x.shape[-1] // 2 + 1)
 
@@ -140,10 +144,7 @@ CASES = {
         Case("matrix_vector_product", ml.matrices.matrix_vector_product, normal(("n", 4, "d"), ("n", "d")), wild=True),
         Case("linear", ml.linear, normal(("n", "d"), ("d", 4), (4,)), wild=True),
         Case("singular_values", ml.singular_values, normal(("n", 3, "d")), wild=True),
-        Case(
-            "lora_linear", lambda x, A, B: ml.matrices.lora_linear(x, fixed(x.shape[-1], 4), A, B, scale=2.0),
-            normal(("n", "d"), ("d", 2), (2, 4)), wild=True, half=10,
-        ),
+        Case("lora_linear", lora_of_a_frozen_matrix, normal(("n", "d"), ("d", 2), (2, 4)), wild=True, half=10),
         Case(
             "lora_merge", lambda W, A, B: ml.lora_merge(W, A, B, scale=2.0),
             normal(("n", "d"), ("n", 2), (2, "d")), wild=True, half=100,
@@ -272,7 +273,7 @@ def matrix_bits(z):
     return ml.mutual_information(ml.softmax(z.reshape(-1)).reshape(z.shape), base=2)
 
 
-ALLOWED = np.tri(3, 5, -1, dtype=bool)  # each of three queries sees the keys before its own, the first one nothing
+ALLOWED = np.tri(3, 5, 2, dtype=bool)  # the last three of five tokens see what came before
 ROWS_OF_THREE, PAIR_OF_ROWS, POSITIVE = normal((2, 3)), normal((2, 3), (3,)), uniform(0.1, 1, (2, 3))
 
 # Settings, axes and broadcasting that a case above does not try, and functions that are made of primitives
@@ -290,16 +291,11 @@ VARIANTS = [
     Case("matrix_product, one for all", ml.matrices.matrix_product, normal((5, 3, 4), (4, 2))),
     Case("transpose", ml.matrices.transpose, normal((3, 4))),
     *[
-        Case(
-            f"lora_linear, {len(shape)} axes", lambda x, A, B: ml.matrices.lora_linear(x, fixed(4, 3), A, B, scale=0.7),
-            normal(shape, (4, 2), (2, 3)),
-        )
-        for shape in [(4,), (3, 4), (2, 3, 4)]
+        Case(f"lora_linear, {len(shape)} axes", lora_of_a_frozen_matrix, normal(shape, (4, 2), (2, 3)))
+        for shape in [(4,), (2, 3, 4)]
     ],
-    Case("log, base 2", lambda p: exponentials.log(p, base=2), POSITIVE),
     Case("log, base 7", lambda p: exponentials.log(p, base=7), POSITIVE),
     Case("log_product, all axes", lambda p: log_product(p, axis=None), POSITIVE),
-    Case("log_sum_exp, axes", lambda x: ml.log_sum_exp(x, axis=(0, 2)), normal((2, 3, 4))),
     Case("log_sum_exp, axes kept", lambda x: ml.log_sum_exp(x, axis=(0, 2), keepdims=True), normal((2, 3, 4))),
     Case("log_sum_exp, all axes", lambda x: ml.log_sum_exp(x, axis=None), ROWS_OF_THREE),
     Case("log_add_exp, one for all", log_add_exp, PAIR_OF_ROWS),
@@ -341,6 +337,10 @@ VARIANTS = [
     Case(
         "attention, mask and bias", lambda q, k, v, bias: ml.attention(q, k, v, ALLOWED, bias),
         normal((2, 3, 4), (5, 4), (2, 5, 2), (3, 5)),
+    ),
+    Case(
+        "attention, a query that may see nothing", lambda q, k, v: ml.attention(q, k, v, np.tri(3, 5, -1, dtype=bool)),
+        normal((3, 4), (5, 4), (5, 2)),
     ),
     Case("linear_attention", linear_attention, normal((3, 4), (5, 4), (5, 2))),
     Case(

@@ -19,18 +19,14 @@ from mathllm.exponentials import (
 )  # fmt: skip
 from mathllm.exhibits.similarity import interpret_cosine
 from mathllm.gradient_descent.word2vec import negative_sampling_loss
-from mathllm.gradients import (
-    erf, gelu, gelu_tanh, leaky_relu, numerical_derivative, relu, silu,
-)  # fmt: skip
+from mathllm.gradients import erf, gelu, gelu_tanh, leaky_relu, numerical_derivative, relu, silu
 from mathllm.matrices import (
-    attention_focus, eigenvalues, is_symmetric, lora_init, lora_merge, low_rank_approximation, low_rank_error,
-    matrix_product, matrix_product_by_hand, power_iteration,
+    attention_focus, eigenvalues, low_rank_approximation, low_rank_error, matrix_product, power_iteration,
     singular_values, spectral_gap, stationary_distribution, svd, transpose,
 )  # fmt: skip
 from mathllm.probability import (
-    Beta, bernoulli_log_likelihood, conditional_probability, distribution_from_counts, expectation, integral,
-    is_distribution, monte_carlo, normal_density, normal_log_density, posterior, sample, sequential_posterior,
-    train_ngram, variance,
+    Beta, bernoulli_log_likelihood, conditional_probability, distribution_from_counts, expectation, is_distribution,
+    monte_carlo, normal_density, normal_log_density, posterior, sample, sequential_posterior, train_ngram, variance,
 )  # fmt: skip
 from mathllm.similarity import (
     WordVectors, contextual_embeddings, cosine_similarity, cosine_similarity_matrix, dot, mean_pool, retrieve,
@@ -164,9 +160,6 @@ def eigenvalues_add_up_to_the_trace(A):
 MATRICES = [
     Promise("(AB)^T = B^T A^T", hard.matrices,
             lambda A: near(transpose(matrix_product(A, A.T)), matrix_product(A, A.T), size=1 + np.abs(A).max() ** 2)),
-    Promise("matrix_product is the product by hand", hard.square_matrices,
-            lambda A: near(matrix_product(A, A), matrix_product_by_hand(A, A), size=5 * (1 + np.abs(A).max() ** 2))),
-    Promise("is_symmetric finds A + A^T symmetric", hard.square_matrices, lambda A: is_symmetric(A + A.T)),
     Promise("singular_values are at least 0", hard.matrices, lambda W: singular_values(W) >= 0),
     Promise("singular_values fall", hard.matrices, lambda W: falling(singular_values(W))),
     Promise("svd gives orthonormal directions", hard.matrices, svd_gives_orthonormal_directions),
@@ -175,7 +168,6 @@ MATRICES = [
     Promise("low_rank_error falls with the rank", hard.matrices, lambda W: falling(low_rank_errors(W))),
     Promise("low_rank_error is 0 at full rank", hard.matrices, lambda W: low_rank_errors(W)[-1] == 0),
     Promise("eigenvalues add up to the trace", hard.square_matrices, eigenvalues_add_up_to_the_trace),
-    Promise("eigenvalues have falling moduli", hard.square_matrices, lambda A: falling(np.abs(eigenvalues(A)))),
     Promise("power_iteration gives a vector of length 1", hard.transitions,
             lambda A: near(norm(power_iteration(A + A.T, hard.generator())[1]), 1)),
     Promise("stationary_distribution sums to 1", hard.transitions, lambda A: sums_to_one(stationary_distribution(A))),
@@ -184,8 +176,6 @@ MATRICES = [
     Promise("spectral_gap lies in [0, 1]", hard.transitions, lambda A: within(0, spectral_gap(A), 1)),
     Promise("attention_focus lies in [1/n, 1]", hard.transitions,
             lambda A: nearly_within(1 / len(A), A.dtype.type(attention_focus(A)), 1)),
-    Promise("lora_init changes nothing", hard.once,
-            lambda: lora_merge(np.eye(4), **lora_init(hard.generator(), 4, 4, 2)) == np.eye(4), ONE),
 ]  # fmt: skip
 
 
@@ -304,7 +294,6 @@ PROBABILITY = [
     Promise("normal_density is symmetric", hard.moderate, lambda x: normal_density(x) == normal_density(-x)),
     Promise("normal_log_density is largest at the mean", hard.moderate,
             lambda x: normal_log_density(x, 0.0, 1.0) <= normal_log_density(0 * x, 0.0, 1.0)),
-    Promise("integral of normal_density is 1", hard.once, lambda: near(integral(normal_density, -10, 10), 1), ONE),
     Promise("monte_carlo has a standard error of at least 0", hard.once,
             lambda: monte_carlo(lambda rng: 0.1, hard.generator(), 7).standard_error >= 0, ONE),
     Promise("bernoulli_log_likelihood is at most 0", hard.probabilities,
