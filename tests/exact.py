@@ -54,12 +54,6 @@ class Exact:
     def __neg__(self):
         return Exact(-self.value, ((self, -1),))
 
-    def __lt__(self, other):
-        return self.value < number(other)
-
-    def __gt__(self, other):
-        return self.value > number(other)
-
     __radd__, __rmul__ = __add__, __mul__
 
 

@@ -112,26 +112,21 @@ def test_a_misspelt_name_is_refused_with_the_name_that_was_meant():
 # Damage
 
 
-def test_a_truncated_file_is_found_at_load_by_its_size(toy, capsys):
-    toy.write_bytes(b"mary")
-    with pytest.raises(MissingDataError, match=r"damaged: names.txt has 4 bytes instead of 7"):
-        data.path("toy")
-    assert not data.available("toy")
-    assert "damaged" in capsys.readouterr().out
-
-
-def test_a_missing_file_is_named(toy):
-    toy.unlink()
-    with pytest.raises(MissingDataError, match=r"names.txt is missing"):
-        data.path("toy")
-
-
-def test_verify_finds_one_changed_byte(toy):
+@pytest.mark.parametrize(
+    ("damage", "full", "problem"),
+    [
+        (lambda file: file.write_bytes(b"mary"), False, "names.txt has 4 bytes instead of 7"),
+        (lambda file: file.unlink(), False, "names.txt is missing"),
+        (lambda file: file.write_bytes(b"mary 2\n"), True, "names.txt does not have the sha256"),
+    ],
+)
+def test_damage_is_found_by_the_size_and_where_asked_by_every_byte(toy, capsys, damage, full, problem):
     assert data.path("toy", full=True) == toy.parent
-    toy.write_bytes(b"mary 2\n")
-    assert data.path("toy") == toy.parent  # the sizes agree
-    with pytest.raises(MissingDataError, match="sha256"):
-        data.path("toy", full=True)
+    damage(toy)
+    with pytest.raises(MissingDataError, match=f"damaged: {problem}"):
+        data.path("toy", full=full)
+    assert data.available("toy") == full  # where the sizes agree
+    assert ("damaged" in capsys.readouterr().out) != full
 
 
 def test_verify_reads_the_derived_files_that_are_there(toy, monkeypatch):
