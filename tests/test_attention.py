@@ -31,9 +31,6 @@ TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wr
 rng = np.random.default_rng(10)
 
 
-# ------------------------------------------------------------------------------------------------------ properties
-
-
 sizes, seeds = st.integers(1, 7), st.integers(0, 2**32 - 1)
 
 

@@ -27,9 +27,6 @@ from mathllm.exhibits import backpropagation as exhibits
 numbers = st.floats(-5, 5, allow_subnormal=False)
 
 
-# ------------------------------------------------------------------------------------- the recurrence and autodiff
-
-
 def example(dtype=np.float64):
     """Inputs, layers and targets, which raise when somebody writes to them."""
     rng = np.random.default_rng(1)
@@ -102,9 +99,6 @@ ONE = [{"weight": np.eye(1), "bias": np.zeros(1)}]
 def test_what_cannot_be_right_is_refused_in_words(call, words):
     with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=words):
         call()
-
-
-# ------------------------------------------------------------------------------------------------------- the trace
 
 
 vectors = hnp.arrays(np.float64, 2, elements=numbers)
@@ -211,9 +205,6 @@ def test_a_constant_is_a_curve_too():
         np.testing.assert_allclose(y, 3, rtol=1e-9)
 
 
-# -------------------------------------------------------------------------------------------------------------- xor
-
-
 def test_the_gradient_of_the_listing_is_that_of_the_loss_it_prints():
     start = exhibits.xor_init()
     after = exhibits.train_xor(epochs=1).params
@@ -233,9 +224,6 @@ def test_networks_trained_side_by_side_are_those_trained_alone():
     assert together.losses.shape == (50, 2)
     np.testing.assert_allclose(together.losses[:, 1], alone.losses, rtol=1e-12)
     np.testing.assert_allclose(together.params["W1"][1], alone.params["W1"], rtol=1e-12)
-
-
-# ------------------------------------------------------------------------------------------------ the price
 
 
 @given(st.lists(st.integers(1, 20), min_size=2, max_size=5), st.integers(1, 8))

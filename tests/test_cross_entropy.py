@@ -187,9 +187,6 @@ def test_a_model_cannot_change_the_message():
         ml.arithmetic_encode([1, 1], model)
 
 
-# -------------------------------------------------------------------------------------------------------- refusals
-
-
 test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: ml.entropy([0.5, 0.4]), ValueError, "sums to 1, this one to 0.9"),
     (lambda: ml.entropy([1.5, -0.5]), ValueError, "no negative entries, got -0.5"),

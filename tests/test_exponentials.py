@@ -14,8 +14,6 @@ from mathllm import exponentials
 
 rng = np.random.default_rng(4)
 
-# ------------------------------------------------------------------------------------------- exponential and logarithm
-
 
 @given(st.floats(1e-100, 1e100), st.sampled_from([2, 10, 0.5, math.e, 7.3]))
 def test_another_base_is_another_unit(x, base):
@@ -26,9 +24,6 @@ def test_infinities_pass_through():
     assert ml.exp([-np.inf, np.inf]).tolist() == [0, np.inf]
     assert exponentials.log(np.inf) == np.inf
     assert exponentials.log_product([0.5, 0.0, 0.9]) == -np.inf
-
-
-# ------------------------------------------------------------------------------------------------------------ log space
 
 
 @given(hnp.arrays(np.float64, (3, 4), elements=st.floats(0.01, 1)))

@@ -52,9 +52,6 @@ def nested(dtype=np.float64):
     }
 
 
-# --------------------------------------------------------------------------------------------------------- optimisers
-
-
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_nested_parameters_move_like_single_arrays(name):
     init, step, options = OPTIMIZERS[name]
@@ -174,9 +171,6 @@ def test_without_a_warmup_the_cosine_begins_at_its_peak_and_a_warmup_may_take_al
     assert ml.warmup_cosine(10, peak=1.0, total=10, warmup=10) == 1
 
 
-# ------------------------------------------------------------------------------------------- clipping, decay, dropout
-
-
 def test_clipping_survives_gradients_whose_squares_overflow_and_gradients_of_zero():
     clipped, length = ml.clip_gradient({"a": np.array([3e38, 0], np.float32), "b": np.array(4e38)}, 5.0)
     np.testing.assert_allclose(length, 5e38, rtol=1e-6)
@@ -190,9 +184,6 @@ def test_clipping_survives_gradients_whose_squares_overflow_and_gradients_of_zer
 def test_dropout_drops_the_share_that_it_is_told(rate):
     kept = gradient_descent.dropout(np.ones(200_000), rate=rate, rng=np.random.default_rng(1)) != 0
     assert abs(np.mean(kept) - (1 - rate)) <= 5 * np.sqrt(rate * (1 - rate) / len(kept))
-
-
-# --------------------------------------------------------------------------------------------------------- minibatches
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])

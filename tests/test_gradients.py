@@ -12,9 +12,6 @@ from mathllm import gradients
 rng = np.random.default_rng(8)
 
 
-# ----------------------------------------------------------------------------------------------------- measured slopes
-
-
 def test_the_central_difference_of_a_quadratic_is_exact_in_every_direction():
     x, v = np.array([1.0, -2.0]), np.array([0.5, 2.0])
     assert ml.autodiff.central_difference(lambda x: x @ x, x, v, 0.25) == 2 * x @ v
@@ -52,9 +49,6 @@ def test_the_hessian_agrees_with_the_derivative_of_the_gradient_by_pullback():
     np.testing.assert_allclose(gradients.numerical_hessian(function, x), np.stack(columns, axis=1), atol=1e-6)
 
 
-# ---------------------------------------------------------------------------------------------------- worked out slopes
-
-
 @pytest.mark.parametrize(
     ("polynomial", "variable", "slope"),
     [
@@ -81,9 +75,6 @@ def test_rule_and_measurement_agree(terms):
     np.testing.assert_allclose(measured, rule, rtol=1e-6, atol=1e-6)
 
 
-# ------------------------------------------------------------------------------------------------------ critical points
-
-
 @pytest.mark.parametrize(
     ("gradient", "hessian", "kind"),
     [
@@ -100,16 +91,10 @@ def test_kinds_of_places(gradient, hessian, kind):
     assert gradients.classify_critical_point(gradient, hessian) == kind
 
 
-# --------------------------------------------------------------------------------------------------------- activations
-
-
 def test_silu_turns_from_half_the_line_into_relu_as_beta_grows():
     x = np.linspace(-50, 50, 101)
     np.testing.assert_array_equal(ml.silu(x, beta=0), 0.5 * x)
     np.testing.assert_allclose(ml.silu(x, beta=1e6), ml.relu(x), atol=1e-6)
-
-
-# --------------------------------------------------------------------------------------------------------- refusals
 
 
 test_what_cannot_be_right_is_refused_in_words = refusing(
