@@ -20,7 +20,7 @@ def test_another_base_is_another_unit(x, base):
     np.testing.assert_allclose(exponentials.log(x, base=base), math.log(x) / math.log(base), rtol=1e-12, atol=1e-12)
 
 
-def test_infinities_pass_through():
+def test_infinities_pass_through_and_one_impossible_token_makes_the_sentence_impossible():
     assert ml.exp([-np.inf, np.inf]).tolist() == [0, np.inf]
     assert exponentials.log(np.inf) == np.inf
     assert exponentials.log_product([0.5, 0.0, 0.9]) == -np.inf
