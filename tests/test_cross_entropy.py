@@ -39,6 +39,13 @@ def test_pairs_so_rare_that_the_product_of_their_probabilities_is_no_number_give
     assert np.all(np.isfinite(ml.grad(ml.mutual_information)(joint)))
 
 
+def test_the_partial_derivatives_of_mutual_information_are_those_of_its_formula():
+    """Along a softmax, what a gradient has in common for all outcomes cannot be seen; here it can."""
+    joint = ml.softmax(rng.normal(size=6)).reshape(2, 3)
+    formula = lambda p: np.sum(p * np.log(p / (p.sum(axis=1, keepdims=True) * p.sum(axis=0, keepdims=True))))  # noqa: E731
+    np.testing.assert_allclose(ml.grad(ml.mutual_information)(joint), ml.numerical_gradient(formula, joint), rtol=1e-6)
+
+
 def test_a_surprise_of_rounding_is_none():
     assert ml.surprise(1 + 2e-16) == 0
     assert ml.cross_entropy_between([1.0], [1 + 1e-10]) == 0
