@@ -6,12 +6,15 @@ dtype, and saturated functions.
 """
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import NamedTuple
 
 import exact
 import numpy as np
-from primitive_cases import CASES, MASK, angles, fixed, signs
+from exact import dot, exp, log, mean, norm, relu, softmax, softplus, sqrt
+from mpmath import mp, mpf
+from primitive_cases import ALL, CASES, MASK, angles, fixed, signs
 
 from mathllm.errors import CHAPTERS
 
@@ -35,15 +38,6 @@ def function_named(name):
     return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 
-def composed(formula, *parts):
-    """The formula of a case whose arguments are first mapped by `parts`, None for an argument taken as it is."""
-
-    def apply(*arguments):
-        return formula(*[part(x) if part else x for part, x in zip(parts, arguments, strict=True)])
-
-    return apply
-
-
 def lower_right(queries, keys):
     return np.arange(keys) <= np.arange(queries)[:, None] + keys - queries
 
@@ -51,79 +45,62 @@ def lower_right(queries, keys):
 def kept(x):
     """What dropout multiplies x by in its case: 0, or 1 / (1 − rate)."""
     (case,) = [case for case in CASES[9] if case.name == "dropout"]
-    return (case.call(np.ones(x.shape)) != 0) / exact.mpf("0.7")
+    return (case.call(np.ones(x.shape)) != 0) / mpf("0.7")
 
 
-FORMULAS = {
-    # 1
-    "norm": exact.norm,
-    "normalize": exact.normalize,
-    "distance": exact.distance,
-    "frobenius_norm": exact.frobenius_norm,
-    "embedding": exact.embedding,
-    # 2
-    "dot": exact.dot,
-    "cosine_similarity": exact.cosine_similarity,
-    "mean_pool": lambda x: exact.mean_pool(x, np.tile([1, 0, 1], (len(x), 1))),
-    "sigmoid": exact.sigmoid,
-    "negative_sampling_loss": exact.negative_sampling_loss,
-    # 3
-    "matrix_vector_product": exact.matrix_vector_product,
-    "linear": exact.linear,
-    "singular_values": exact.singular_values,
-    "lora_linear": lambda x, A, B: exact.lora_linear(x, exact.constant(fixed(x.shape[-1], 4)), A, B, scale=2),
-    "lora_merge": lambda W, A, B: exact.lora_merge(W, A, B, scale=2),
-    # 4
-    "exp": exact.exp,
-    "log": exact.log,
-    "log_product": exact.log_product,
-    "log_sum_exp": exact.log_sum_exp,
-    "log_add_exp": exact.log_add_exp,
-    "log1m_exp": exact.log1m_exp,
-    "softplus": exact.softplus,
-    "log_sigmoid": exact.log_sigmoid,
-    # 5
-    "bernoulli_log_likelihood": lambda p: exact.bernoulli_log_likelihood(p, successes=3, trials=10),
-    "expectation": composed(exact.expectation, None, exact.softmax),
-    "variance": composed(exact.variance, None, exact.softmax),
-    "normal_log_density": exact.normal_log_density,
-    # 6
-    "softmax": exact.softmax,
-    "log_softmax": exact.log_softmax,
-    "tanh": exact.tanh,
-    # 7
-    "surprise": exact.surprise,
-    "entropy": composed(exact.entropy, exact.softmax),
-    "cross_entropy_between": composed(exact.cross_entropy_between, exact.softmax, exact.softmax),
-    "kl_divergence": composed(exact.kl_divergence, exact.softmax, exact.softmax),
-    "mutual_information": lambda z: exact.mutual_information(exact.exp(z) / exact.exp(z).sum()),
-    "cross_entropy": exact.cross_entropy,
-    # 8
-    "relu": exact.relu,
-    "leaky_relu": lambda x: exact.leaky_relu(x, slope=exact.mpf("0.01")),
-    "erf": exact.erf,
-    "gelu": exact.gelu,
-    "gelu_tanh": exact.gelu_tanh,
-    "silu": exact.silu,
-    "swiglu": exact.swiglu,
-    # 9
+def scattered(x, rows, size):
+    table = exact.exactly(np.zeros((size, *x.shape[1:])))
+    table[rows] = x
+    return table
+
+
+# Where exact.py has a function of the same name, it is the formula; but a case may call it with other arguments.
+FORMULAS = {case.name: getattr(exact, case.name) for case in ALL if hasattr(exact, case.name)} | {
+    "normalize": lambda x: x / norm(x)[..., None],
+    "distance": lambda a, b: norm(a - b),
+    "frobenius_norm": lambda W: norm(W.reshape(*W.shape[:-2], -1)),
+    "embedding": lambda table, ids: table[ids],
+    "cosine_similarity": lambda a, b: dot(a, b) / (norm(a) * norm(b)),
+    "mean_pool": lambda x: (x[..., 0, :] + x[..., 2, :]) / 2,
+    "negative_sampling_loss": lambda centre, context, negatives: mean(
+        softplus(-dot(context, centre)) + softplus(dot(negatives, centre[:, None, :])).sum(axis=1)
+    ),
+    "matrix_vector_product": lambda W, x: dot(W, x[..., None, :]),
+    "linear": lambda x, W, b: x @ W + b,
+    "lora_linear": lambda x, A, B: x @ exact.constant(fixed(x.shape[-1], 4)) + (x @ A) @ B * 2,
+    "lora_merge": lambda W, A, B: W + A @ B * 2,
+    "log_product": lambda p: log(p).sum(axis=-1),
+    "log_sum_exp": lambda x: log(exp(x).sum(axis=-1)),
+    "log_add_exp": lambda a, b: log(exp(a) + exp(b)),
+    "log_sigmoid": lambda x: -softplus(-x),
+    "bernoulli_log_likelihood": lambda theta: 3 * log(theta) + 7 * log(1 - theta),
+    "expectation": lambda x, z: exact.expectation(x, softmax(z)),
+    "variance": lambda x, z: exact.variance(x, softmax(z)),
+    "normal_log_density": lambda x, mean, sigma: (
+        -(x - mean) * (x - mean) / (2 * sigma * sigma) - log(sigma) - mp.log(2 * mp.pi) / 2
+    ),
+    "surprise": lambda p: -log(p),
+    "entropy": lambda z: exact.entropy(softmax(z)),
+    "cross_entropy_between": lambda z, w: exact.cross_entropy_between(softmax(z), softmax(w)),
+    "kl_divergence": lambda z, w: exact.kl_divergence(softmax(z), softmax(w)),
+    "mutual_information": lambda z: exact.mutual_information(exp(z) / exp(z).sum()),
+    "cross_entropy": lambda z, labels: mean(-np.take_along_axis(exact.log_softmax(z), labels[..., None], axis=-1)),
+    "leaky_relu": lambda x: relu(x) - relu(-x) * mpf("0.01"),
+    "gelu": lambda x: x * (1 + exact.erf(x / mp.sqrt(2))) / 2,
+    "gelu_tanh": lambda x: x * (1 + exact.tanh(mp.sqrt(2 / mp.pi) * (x + mpf("0.044715") * x * x * x))) / 2,
+    "swiglu": lambda gate, value: exact.silu(gate) * value,
     "dropout": lambda x: x * kept(x),
-    # 10
     "attention_weights": lambda q, k: exact.attention_weights(q, k, MASK),
     "attention": lambda q, k, v: exact.attention(q, k, v, MASK),
     "flash_attention": lambda q, k, v: exact.attention(q, k, v, lower_right(q.shape[-2], k.shape[-2])),
-    "positive_features": exact.positive_features,
+    "positive_features": lambda x: relu(x) + exp(-relu(-x)),
     "rotate": lambda x: exact.rotate(x, angles(x)),
-    # 11
-    "binary_cross_entropy": exact.binary_cross_entropy,
-    # 12
-    "layer_norm": exact.layer_norm,
-    "rms_norm": exact.rms_norm,
-    "batch_norm": exact.batch_norm,
-    "scatter": lambda x: exact.scatter(x, rows=np.arange(len(x))[::-1] * 2, size=2 * len(x)),
-    # 15
+    "binary_cross_entropy": lambda z, y: mean(y * softplus(-z) + (1 - y) * softplus(z)),
+    "rms_norm": lambda x, gain: x / sqrt(exact.rows(x * x) / x.shape[-1] + mpf("1e-5")) * gain,
+    "batch_norm": lambda x, gain, bias: exact.layer_norm(x, gain, bias, axis=0),
+    "scatter": lambda x: scattered(x, rows=np.arange(len(x))[::-1] * 2, size=2 * len(x)),
     "clipped_surrogate": lambda r: exact.clipped_surrogate(r, exact.constant(signs(r.shape))),
-    "kl_estimate": exact.kl_estimate,
+    "kl_estimate": lambda old, new: exp(new - old) - 1 - (new - old),
 }
 
 # Rounding is what it is for: it has no digits to keep.
@@ -162,19 +139,13 @@ def with_gain(*vector):
     return arrays([vector], np.ones(len(vector)), np.zeros(len(vector)))
 
 
-def three_of_ten(theta):
-    return function_named("bernoulli_log_likelihood")(theta, successes=3, trials=10)
-
-
 FIRST = np.array([0])
 EVEN = [0.25, 0.5, 0.25]
 CANCELLING = [[100.1, 1.3, -100.2], [1.7, 2.1, 1.7]]  # 170.17 + 2.73 − 170.34
 BUMP = 2.0**-9
 QUERY, KEYS, VALUES = [[99.0, 100.0]], [[100.0, 0.0], [0.0, 99.0], [50.0, 49.53125]], [[1.0], [2.0], [4.0]]
-ALL_ALLOWED = np.ones((1, 3), bool)
-
-# (name, where, arguments): at these the function is called with nothing but the arguments
-PLAIN = [
+# (name, where, arguments)
+PLACES = [
     ("norm", "near the largest number", near_largest([3.0, 4.0, 5.0])),
     ("norm", "near the smallest normal number", near_smallest([3.0, 4.0, 5.0])),
     ("normalize", "near the largest number", near_largest([13.0, 14.0, 15.0])),
@@ -211,6 +182,8 @@ PLAIN = [
     ("softplus", "far below 0", far(-1)),
     ("log_sigmoid", "x = 8 and −8", numbers(8, -8)),
     ("log_sigmoid", "far above 0", far(1)),
+    ("bernoulli_log_likelihood", "near the best θ: 0.3 + 1/256", numbers(0.3 + 1 / 256)),
+    ("bernoulli_log_likelihood", "θ near 1", lambda limits: [np.array([1 - float(limits.epsneg)])]),
     ("variance", "values around 1000", arrays([1000.1, 1001.3, 1003.7], EVEN)),
     ("expectation", "terms that cancel", arrays([100.1, 1.3, -100.2], EVEN)),
     ("normal_log_density", "density near 1", arrays([0.25], [0.0], [0.375])),
@@ -239,7 +212,11 @@ PLAIN = [
     ("silu", "x = −8", numbers(-8)),
     ("silu", "far below 0", far(-1)),
     ("swiglu", "gate = −8", arrays([-8.0], [3.0])),
+    ("attention_weights", "scores of 7000", arrays(QUERY, KEYS)),
+    ("attention", "scores of 7000", arrays(QUERY, KEYS, VALUES)),
+    ("flash_attention", "scores of 7000", arrays(QUERY, KEYS, VALUES)),
     ("positive_features", "far below 0", far(-1)),
+    ("rotate", "components that cancel", arrays([[[1.0, 1.0]]])),
     ("binary_cross_entropy", "confident and right: z = 8, y = 1", arrays([8.0], np.array([1]))),
     ("binary_cross_entropy", "confident and wrong: z = −1000, y = 1", arrays([-1000.0], np.array([1]))),
     ("layer_norm", "numbers around 1000", with_gain(1000.1, 1001.3, 1003.7, 1003.3)),
@@ -248,34 +225,13 @@ PLAIN = [
     ("batch_norm", "numbers around 1000", arrays([[1000.1], [1001.3], [1003.7]], np.ones(1), np.zeros(1))),
 ]
 
-# The same for functions that need something besides: (name, where, arguments, function, formula)
-SPECIAL = [
-    (
-        "bernoulli_log_likelihood", "near the best θ: 0.3 + 1/256", numbers(0.3 + 1 / 256), three_of_ten,
-        FORMULAS["bernoulli_log_likelihood"],
-    ),
-    (
-        "bernoulli_log_likelihood", "θ near 1", lambda limits: [np.array([1 - float(limits.epsneg)])], three_of_ten,
-        FORMULAS["bernoulli_log_likelihood"],
-    ),
-    (
-        "attention_weights", "scores of 7000", arrays(QUERY, KEYS), function_named("attention_weights"),
-        lambda q, k: exact.attention_weights(q, k, ALL_ALLOWED),
-    ),
-    (
-        "attention", "scores of 7000", arrays(QUERY, KEYS, VALUES), function_named("attention"),
-        lambda q, k, v: exact.attention(q, k, v, ALL_ALLOWED),
-    ),
-    (
-        "flash_attention", "scores of 7000", arrays(QUERY, KEYS, VALUES), function_named("flash_attention"),
-        lambda q, k, v: exact.attention(q, k, v, ALL_ALLOWED),
-    ),
-    (
-        "rotate", "components that cancel", arrays(np.array([[[1.0, 1.0]]])),
-        lambda x: function_named("rotate")(x, angles=np.array([[0.785]])),
-        lambda x: exact.rotate(x, np.array([[0.785]])),
-    ),
-]  # fmt: skip
+# What these functions need besides; others are called with nothing but the arguments.
+OPTIONS = {"bernoulli_log_likelihood": {"successes": 3, "trials": 10}, "rotate": {"angles": np.array([[0.785]])}}
+PLAIN = {**vars(exact), "rotate": lambda x: exact.rotate(x, OPTIONS["rotate"]["angles"])}
 
-HARD = [Point(name, where, draw, function_named(name), getattr(exact, name)) for name, where, draw in PLAIN]
-HARD += [Point(*special) for special in SPECIAL]
+HARD = [
+    Point(
+        name, where, draw, partial(function_named(name), **OPTIONS.get(name, {})), PLAIN.get(name, FORMULAS.get(name))
+    )
+    for name, where, draw in PLACES
+]

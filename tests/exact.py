@@ -54,12 +54,6 @@ class Exact:
     def __neg__(self):
         return Exact(-self.value, ((self, -1),))
 
-    def __lt__(self, other):
-        return self.value < number(other)
-
-    def __gt__(self, other):
-        return self.value > number(other)
-
     __radd__, __rmul__ = __add__, __mul__
 
 
@@ -122,56 +116,20 @@ def rows(x, axis=-1):
     return x.sum(axis=axis, keepdims=True)
 
 
-# The formulas, chapter by chapter. The argument shapes are those of the functions of the same names.
+# Formulas that are part of others, or are used at several places; digit_cases.py has the rest. The shapes of the
+# arguments are those of the functions of the same names.
 
 
 def norm(x):
     return sqrt(rows(x * x))[..., 0]
 
 
-def normalize(x):
-    return x / sqrt(rows(x * x))
-
-
-def distance(a, b):
-    return norm(a - b)
-
-
-def frobenius_norm(W):
-    return norm(W.reshape(*W.shape[:-2], -1))
-
-
-def embedding(table, ids):
-    return table[ids]
-
-
 def dot(a, b):
     return (a * b).sum(axis=-1)
 
 
-def cosine_similarity(a, b):
-    return dot(a, b) / (norm(a) * norm(b))
-
-
-def mean_pool(x, mask):
-    return (x * mask[..., None]).sum(axis=-2) / mask.sum(axis=-1)[..., None].astype(object)
-
-
 def sigmoid(x):
     return 1 / (1 + exp(-x))
-
-
-def negative_sampling_loss(centre, context, negatives):
-    noise = softplus(dot(negatives, centre[:, None, :]))
-    return mean(softplus(-dot(context, centre)) + noise.sum(axis=1))
-
-
-def matrix_vector_product(W, x):
-    return (W * x[..., None, :]).sum(axis=-1)
-
-
-def linear(x, W, b):
-    return x @ W + b
 
 
 def singular_values(W):
@@ -186,40 +144,12 @@ def singular_values(W):
     return found
 
 
-def lora_linear(x, W, A, B, scale):
-    return x @ W + (x @ A) @ B * scale
-
-
-def lora_merge(W, A, B, scale):
-    return W + A @ B * scale
-
-
-def log_product(p):
-    return log(p).sum(axis=-1)
-
-
-def log_sum_exp(x):
-    return log(exp(x).sum(axis=-1))
-
-
-def log_add_exp(a, b):
-    return log(exp(a) + exp(b))
-
-
 def log1m_exp(x):
     return log(1 - exp(x))
 
 
 def softplus(x):
     return log(1 + exp(x))
-
-
-def log_sigmoid(x):
-    return -softplus(-x)
-
-
-def bernoulli_log_likelihood(theta, successes, trials):
-    return successes * log(theta) + (trials - successes) * log(1 - theta)
 
 
 def expectation(values, p):
@@ -231,21 +161,12 @@ def variance(values, p):
     return (p * away * away).sum(axis=-1)
 
 
-def normal_log_density(x, mean, standard_deviation):
-    z = (x - mean) / standard_deviation
-    return -z * z / 2 - log(standard_deviation) - mp.log(2 * mp.pi) / 2
-
-
 def softmax(z):
     return exp(z) / rows(exp(z))
 
 
 def log_softmax(z):
     return z - log(rows(exp(z)))
-
-
-def surprise(p):
-    return -log(p)
 
 
 def entropy(p):
@@ -265,41 +186,20 @@ def mutual_information(joint):
     return (joint * log(joint / independent)).sum()
 
 
-def cross_entropy(logits, labels):
-    return mean(-np.take_along_axis(log_softmax(logits), labels[..., None], axis=-1))
-
-
-def leaky_relu(x, slope):
-    return relu(x) - relu(-x) * slope
-
-
-def gelu(x):
-    return x * (1 + erf(x / mp.sqrt(2))) / 2
-
-
-def gelu_tanh(x):
-    return x * (1 + tanh(mp.sqrt(2 / mp.pi) * (x + mpf("0.044715") * x * x * x))) / 2
-
-
 def silu(x):
     return x * sigmoid(x)
 
 
-def swiglu(gate, value):
-    return silu(gate) * value
+ALL_ALLOWED = np.ones((1, 1), bool)
 
 
-def attention_weights(query, key, mask):
+def attention_weights(query, key, mask=ALL_ALLOWED):
     weights = exp(query @ key.swapaxes(-1, -2) / mp.sqrt(query.shape[-1])) * mask.astype(object)
     return weights / rows(weights)
 
 
-def attention(query, key, value, mask):
+def attention(query, key, value, mask=ALL_ALLOWED):
     return attention_weights(query, key, mask) @ value
-
-
-def positive_features(x):
-    return relu(x) + exp(-relu(-x))
 
 
 def rotate(x, angles):
@@ -308,28 +208,10 @@ def rotate(x, angles):
     return np.concatenate([first * cosine - second * sine, first * sine + second * cosine], axis=-1)
 
 
-def binary_cross_entropy(logits, targets):
-    return mean(targets * softplus(-logits) + (1 - targets) * softplus(logits))
-
-
 def layer_norm(x, gain, bias, axis=-1):
     count, epsilon = x.shape[axis], mpf("1e-5")
     centred = x - rows(x, axis) / count
     return centred / sqrt(rows(centred * centred, axis) / count + epsilon) * gain + bias
-
-
-def rms_norm(x, gain):
-    return x / sqrt(rows(x * x) / x.shape[-1] + mpf("1e-5")) * gain
-
-
-def batch_norm(x, gain, bias):
-    return layer_norm(x, gain, bias, axis=0)
-
-
-def scatter(x, rows, size):
-    table = exactly(np.zeros((size, *x.shape[1:])))
-    table[rows] = x
-    return table
 
 
 def clipped_surrogate(ratio, advantage, epsilon="0.2"):
@@ -337,10 +219,6 @@ def clipped_surrogate(ratio, advantage, epsilon="0.2"):
     clipped = low + relu(ratio - low) - relu(ratio - high)
     free, clipped = ratio * advantage, clipped * advantage
     return free - relu(free - clipped)
-
-
-def kl_estimate(old, new):
-    return exp(new - old) - 1 - (new - old)
 
 
 def power(x, n):

@@ -1,6 +1,6 @@
 """Arguments at which floating-point formulas fail: 0, ties, ±10⁴, the ends of the range, one step beside 1, ½ and 0.
 
-Each function takes a dtype and returns a list of tuples of arguments. Draws come from a fixed seed.
+Each draw takes a dtype and returns a list of tuples of arguments. Random numbers come from a fixed seed.
 """
 
 from itertools import product
@@ -35,30 +35,21 @@ def spread(dtype):
     return np.unique(np.concatenate([-positive, np.zeros(1, dtype), positive]))
 
 
-def chosen(dtype, condition):
-    x = spread(dtype)
-    return [(x[condition(x)],)]
+def chosen(condition):
+    """The single numbers for which a condition holds."""
+
+    def draw(dtype):
+        x = spread(dtype)
+        return [(x[condition(x)],)]
+
+    return draw
 
 
-def numbers(dtype):
-    return [(spread(dtype),)]
-
-
-def moderate(dtype):
-    return chosen(dtype, lambda x: np.abs(x) <= 1e4)
-
-
-def positive(dtype):
-    return chosen(dtype, lambda x: x > 0)
-
-
-def probabilities(dtype):
-    return chosen(dtype, lambda x: (x >= 0) & (x <= 1))
-
-
-def gradients(dtype):
-    """Numbers up to ±10⁴ that are not 0."""
-    return chosen(dtype, lambda x: (np.abs(x) <= 1e4) & (x != 0))
+numbers = chosen(np.isfinite)
+moderate = chosen(lambda x: np.abs(x) <= 1e4)
+positive = chosen(lambda x: x > 0)
+probabilities = chosen(lambda x: (x >= 0) & (x <= 1))
+gradients = chosen(lambda x: (np.abs(x) <= 1e4) & (x != 0))
 
 
 def logarithms(dtype):
@@ -101,21 +92,15 @@ def directions(dtype):
     return [(x,) for (x,) in vectors(dtype) if np.any(x)] + [(x,) for x in too_long(dtype)]
 
 
-def vector_pairs(dtype):
-    return list(product(of_three(dtype), repeat=2))
+def tuples(vectors, count=2):
+    """All pairs, or triples, of these vectors."""
+    return lambda dtype: list(product(vectors(dtype), repeat=count))
 
 
-def moderate_pairs(dtype):
-    """Pairs of vectors whose products are representable in every dtype."""
-    return list(product(of_three(dtype)[:3] + of_three(dtype)[5:12], repeat=2))
-
-
-def vector_triples(dtype):
-    return list(product(of_three(dtype)[1:9], repeat=3))
-
-
-def direction_pairs(dtype):
-    return list(product([x for x in of_three(dtype)[1:] + too_long(dtype)], repeat=2))
+vector_pairs = tuples(of_three)
+moderate_pairs = tuples(lambda dtype: of_three(dtype)[:3] + of_three(dtype)[5:12])  # products are within every dtype
+vector_triples = tuples(lambda dtype: of_three(dtype)[1:9], 3)
+direction_pairs = tuples(lambda dtype: of_three(dtype)[1:] + too_long(dtype))
 
 
 def row_matrices(dtype):
@@ -189,13 +174,8 @@ def over_three(dtype):
     return [np.array(row, dtype) for row in rows]
 
 
-def distribution_pairs(dtype):
-    return list(product(over_three(dtype), repeat=2))
-
-
-def ordinary_distribution_pairs(dtype):
-    """Pairs without denormal numbers, whose mixtures are exact."""
-    return list(product(over_three(dtype)[:-1], repeat=2))
+distribution_pairs = tuples(over_three)
+ordinary_distribution_pairs = tuples(lambda dtype: over_three(dtype)[:-1])  # no denormal numbers: mixtures are exact
 
 
 def valued_distributions(dtype):
@@ -275,8 +255,11 @@ def rewards(dtype):
 
 
 def log_ratios(dtype):
-    """Log-probabilities of two policies whose differences reach from one rounding to ten."""
-    x = spread(dtype)
-    d = np.concatenate([10.0 ** -np.arange(0, 9, 0.05), np.linspace(0, 8, 50), x[np.abs(x) <= 10]]).astype(dtype)
+    """Log-probabilities of two policies whose differences reach from one rounding to ten; all of them in float16."""
+    powers, x = np.exp2(np.arange(np.finfo(dtype).minexp, 4), dtype=dtype), spread(dtype)
+    beside = [np.nextafter(powers, dtype(0)), powers, np.nextafter(powers, dtype(9))]
+    d = np.concatenate([10.0 ** -np.arange(0, 9, 0.05), np.linspace(0, 8, 50), x, *beside]).astype(dtype)
+    d = np.arange(2**15, dtype=np.uint16).view(dtype) if dtype is np.float16 else d
+    d = d[np.abs(d) <= 10]
     zero = np.zeros_like(d)
     return [(zero, d), (d, zero), (zero - dtype(3), d - dtype(3))]

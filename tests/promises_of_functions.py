@@ -9,6 +9,7 @@ from conditions import (
     ONE, Promise, epsilon, falling, gradient, keeps_digits, near, nearly_within, precise, rising, sums_to_one,
     within,
 )  # fmt: skip
+from mathllm.autodiff import vjp
 from mathllm.cross_entropy import (
     arithmetic_decode, arithmetic_encode, code_length, convert_information, cross_entropy, cross_entropy_between,
     entropy, info_nce, kl_divergence, mutual_information, perplexity, surprise,
@@ -18,24 +19,20 @@ from mathllm.exponentials import (
 )  # fmt: skip
 from mathllm.exhibits.similarity import interpret_cosine
 from mathllm.gradient_descent.word2vec import negative_sampling_loss
-from mathllm.gradients import (
-    erf, gelu, gelu_tanh, leaky_relu, numerical_derivative, numerical_hessian, relu, silu, swiglu,
-)  # fmt: skip
+from mathllm.gradients import erf, gelu, gelu_tanh, leaky_relu, numerical_derivative, relu, silu
 from mathllm.matrices import (
-    attention_focus, eigenvalues, is_symmetric, lora_init, lora_merge, low_rank_approximation, low_rank_error,
-    matrix_product, matrix_product_by_hand, power_iteration,
+    attention_focus, eigenvalues, low_rank_approximation, low_rank_error, matrix_product, power_iteration,
     singular_values, spectral_gap, stationary_distribution, svd, transpose,
 )  # fmt: skip
 from mathllm.probability import (
-    Beta, bernoulli_log_likelihood, conditional_probability, distribution_from_counts, expectation, integral,
-    is_distribution, monte_carlo, normal_density, normal_log_density, posterior, sample, sequential_posterior,
-    train_ngram, variance,
+    Beta, bernoulli_log_likelihood, conditional_probability, distribution_from_counts, expectation, is_distribution,
+    monte_carlo, normal_density, normal_log_density, posterior, sample, sequential_posterior, train_ngram, variance,
 )  # fmt: skip
 from mathllm.similarity import (
     WordVectors, contextual_embeddings, cosine_similarity, cosine_similarity_matrix, dot, mean_pool, retrieve,
 )  # fmt: skip
 from mathllm.softmax import log_softmax, softmax, softmax_jacobian, tanh
-from mathllm.vectors import distance, embedding, frobenius_norm, norm, normalize, one_hot
+from mathllm.vectors import distance, frobenius_norm, norm, normalize, one_hot
 
 # Chapter 1
 
@@ -63,13 +60,7 @@ VECTORS = [
     Promise("distance obeys the triangle inequality", hard.vector_triples, distance_obeys_the_triangle_inequality),
     Promise("normalize gives length 1", hard.directions, lambda x: near(norm(normalize(x)), 1)),
     Promise("normalize gives components in [-1, 1]", hard.directions, lambda x: within(-1, normalize(x), 1)),
-    Promise("frobenius_norm is the norm of all entries", hard.matrices, lambda W: frobenius_norm(W) == norm(W.ravel())),
     Promise("one_hot sums to 1", hard.once, lambda: one_hot([0, 2, 1], 3).sum(axis=1) == 1, ONE),
-    Promise(
-        "embedding is one_hot times the table",
-        hard.matrices,
-        lambda E: embedding(E, [1, 0, 1]) == one_hot([1, 0, 1], len(E)) @ E,
-    ),
 ]
 
 
@@ -133,7 +124,6 @@ SIMILARITY = [
     Promise("sigmoid lies in [0, 1]", hard.numbers, lambda x: within(0, sigmoid(x), 1)),
     Promise("sigmoid never falls", hard.numbers, lambda x: rising(sigmoid(x), 2)),
     Promise("sigmoid(-x) = 1 - sigmoid(x)", hard.numbers, lambda x: near(sigmoid(-x), 1 - sigmoid(x), 2)),
-    Promise("sigmoid(0) = 1/2", hard.once, lambda: sigmoid([0.0, -0.0]) == 0.5, ONE),
     Promise("sigmoid has a derivative in [0, 1/4]", hard.numbers, lambda x: within(0, gradient(sigmoid, x), 0.25)),
 ]  # fmt: skip
 
@@ -170,9 +160,6 @@ def eigenvalues_add_up_to_the_trace(A):
 MATRICES = [
     Promise("(AB)^T = B^T A^T", hard.matrices,
             lambda A: near(transpose(matrix_product(A, A.T)), matrix_product(A, A.T), size=1 + np.abs(A).max() ** 2)),
-    Promise("matrix_product is the product by hand", hard.square_matrices,
-            lambda A: near(matrix_product(A, A), matrix_product_by_hand(A, A), size=5 * (1 + np.abs(A).max() ** 2))),
-    Promise("is_symmetric finds A + A^T symmetric", hard.square_matrices, lambda A: is_symmetric(A + A.T)),
     Promise("singular_values are at least 0", hard.matrices, lambda W: singular_values(W) >= 0),
     Promise("singular_values fall", hard.matrices, lambda W: falling(singular_values(W))),
     Promise("svd gives orthonormal directions", hard.matrices, svd_gives_orthonormal_directions),
@@ -181,7 +168,6 @@ MATRICES = [
     Promise("low_rank_error falls with the rank", hard.matrices, lambda W: falling(low_rank_errors(W))),
     Promise("low_rank_error is 0 at full rank", hard.matrices, lambda W: low_rank_errors(W)[-1] == 0),
     Promise("eigenvalues add up to the trace", hard.square_matrices, eigenvalues_add_up_to_the_trace),
-    Promise("eigenvalues have falling moduli", hard.square_matrices, lambda A: falling(np.abs(eigenvalues(A)))),
     Promise("power_iteration gives a vector of length 1", hard.transitions,
             lambda A: near(norm(power_iteration(A + A.T, hard.generator())[1]), 1)),
     Promise("stationary_distribution sums to 1", hard.transitions, lambda A: sums_to_one(stationary_distribution(A))),
@@ -190,8 +176,6 @@ MATRICES = [
     Promise("spectral_gap lies in [0, 1]", hard.transitions, lambda A: within(0, spectral_gap(A), 1)),
     Promise("attention_focus lies in [1/n, 1]", hard.transitions,
             lambda A: nearly_within(1 / len(A), A.dtype.type(attention_focus(A)), 1)),
-    Promise("lora_init changes nothing", hard.once,
-            lambda: lora_merge(np.eye(4), **lora_init(hard.generator(), 4, 4, 2)) == np.eye(4), ONE),
 ]  # fmt: skip
 
 
@@ -215,13 +199,14 @@ def exponent_range_is_right(x):
 EXPONENTIALS = [
     Promise("exp is at least 0", hard.logarithms, lambda x: exp(x) >= 0),
     Promise("exp never falls", hard.logarithms, lambda x: rising(exp(x), 2)),
-    Promise("exp(0) = 1", hard.once, lambda: exp([0.0, -0.0]) == 1, ONE),
     Promise("exp undoes log", hard.gradients, exp_undoes_log),
     Promise("exponent_range is where exp is neither 0 nor infinite", hard.numbers, exponent_range_is_right),
     Promise("log(1) = 0", hard.once, lambda: [log(1.0, base=base) == 0 for base in (None, 2, 10, 3)], ONE),
     Promise("log never falls", hard.positive, lambda x: rising(log(x), 2) & rising(log(x, base=2), 2)),
     Promise("log to base 2 is exact at powers of 2", hard.once,
             lambda: log(2.0 ** np.arange(-1000, 1000), base=2) == np.arange(-1000, 1000), ONE),
+    Promise("log to base 10 is exact at powers of 10", hard.once,
+            lambda: log(10.0 ** np.arange(16), base=10) == np.arange(16), ONE),
     Promise("log_product of probabilities is at most 0", hard.probabilities, lambda p: log_product(p[:, None]) <= 0),
     Promise("log_product of nothing is 0", hard.once, lambda: log_product(np.ones(0)) == 0, ONE),
     Promise("log_sum_exp is at least the largest", hard.logits, lambda z: log_sum_exp(z) >= z.max()),
@@ -231,15 +216,12 @@ EXPONENTIALS = [
     Promise("log_add_exp is at least the larger", hard.number_pairs,
             lambda a, b: log_add_exp(a, b) >= np.maximum(a, b)),
     Promise("log_add_exp is symmetric", hard.number_pairs, lambda a, b: log_add_exp(a, b) == log_add_exp(b, a)),
-    Promise("log_add_exp is log_sum_exp of two", hard.number_pairs,
-            lambda a, b: near(log_add_exp(a, b), log_sum_exp(np.stack([a, b], axis=-1)))),
     Promise("log_add_exp has derivatives in [0, 1]", hard.number_pairs,
             lambda a, b: within(0, gradient(log_add_exp, a, b), 1)),
     Promise("log1m_exp is at most 0", hard.logarithms, lambda x: log1m_exp(x) <= 0),
     Promise("log1m_exp never rises", hard.logarithms, lambda x: falling(log1m_exp(x), 2)),
     Promise("log1m_exp keeps its digits", hard.logarithms,
             lambda x: keeps_digits(log1m_exp(x[1:-1]), precise(x[1:-1], exact.log1m_exp))),
-    Promise("log1m_exp and exp add up to 1", hard.logarithms, lambda x: near(exp(log1m_exp(x)) + exp(x), 1)),
     Promise("softplus is at least max(x, 0)", hard.numbers, lambda x: softplus(x) >= np.maximum(x, 0)),
     Promise("softplus never falls", hard.numbers, lambda x: rising(softplus(x), 2)),
     Promise("softplus(x) - softplus(-x) = x", hard.numbers, lambda x: near(softplus(x) - softplus(-x), x)),
@@ -247,7 +229,6 @@ EXPONENTIALS = [
     Promise("softplus keeps its digits", hard.moderate,
             lambda x: keeps_digits(softplus(x), precise(x, exact.softplus))),
     Promise("log_sigmoid is at most 0", hard.numbers, lambda x: log_sigmoid(x) <= 0),
-    Promise("log_sigmoid is the logarithm of sigmoid", hard.moderate, lambda x: near(exp(log_sigmoid(x)), sigmoid(x))),
 ]  # fmt: skip
 
 
@@ -313,7 +294,6 @@ PROBABILITY = [
     Promise("normal_density is symmetric", hard.moderate, lambda x: normal_density(x) == normal_density(-x)),
     Promise("normal_log_density is largest at the mean", hard.moderate,
             lambda x: normal_log_density(x, 0.0, 1.0) <= normal_log_density(0 * x, 0.0, 1.0)),
-    Promise("integral of normal_density is 1", hard.once, lambda: near(integral(normal_density, -10, 10), 1), ONE),
     Promise("monte_carlo has a standard error of at least 0", hard.once,
             lambda: monte_carlo(lambda rng: 0.1, hard.generator(), 7).standard_error >= 0, ONE),
     Promise("bernoulli_log_likelihood is at most 0", hard.probabilities,
@@ -352,7 +332,6 @@ SOFTMAX = [
     Promise("softmax has a gradient of 0 for equal cotangents", hard.finite_logits,
             lambda z: near(gradient(softmax, z), 0)),
     Promise("log_softmax is at most 0", hard.logits, lambda z: log_softmax(z) <= 0),
-    Promise("log_softmax is the logarithm of softmax", hard.logits, lambda z: near(np.exp(log_softmax(z)), softmax(z))),
     Promise("softmax_jacobian is symmetric", hard.finite_logits,
             lambda z: softmax_jacobian(z[:50]) == softmax_jacobian(z[:50]).T),
     Promise("softmax_jacobian has rows that sum to 0", hard.finite_logits,
@@ -362,7 +341,6 @@ SOFTMAX = [
     Promise("tanh lies in [-1, 1]", hard.numbers, lambda x: within(-1, tanh(x), 1)),
     Promise("tanh is odd", hard.numbers, lambda x: tanh(-x) == -tanh(x)),
     Promise("tanh has a derivative in [0, 1]", hard.numbers, lambda x: within(0, gradient(tanh, x), 1)),
-    Promise("tanh(x) = 2 sigmoid(2x) - 1", hard.moderate, lambda x: near(tanh(x), 2 * sigmoid(2 * x) - 1)),
 ]  # fmt: skip
 
 
@@ -372,6 +350,11 @@ SOFTMAX = [
 def jensen_shannon_divergence_is_at_most_ln_2(p, q):
     middle = (p + q) / 2
     return nearly_within(0, (kl_divergence(p, middle) + kl_divergence(q, middle)) / 2, np.log(2))
+
+
+def no_slope_is_nan(p):
+    slopes = [vjp(loss, p, p[::-1])[1](p.dtype.type(1)) for loss in (kl_divergence, cross_entropy_between)]
+    return [~np.isnan(slope) for pair in slopes for slope in pair]
 
 
 def token_losses(z, labels):
@@ -415,6 +398,7 @@ CROSS_ENTROPY = [
             lambda p, q: near(cross_entropy_between(p, q), entropy(p) + kl_divergence(p, q))),
     Promise("kl_divergence is at least 0", hard.distribution_pairs, lambda p, q: kl_divergence(p, q) >= 0),
     Promise("kl_divergence from itself is 0", hard.distributions, lambda p: kl_divergence(p, p) == 0),
+    Promise("kl_divergence and cross_entropy_between have gradients without NaN", hard.distributions, no_slope_is_nan),
     Promise("Jensen-Shannon divergence is at most ln 2", hard.ordinary_distribution_pairs,
             jensen_shannon_divergence_is_at_most_ln_2),
     Promise("mutual_information is at least 0", hard.ordinary_distribution_pairs,
@@ -473,9 +457,6 @@ GRADIENTS = [
     Promise("gelu_tanh lies between -0.18 and relu", hard.numbers, lambda x: within(-0.18, gelu_tanh(x), relu(x))),
     Promise("silu(x) - silu(-x) = x", hard.moderate, lambda x: near(silu(x) - silu(-x), x)),
     Promise("silu lies between -0.279 and relu", hard.numbers, lambda x: within(-0.279, silu(x), relu(x))),
-    Promise("swiglu is silu times the value", hard.moderate, lambda x: near(swiglu(x, 0 * x + 2), 2 * silu(x))),
     Promise("numerical_derivative is right to ten digits", hard.once,
             lambda: near(numerical_derivative(np.sin, [0.3, 1.0]), np.cos([0.3, 1.0]), 1e-10 * 2**52), ONE),
-    Promise("numerical_hessian is symmetric", hard.once,
-            lambda: is_symmetric(numerical_hessian(lambda v: np.sin(v[0] * v[1]) * v[2], [0.3, 1.1, -2.0]), 0), ONE),
 ]  # fmt: skip

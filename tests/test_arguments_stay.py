@@ -1,15 +1,11 @@
-"""No public function changes what it is given: each is watched while its own example, and random arguments, run."""
+"""No public function changes what it is given: each is watched while its own example runs."""
 
 import functools
 
 import numpy as np
 import pytest
 from examples import FUNCTIONS, run_example
-from hypothesis import given
-from hypothesis import strategies as st
-from primitive_cases import ALL, arguments
 
-import mathllm as ml
 from mathllm.autodiff import Tensor
 
 IN_PLACE = {"adamw", "softmax_in_place"}  # whose docstring says so
@@ -54,17 +50,3 @@ def test_a_function_that_changes_its_argument_is_noticed():
     doubled({"deep": np.ones(2)}, {})
     watched("kept", lambda x: x["deep"] * 2, calls)({"deep": np.ones(2)})
     assert calls == [("doubled", True), ("kept", False)]
-
-
-@given(st.sampled_from(ALL), st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 6))
-def test_random_arguments_of_a_primitive_and_of_its_pullback_stay_as_they_are(case, seed, n, d):
-    if case.name == "batch_norm":
-        n += 1
-    args = arguments(case, n=n, d=d, seed=seed)
-    before = seen(args)
-    value, pullback = ml.vjp(case.call, *args)
-    cotangent, kept = np.ones_like(value), value.copy()
-    pullback(cotangent)
-    assert seen(args) == before
-    assert np.array_equal(cotangent, np.ones_like(value))
-    assert np.array_equal(value, kept, equal_nan=True)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from refusing import refusing
 
 import mathllm as ml
 
@@ -57,22 +57,7 @@ def test_pullback_agrees_with_central_differences(function, args):
     assert ml.check_gradient(function, *args).error < TOLERANCE
 
 
-shapes = hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=3)
-
-
-@given(shapes, st.integers(0, 2**32 - 1))
-def test_gradient_of_a_broadcast_argument_has_its_shape(shapes, seed):
-    draw = np.random.default_rng(seed)
-    a, b = (draw.normal(size=shape) for shape in shapes.input_shapes)
-    value, pullback = ml.vjp(operator.mul, a, b)
-    da, db = pullback(np.ones_like(value))
-    assert da.shape == a.shape
-    assert db.shape == b.shape
-    rounding = 1e-13 * np.sum(np.abs(value))  # the products may cancel
-    np.testing.assert_allclose(np.sum(da * a), np.sum(value), atol=rounding)  # Σ a·∂(Σab)/∂a = Σ ab
-
-
-@given(shapes)
+@given(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=3))
 def test_sum_to_is_the_transpose_of_broadcasting(shapes):
     small, large = shapes.input_shapes[0], shapes.result_shape
     x, w = np.ones(small), np.arange(np.prod(large, dtype=int), dtype=float).reshape(large)
@@ -82,14 +67,6 @@ def test_sum_to_is_the_transpose_of_broadcasting(shapes):
 def test_sum_to_refuses_a_gradient_of_a_shape_that_never_was():
     with pytest.raises(ml.ShapeError, match=r"\(2, 3\).*\(4,\)"):
         ml.autodiff.sum_to(np.ones((2, 3)), (4,))
-
-
-def test_a_primitive_on_arrays_is_an_ordinary_function():
-    assert isinstance(ml.normalize(np.ones(2)), np.ndarray)
-
-
-def test_a_value_used_twice_collects_both_gradients():
-    assert ml.grad(lambda x: x * x + 3 * x)(2.0) == 7
 
 
 @pytest.mark.parametrize("axes", [(2, 0, 1), (-1, 0, 1), (-2, 0, -1), ((1, -1, 0),), ()])
@@ -187,18 +164,11 @@ def test_value_and_gradient_keep_the_dtype(dtype):
     assert value.dtype == gradient.dtype == dtype
 
 
-def test_parameters_are_not_changed():
-    params = {"w": array(3)}
-    before = params["w"].copy()
-    gradient = ml.grad(lambda p: (p["w"] ** 2).sum())(params)
-    gradient["w"] += 1
-    assert np.array_equal(params["w"], before)
-
-
-def test_gradients_of_two_parameters_never_share_memory():
-    gradient = ml.grad(lambda p: (p["a"] + p["b"]).sum())({"a": np.ones(2), "b": np.ones(2)})
+def test_a_gradient_shares_memory_with_no_parameter_and_no_other_gradient():
+    params = {"a": np.ones(2), "b": np.ones(2)}
+    gradient = ml.grad(lambda p: (p["a"] + p["b"]).sum())(params)
     gradient["a"] += 1
-    assert gradient["b"].tolist() == [1, 1]
+    assert gradient["b"].tolist() == params["a"].tolist() == params["b"].tolist() == [1, 1]
 
 
 def test_the_record_is_freed_when_nobody_holds_it():
@@ -219,38 +189,27 @@ def test_keyword_arguments_are_differentiated_too():
     assert ml.grad(lambda x: ml.distance(b=np.zeros(1), a=x).sum())(np.array([2.0])) == 1
 
 
-def test_options_cannot_be_differentiated():
-    with pytest.raises(TypeError, match="exponent"):
-        ml.grad(lambda n: n**n)(3.0)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: ml.grad(lambda x: x * 2)(np.ones(3)), ValueError, r"single number.*\(3,\)"),
-        (lambda: ml.grad(lambda x: x.sum())(np.arange(3)), TypeError, "floating-point"),
-        (lambda: ml.grad(lambda x: None)(1.0), TypeError, "return numbers, got None"),
-        (lambda: ml.grad(lambda x: ml.grad(ml.norm)(x).sum())(np.ones(2)), TypeError, "hessian_vector_product"),
-        (lambda: ml.grad(lambda x: (x * (x == 1)).sum())(np.ones(2)), TypeError, "cannot be compared"),
-        (lambda: ml.grad(lambda x: np.exp(x))(1.0), TypeError, "ufunc"),
-        (lambda: ml.grad(lambda x: np.asarray(x))(1.0), TypeError, "do not record"),
-        (lambda: ml.grad(np.sum)([1.0, 2.0]), TypeError, r"np\.sum\(\) records no gradient: use a primitive"),
-        (lambda: ml.grad(lambda x: np.mean(x * x))([1.0, 2.0]), TypeError, r"np\.mean\(\) records no gradient"),
-        (lambda: ml.grad(lambda x: ml.norm([x, x]))(1.0), TypeError, "list of tensors"),
-        (lambda: ml.norm([[1, 2], [3]]), ml.ShapeError, "unequal length"),
-        (lambda: ml.norm(["a"]), TypeError, "real numbers"),
-        (lambda: ml.norm([1], [2]), TypeError, "positional argument"),
-        (lambda: ml.grad(lambda x: (x @ x).sum())(np.ones((2, 3))), ml.ShapeError, r"\(2, 3\) and \(2, 3\)"),
-        (lambda: ml.vjp(lambda x: x @ np.ones((3, 4, 5)), np.ones((2, 3, 4))), ml.ShapeError, r"a @ b .* axis -3"),
-        (lambda: ml.vjp(lambda x: x * 2, np.ones(3))[1](np.ones(2)), ml.ShapeError, r"\(3,\), got \(2,\)"),
-        (lambda: ml.check_gradient(lambda x: x / 0, np.ones(1)), ValueError, "finite"),
-        (lambda: ml.autodiff.hessian_vector_product(ml.norm, np.ones(2), np.ones(3)), ml.ShapeError, "direction"),
-    ],
+test_what_cannot_be_right_is_refused_in_words = refusing(
+    (lambda: ml.grad(lambda x: x * 2)(np.ones(3)), ValueError, r"single number.*\(3,\)"),
+    (lambda: ml.grad(lambda n: n**n)(3.0), TypeError, "exponent"),
+    (lambda: ml.grad(lambda x: x.sum())(np.arange(3)), TypeError, "floating-point"),
+    (lambda: ml.grad(lambda x: None)(1.0), TypeError, "return numbers, got None"),
+    (lambda: ml.grad(lambda x: ml.grad(ml.norm)(x).sum())(np.ones(2)), TypeError, "hessian_vector_product"),
+    (lambda: ml.grad(lambda x: (x * (x == 1)).sum())(np.ones(2)), TypeError, "cannot be compared"),
+    (lambda: ml.grad(lambda x: np.exp(x))(1.0), TypeError, "ufunc"),
+    (lambda: ml.grad(lambda x: np.asarray(x))(1.0), TypeError, "do not record"),
+    (lambda: ml.grad(np.sum)([1.0, 2.0]), TypeError, r"np\.sum\(\) records no gradient: use a primitive"),
+    (lambda: ml.grad(lambda x: np.mean(x * x))([1.0, 2.0]), TypeError, r"np\.mean\(\) records no gradient"),
+    (lambda: ml.grad(lambda x: ml.norm([x, x]))(1.0), TypeError, "list of tensors"),
+    (lambda: ml.norm([[1, 2], [3]]), ml.ShapeError, "unequal length"),
+    (lambda: ml.norm(["a"]), TypeError, "real numbers"),
+    (lambda: ml.norm([1], [2]), TypeError, "positional argument"),
+    (lambda: ml.grad(lambda x: (x @ x).sum())(np.ones((2, 3))), ml.ShapeError, r"\(2, 3\) and \(2, 3\)"),
+    (lambda: ml.vjp(lambda x: x @ np.ones((3, 4, 5)), np.ones((2, 3, 4))), ml.ShapeError, r"a @ b .* axis -3"),
+    (lambda: ml.vjp(lambda x: x * 2, np.ones(3))[1](np.ones(2)), ml.ShapeError, r"\(3,\), got \(2,\)"),
+    (lambda: ml.check_gradient(lambda x: x * np.inf, np.ones(1)), ValueError, "finite"),
+    (lambda: ml.autodiff.hessian_vector_product(ml.norm, np.ones(2), np.ones(3)), ml.ShapeError, "direction"),
 )
-@pytest.mark.filterwarnings("ignore:divide by zero")
-def test_what_cannot_be_right_is_refused_in_words(call, error, words):
-    with pytest.raises(error, match=words):
-        call()
 
 
 @pytest.mark.parametrize("operation", [operator.add, operator.sub, operator.mul, operator.truediv])
@@ -261,44 +220,24 @@ def test_operands_that_do_not_fit_are_named_by_shape_and_axis(operation):
         ml.vjp(lambda x: operation(x, np.ones((3, 5))), np.ones((2, 1, 4)))
 
 
-def test_the_checker_names_the_entry_that_is_wrong():
+def test_the_checker_names_the_parameter_and_the_entry_that_is_wrong():
     @ml.primitive
     def broken(x):
-        def pullback(dy):
-            dx = 2 * x * dy
-            dx[1] *= 1.01  # one entry is one percent off
-            return dx
-
-        return x * x, pullback
+        wrong = np.array([1, 1.01, 1])  # one entry is one percent off
+        return x * x, lambda dy: 2 * x * dy * wrong
 
     check = ml.check_gradient(broken, np.array([1.0, 2.0, 3.0]))
     assert check.error > 1e-3
     assert check.where == "argument 0, entry (1,)"
-
-
-def test_the_checker_names_the_parameter_that_is_wrong():
-    @ml.primitive
-    def broken(x):
-        return x * x, lambda dy: 3 * x * dy
-
-    check = ml.check_gradient(lambda p: p["a"] * broken(p["b"][0]), {"a": np.ones(1), "b": [np.ones(1)]})
-    assert check.where == "argument 0['b'][0], entry (0,)"
-
-
-def test_hessian_of_a_quadratic_form_is_its_matrix():
-    A = np.array([[2.0, 1.0], [1.0, 3.0]])
-    product = ml.autodiff.hessian_vector_product(lambda x: x @ (A @ x) * 0.5, array(2), np.array([1.0, -2.0]))
-    np.testing.assert_allclose(product, A @ [1, -2], atol=1e-8)  # the gradient is linear, so only rounding is left
+    check = ml.check_gradient(lambda p: p["a"] * broken(p["b"][0]), {"a": np.ones(3), "b": [np.ones(3)]})
+    assert check.where == "argument 0['b'][0], entry (1,)"
 
 
 @pytest.mark.parametrize("value", [np.array([3, 4j]), [3, 4j], 3 + 4j, np.complex64(1)])
 def test_complex_numbers_are_refused_by_primitives_and_gradients(value):
-    with pytest.raises(TypeError, match="real numbers, got complex"):
-        ml.softmax(value)
-    with pytest.raises(TypeError, match="real numbers, got complex"):
-        ml.autodiff.hessian_vector_product(ml.norm, value, value)
-    with pytest.raises(TypeError, match="complex"):
-        ml.grad(ml.norm)(value)
+    for call in (ml.softmax, lambda z: ml.autodiff.hessian_vector_product(ml.norm, z, z), ml.grad(ml.norm)):
+        with pytest.raises(TypeError, match="complex"):
+            call(value)
 
 
 @pytest.mark.parametrize(

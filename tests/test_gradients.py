@@ -4,43 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
+from refusing import refusing
 
 import mathllm as ml
 from mathllm import gradients
 
-numbers = st.floats(-50, 50, allow_subnormal=False)
-vectors = hnp.arrays(np.float64, st.integers(1, 4), elements=st.floats(-2, 2))
 rng = np.random.default_rng(8)
-ACTIVATIONS = [ml.relu, gradients.leaky_relu, ml.erf, ml.gelu, gradients.gelu_tanh, ml.silu]
-
-
-# ----------------------------------------------------------------------------------------------------- measured slopes
-
-
-def test_secants_approach_the_tangent():
-    slopes = gradients.secant_slope(np.exp, 1.0, 10.0 ** -np.arange(1, 7))
-    gaps = np.abs(slopes - np.e)
-    np.testing.assert_allclose(gaps[1:] / gaps[:-1], 0.1, rtol=0.1)  # the error is proportional to h
-
-
-def test_two_sided_steps_are_more_exact_than_one_sided_ones():
-    h = 1e-3
-    one, two = gradients.secant_slope(np.exp, 1.0, h), ml.numerical_derivative(np.exp, 1.0, h=h)
-    assert abs(two - np.e) < 1e-3 * abs(one - np.e)
-    errors = [abs(ml.numerical_derivative(np.exp, 1.0, h=h) - np.e) for h in (1e-2, 1e-3)]
-    np.testing.assert_allclose(errors[0] / errors[1], 100, rtol=1e-3)  # the error is proportional to h²
-
-
-@given(st.floats(-1, 1))
-def test_the_default_step_gives_ten_digits(x):
-    np.testing.assert_allclose(ml.numerical_derivative(np.exp, x), np.exp(x), rtol=2e-10)
-
-
-@given(vectors)
-def test_measured_gradient_agrees_with_the_pullback(x):
-    function = lambda x: (ml.sigmoid(x) * x).sum()  # noqa: E731
-    np.testing.assert_allclose(ml.numerical_gradient(function, x), ml.grad(function)(x), atol=1e-8)
 
 
 def test_the_central_difference_of_a_quadratic_is_exact_in_every_direction():
@@ -56,26 +25,6 @@ def test_gradient_of_an_array_of_any_shape():
     assert ml.numerical_gradient(lambda v: 0.0, np.zeros(0)).shape == (0,)
 
 
-@given(vectors)
-def test_both_jacobians_agree(x):
-    A = np.arange(3 * len(x)).reshape(3, -1) / 10
-    function = lambda x: ml.tanh(A @ x)  # noqa: E731
-    np.testing.assert_allclose(ml.numerical_jacobian(function, x), ml.jacobian(function, x), atol=1e-8)
-
-
-def test_the_jacobian_of_a_softmax_is_the_one_derived():
-    z = rng.normal(size=4)
-    np.testing.assert_allclose(ml.jacobian(ml.softmax, z), ml.softmax_jacobian(z))
-
-
-def test_jacobians_of_a_chain_multiply():
-    A, B, x = rng.normal(size=(4, 3)), rng.normal(size=(2, 4)), rng.normal(size=3)
-    f = lambda x: ml.silu(A @ x)  # noqa: E731
-    g = lambda y: ml.tanh(B @ y)  # noqa: E731
-    product = ml.jacobian(g, f(x)) @ ml.jacobian(f, x)
-    np.testing.assert_allclose(ml.jacobian(lambda x: g(f(x)), x), product)
-
-
 def test_jacobians_of_arrays_have_the_axes_of_the_value_and_then_of_the_argument():
     X = rng.normal(size=(2, 3))
     for function in (ml.jacobian, ml.numerical_jacobian):
@@ -83,14 +32,6 @@ def test_jacobians_of_arrays_have_the_axes_of_the_value_and_then_of_the_argument
         assert J.shape == (3, 2, 2, 3)
         np.testing.assert_allclose(J.reshape(6, 6).sum(axis=1), 1, rtol=1e-9)
     assert ml.jacobian(lambda x: x * x, X.astype(np.float32)).dtype == np.float32
-
-
-@given(hnp.arrays(np.float64, (3, 3), elements=st.floats(-3, 3)))
-def test_the_hessian_of_a_quadratic_is_its_matrix(A):
-    S = A + A.T
-    H = gradients.numerical_hessian(lambda x: 0.5 * x @ S @ x, [0.3, -0.2, 0.5])
-    assert np.array_equal(H, H.T)
-    np.testing.assert_allclose(H, S, atol=1e-5)
 
 
 def test_the_hessian_is_symmetric_to_the_last_bit_where_its_steps_differ():
@@ -106,9 +47,6 @@ def test_the_hessian_agrees_with_the_derivative_of_the_gradient_by_pullback():
     x = rng.normal(size=3)
     columns = [ml.autodiff.hessian_vector_product(function, x, e) for e in np.eye(3)]
     np.testing.assert_allclose(gradients.numerical_hessian(function, x), np.stack(columns, axis=1), atol=1e-6)
-
-
-# ---------------------------------------------------------------------------------------------------- worked out slopes
 
 
 @pytest.mark.parametrize(
@@ -137,85 +75,38 @@ def test_rule_and_measurement_agree(terms):
     np.testing.assert_allclose(measured, rule, rtol=1e-6, atol=1e-6)
 
 
-# ------------------------------------------------------------------------------------------------------ critical points
-
-
 @pytest.mark.parametrize(
-    ("function", "at", "kind"),
+    ("gradient", "hessian", "kind"),
     [
-        (lambda v: v[0] ** 2 + v[1] ** 2, [0, 0], "minimum"),
-        (lambda v: -(v[0] ** 2) - 3 * v[1] ** 2, [0, 0], "maximum"),
-        (lambda v: v[0] ** 2 - v[1] ** 2, [0, 0], "saddle point"),
-        (lambda v: v[0] ** 2 + 3 * v[0] * v[1], [0, 0], "saddle point"),
-        (lambda v: v[0] ** 2 + v[1] ** 2, [0, 1e-3], "not a critical point"),
+        ([0, 0], [[2, 0], [0, 2]], "minimum"),
+        ([0, 0], [[-2, 0], [0, -6]], "maximum"),
+        ([0, 0], [[2, 3], [3, 0]], "saddle point"),
+        ([0, 0, 0], np.diag([1, 0, -1]), "saddle point"),
+        ([0, 2e-3], [[2, 0], [0, 2]], "not a critical point"),
+        ([0, 0], [[1, 0], [0, 0]], "undecided"),
+        ([0], [[0]], "undecided"),
     ],
 )
-def test_kinds_of_places(function, at, kind):
-    at = np.array(at, float)
-    H = gradients.numerical_hessian(function, at)
-    assert gradients.classify_critical_point(ml.numerical_gradient(function, at), H) == kind
+def test_kinds_of_places(gradient, hessian, kind):
+    assert gradients.classify_critical_point(gradient, hessian) == kind
 
 
-def test_curvature_alone_makes_no_minimum():
-    """Erratum B8: eˣ is curved upwards everywhere and has no minimum."""
-    for x in (-3.0, 0.0, 3.0):
-        slope, curvature = (
-            ml.numerical_derivative(np.exp, x),
-            gradients.numerical_hessian(lambda v: np.exp(v[0]), [x]),
-        )
-        assert curvature > 0
-        assert gradients.classify_critical_point([slope], curvature) == "not a critical point"
+def test_silu_turns_from_half_the_line_into_relu_as_beta_grows():
+    x = np.linspace(-50, 50, 101)
+    np.testing.assert_array_equal(ml.silu(x, beta=0), 0.5 * x)
+    np.testing.assert_allclose(ml.silu(x, beta=1e6), ml.relu(x), atol=1e-6)
 
 
-def test_a_zero_eigenvalue_decides_nothing_unless_both_signs_are_there():
-    assert gradients.classify_critical_point([0, 0], [[1, 0], [0, 0]]) == "undecided"
-    assert gradients.classify_critical_point([0], [[0]]) == "undecided"
-    assert gradients.classify_critical_point([0, 0, 0], np.diag([1.0, 0.0, -1.0])) == "saddle point"
-
-
-# --------------------------------------------------------------------------------------------------------- activations
-
-
-@given(numbers)
-def test_silu_lies_between_half_and_a_relu(x):
-    assert ml.silu([x], beta=0) == 0.5 * x
-    np.testing.assert_allclose(ml.silu([x], beta=1e6), ml.relu([x]), atol=1e-6)
-    assert ml.relu([x]) - 0.3 <= ml.silu([x]) <= ml.relu([x])
-
-
-@pytest.mark.parametrize("function", ACTIVATIONS)
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_far_out_activations_are_straight_lines(function, dtype):
-    x = np.array([1e4, -1e4], dtype)
-    y, slope = function(x), ml.grad(lambda x: function(x).sum())(x)
-    if function is ml.erf:
-        assert y.tolist() == [1, -1]
-        assert slope.tolist() == [0, 0]
-    else:
-        leak = 0.01 if function is gradients.leaky_relu else 0
-        np.testing.assert_allclose(y, [1e4, -1e4 * leak], rtol=1e-3, atol=1e-9)
-        np.testing.assert_allclose(slope, [1, leak], rtol=1e-3, atol=1e-9)
-
-
-# --------------------------------------------------------------------------------------------------------- refusals
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: gradients.secant_slope(np.exp, 1.0, 0.0), ValueError, "h = 0"),
-        (lambda: ml.numerical_derivative(np.exp, 1.0, h=-1), ValueError, "positive step .*got -1"),
-        (lambda: ml.numerical_derivative(np.exp, 1.0, h=1e-20), ValueError, "large enough to change x, got 1e-20"),
-        (lambda: ml.numerical_derivative(lambda x: np.where(x > 1, np.inf, x), 1.0), ValueError, "around_x in .*got"),
-        (lambda: ml.numerical_gradient(lambda x: x * x, [1.0, 2.0]), ml.ShapeError, "one number as its value"),
-        (lambda: gradients.numerical_hessian(lambda x: x**2, [1.0, 2.0]), ml.ShapeError, "one number as its value"),
-        (lambda: gradients.partial_derivative("sin(x)", "x"), ValueError, r"polynomial, got 'sin\(x\)'"),
-        (lambda: gradients.partial_derivative("x**y", "x"), ValueError, "polynomial"),
-        (lambda: gradients.partial_derivative("2x", "x"), ValueError, "cannot read '2x'"),
-        (lambda: gradients.classify_critical_point([0, 0], [[1, 2], [0, 1]]), ValueError, "symmetric"),
-        (lambda: gradients.swiglu([1.0, 2.0], [1.0]), ml.ShapeError, r"\(2,\) and \(1,\)"),
-    ],
+test_what_cannot_be_right_is_refused_in_words = refusing(
+    (lambda: gradients.secant_slope(np.exp, 1.0, 0.0), ValueError, "h = 0"),
+    (lambda: ml.numerical_derivative(np.exp, 1.0, h=-1), ValueError, "positive step .*got -1"),
+    (lambda: ml.numerical_derivative(np.exp, 1.0, h=1e-20), ValueError, "large enough to change x, got 1e-20"),
+    (lambda: ml.numerical_derivative(lambda x: np.where(x > 1, np.inf, x), 1.0), ValueError, "around_x in .*got"),
+    (lambda: ml.numerical_gradient(lambda x: x * x, [1.0, 2.0]), ml.ShapeError, "one number as its value"),
+    (lambda: gradients.numerical_hessian(lambda x: x**2, [1.0, 2.0]), ml.ShapeError, "one number as its value"),
+    (lambda: gradients.partial_derivative("sin(x)", "x"), ValueError, r"polynomial, got 'sin\(x\)'"),
+    (lambda: gradients.partial_derivative("x**y", "x"), ValueError, "polynomial"),
+    (lambda: gradients.partial_derivative("2x", "x"), ValueError, "cannot read '2x'"),
+    (lambda: gradients.classify_critical_point([0, 0], [[1, 2], [0, 1]]), ValueError, "symmetric"),
+    (lambda: gradients.swiglu([1.0, 2.0], [1.0]), ml.ShapeError, r"\(2,\) and \(1,\)"),
 )
-def test_what_cannot_be_right_is_refused_in_words(call, error, words):
-    with pytest.raises(error, match=words):
-        call()
