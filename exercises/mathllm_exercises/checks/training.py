@@ -120,6 +120,7 @@ NEIGHBOURS = ([["a", "b"], ["c", "d"], ["a", "b"], ["c", "e"], ["b", "c"]], [5, 
 
 # A pair that occurs twice in a word.
 TWICE = ([list("banana"), list("xy")], [2, 3])
+OVERLAPPING = ([list("aaa"), list("xy")], [2, 3])
 
 
 # A pair in many rare words, and one in a frequent word.
@@ -128,7 +129,7 @@ RARE = ([["a", "b"], ["a", "b", "c"], ["x", "y"]], [1, 1, 9])
 
 @checks("13.training.most_frequent_pair", expected=_best_pair)
 def _(c):
-    c.values(2, _some_words, public=[LOW, TWICE], name="the right pair")
+    c.values(2, _some_words, public=[LOW, TWICE, OVERLAPPING], name="the right pair")
     c.values(1, public=[TIED, TIED_AGAIN], name="ties go to the first")
     c.values(1, public=[APART, COPIES, NEIGHBOURS], name="not across words")
     c.values(1, public=[RARE, ([["lo", "w"], ["ne", "w"]], [1, 4])], name="words count as often as they occur")
