@@ -107,10 +107,8 @@ def _each_other(waiting):
     """A sentence about two neighbours that wait for each other."""
     for d, (one, other) in enumerate(pairwise(waiting), 1):
         if one and other and one[0][0] == "B" and other[0][0] == "F":
-            return [
-                f"Device {d} waits for {one[0]} of device {d + 1}, and device {d + 1} waits for {other[0]} of device {d}. "
-                f"On device {d}, put {other[0]} before {one[0]}."
-            ]
+            waits = f"Device {d} waits for {one[0]} of device {d + 1}, which waits for {other[0]} of device {d}."
+            return [f"{waits} On device {d}, put {other[0]} before {one[0]}."]
     return []
 
 
