@@ -23,9 +23,9 @@ MAX_ENTRIES = 1_000  # of one array
 FUNCTIONS = {
     f"np.{name}": getattr(np, name)
     for name in (
-        "abs", "argmax", "cos", "cumsum", "diag", "dot", "exp", "expm1", "eye", "log", "log1p", "max", "maximum",
-        "mean", "min", "minimum", "multiply", "ones", "outer", "prod", "reshape", "sign", "sin", "sqrt", "square",
-        "sum", "tanh", "trace", "transpose", "var", "where", "zeros",
+        "abs", "argmax", "concatenate", "cos", "cumsum", "diag", "dot", "exp", "expm1", "eye", "log", "log1p",
+        "logaddexp", "max", "maximum", "mean", "min", "minimum", "multiply", "ones", "outer", "prod", "reshape", "sign",
+        "sin", "sqrt", "square", "sum", "tanh", "trace", "transpose", "var", "where", "zeros",
     )
 } | {"np.linalg.norm": np.linalg.norm, "np.linalg.inv": np.linalg.inv, "len": len}  # fmt: skip
 FUNCTIONS |= {f"ml.{name}": getattr(ml, name) for name in ("log_softmax", "log_sum_exp", "norm", "sigmoid", "softmax")}

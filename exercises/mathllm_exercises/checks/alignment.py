@@ -88,6 +88,7 @@ def _(c):
             (_REFERENCE, np.array([5000.0, 4999.0, 5001.0]), 1.0),
             (np.array([0.25, 0.75]), np.array([-4000.0, -4001.0]), 0.5),
             (np.array([0.5, 0.5, 0.0]), np.array([0.0, 1.0, 5000.0]), 1.0),
+            (np.array([0.25, 0.75]), np.array([0.0, 3000.0]), 1.0),
         ],
         name="huge rewards",
     )
@@ -149,8 +150,12 @@ def _(c):
     c.values(3, _groups, public=[(np.array([[1.0, 0.0, 1.0, 0.0], [9.0, 9.0, 9.0, 5.0]]),)], rtol=1e-6, atol=1e-6)
     c.values(
         1,
-        public=[(np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 2.0]]),), (np.array([[0.1, 0.1, 0.1]]),)],
-        name="a group of equals",
+        public=[
+            (np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 2.0]]),),
+            (np.array([[0.1, 0.1, 0.1]]),),
+            (np.array([[0.5, 0.5001, 0.5, 0.5001]]),),
+        ],
+        name="equal and nearly equal rewards",
         rtol=1e-6,
         atol=1e-6,
     )
@@ -337,8 +342,10 @@ def _(c):
 def _divergence(policy):
     policy = array(policy, 6)
     reference, R = np.array([0.40, 0.25, 0.15, 0.10, 0.07, 0.03]), np.array([0.0, 1, 1, 2, 3, 5])
-    if np.any(policy < 0) or abs(policy.sum() - 1) > 1e-6:
-        raise ValueError(f"the six probabilities are at least 0 and sum to 1; yours sum to {policy.sum():.6g}")
+    if np.any(policy < 0):
+        raise ValueError(f"the six probabilities are at least 0; one of yours is {policy.min():.6g}")
+    if abs(policy.sum() - 1) > 1e-6:
+        raise ValueError(f"the six probabilities sum to 1; yours sum to {policy.sum():.6g}")
     if policy @ R < 3 - 1e-6:
         reason = f"the mean reward of this policy is {policy @ R:.6g}; at least 3 is asked for"
         tilts = {
@@ -352,6 +359,25 @@ def _divergence(policy):
     return np.sum(policy * np.log(np.where(policy > 0, policy, 1) / reference))
 
 
+def _closer(policy):
+    """The sentence for a policy that reaches the reward at too high a cost, if it is a known one."""
+    reference, R = np.array([0.40, 0.25, 0.15, 0.10, 0.07, 0.03]), np.array([0.0, 1, 1, 2, 3, 5])
+    slips = {
+        "All probability is on one answer. Reaching the reward 3 by several answers costs less.": np.eye(6)[5],
+        "All probability is on the one answer of reward 3. Give every answer some probability.": np.eye(6)[4],
+        "This is the policy for β = 1. Its mean reward is above 3: a larger β costs less.": _normalised(
+            reference * np.exp(R)
+        ),
+        "This is the softmax of the rewards, without the reference. Multiply the reference by e^(R/β).": _normalised(
+            np.exp(R)
+        ),
+        "Only the two best answers have a probability. Multiply the reference by e^(R/β), which keeps all six.": (
+            np.array([0, 0, 0, 0, 0.7, 0.3])
+        ),
+    }
+    return named(array(policy, 6), slips)
+
+
 @checks("15.alignment.cheapest_policy")
 def _(c):
-    c.scored("nats", _divergence, {0.967: 1, 1.146: 2 / 3, 2.31: 1 / 3})
+    c.scored("nats", _divergence, {0.967: 1, 1.146: 2 / 3, 2.31: 1 / 3}, _closer)

@@ -1,5 +1,7 @@
 """Chapter 17, training at scale: memory, short numbers, gradients of shards, the step of Muon."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from . import checks, draws
@@ -71,23 +73,43 @@ def _stored(schedule):
         raise ValueError('the answer is a list of four texts such as "F1 F2 B1 B2"')
     waiting = [text.split() for text in schedule]
     if any(sorted(passes) != PASSES for passes in waiting):
-        from_0 = ["You counted the micro-batches from 0. Count them from 1 to 8."]
-        reason = "each device has the passes F1 to F8 and B1 to B8, each once"
-        raise ValueError(reason, *(from_0 if any("F0" in passes for passes in waiting) else []))
+        raise ValueError("each device has the passes F1 to F8 and B1 to B8, each once", *_other_passes(waiting))
     done, stored, most, slots = set(), [0] * 4, [0] * 4, 0
     while any(waiting):
         ready = [d for d, passes in enumerate(waiting) if passes and _needs(d, passes[0]) <= done]
         if not ready:
-            raise ValueError(f"after {slots} slots, every device waits for another one", *_too_early(waiting, done))
+            reason = f"after {slots} slots, no device can go on"
+            raise ValueError(reason, *(_too_early(waiting, done) or _each_other(waiting)))
         for d in ready:
             stored[d] += 1 if waiting[d][0][0] == "F" else -1
             most[d] = max(most[d], stored[d])
         done |= {(d, waiting[d].pop(0)) for d in ready}
         slots += 1
     if slots > 22:
-        waits = ["Every device stores one micro-batch at a time, so the others wait. Begin with more forward passes."]
+        waits = ["Every device stores one microbatch at a time, so the others wait. Begin with more forward passes."]
         raise ValueError(f"the batch is ready after {slots} slots; 22 are enough", *(waits if max(most) == 1 else []))
     return sum(most)
+
+
+def _other_passes(waiting):
+    """A sentence about the first device whose passes are not those of the task."""
+    if any("F0" in passes for passes in waiting):
+        return ["You counted the microbatches from 0. Count them from 1 to 8."]
+    device, passes = next((d, p) for d, p in enumerate(waiting, 1) if sorted(p) != PASSES)
+    if other := [name for name in passes if name not in PASSES]:
+        return [f"Device {device} has `{other[0][:10]}`, which is no pass. Leave out waiting: it follows by itself."]
+    if twice := [name for name in PASSES if passes.count(name) > 1]:
+        return [f"Device {device} has {twice[0]} more than once."]
+    return [f"Device {device} lacks {next(name for name in PASSES if name not in passes)}."]
+
+
+def _each_other(waiting):
+    """A sentence about two neighbours that wait for each other."""
+    for d, (one, other) in enumerate(pairwise(waiting), 1):
+        if one and other and one[0][0] == "B" and other[0][0] == "F":
+            waits = f"Device {d} waits for {one[0]} of device {d + 1}, which waits for {other[0]} of device {d}."
+            return [f"{waits} On device {d}, put {other[0]} before {one[0]}."]
+    return []
 
 
 def _too_early(waiting, done):
@@ -107,4 +129,4 @@ def _needs(device, step):
 
 @checks("17.scale.pipeline_schedule")
 def _(c):
-    c.scored("stored micro-batches", _stored, {10: 1, 16: 2 / 3, 32: 1 / 3})
+    c.scored("stored microbatches", _stored, {10: 1, 16: 2 / 3, 32: 1 / 3})

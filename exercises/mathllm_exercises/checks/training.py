@@ -87,6 +87,8 @@ def _best_pair(words, repeats, weigh=True, ties="first", pairs=pairwise):
         best = max(reversed(list(counts)), key=counts.get)
     elif ties == "smallest":
         best = min(counts, key=lambda pair: (-counts[pair], pair))
+    elif ties == "largest":
+        best = max(counts, key=lambda pair: (counts[pair], pair))
     else:
         best = max(counts, key=counts.get)
     return [*best, counts[best]]
@@ -105,8 +107,9 @@ def _across_neighbours(words, repeats):
 LOW = ([list("low"), list("lowest"), list("newer"), list("wider")], [5, 2, 3, 2])
 
 
-# Pairs of equal counts: the first to appear is neither the smallest nor the last.
+# Pairs of equal counts: the first to appear is neither the smallest nor the last, and the last is not the largest.
 TIED = ([["b", "c"], ["a", "b"], ["x", "y"]], [2, 2, 2])
+TIED_AGAIN = ([["b", "c"], ["x", "y"], ["m", "n"]], [2, 2, 2])
 
 
 # A pair that is commonest only if words are run together.
@@ -117,6 +120,7 @@ NEIGHBOURS = ([["a", "b"], ["c", "d"], ["a", "b"], ["c", "e"], ["b", "c"]], [5, 
 
 # A pair that occurs twice in a word.
 TWICE = ([list("banana"), list("xy")], [2, 3])
+OVERLAPPING = ([list("aaa"), list("xy")], [2, 3])
 
 
 # A pair in many rare words, and one in a frequent word.
@@ -125,8 +129,8 @@ RARE = ([["a", "b"], ["a", "b", "c"], ["x", "y"]], [1, 1, 9])
 
 @checks("13.training.most_frequent_pair", expected=_best_pair)
 def _(c):
-    c.values(2, _some_words, public=[LOW, TWICE], name="the right pair")
-    c.values(1, public=[TIED], name="ties go to the first")
+    c.values(2, _some_words, public=[LOW, TWICE, OVERLAPPING], name="the right pair")
+    c.values(1, public=[TIED, TIED_AGAIN], name="ties go to the first")
     c.values(1, public=[APART, COPIES, NEIGHBOURS], name="not across words")
     c.values(1, public=[RARE, ([["lo", "w"], ["ne", "w"]], [1, 4])], name="words count as often as they occur")
 
@@ -149,11 +153,17 @@ def _(c):
 
 
 @each
-def _hash_cases(rng, size):
-    """Two sets that share half of their items, and 2·size functions that tell the estimate from known mistakes."""
-    items, K = rng.choice(10_000, size=size, replace=False), 2 * size
-    other = np.concatenate([items[: size // 2], rng.choice(np.arange(10_000, 20_000), size=size // 2, replace=False)])
+def _hash_cases(rng, kind):
+    """Two sets that share half of their items, and 2·size functions that tell the estimate from known mistakes.
+
+    kind: (size, whether the two sets have their smallest item in common)
+    """
+    (size, common), K = kind, 2 * kind[0]
+    small, large = np.arange(1, 10_000), np.arange(10_008, 20_000)  # a multiple of 10007 has the hash s for every m
     while True:
+        items = np.sort(rng.choice(small, size=size, replace=False))
+        items = np.append(rng.permutation(items[1:]), items[0])[:: -1 if common else 1]
+        other = np.concatenate([items[: size // 2], rng.choice(large, size=size // 2, replace=False)])
         case = (items, other, rng.integers(1, 10_007, size=K), rng.integers(10_007, size=K))
         wrong = _estimate(*case, how=np.max), _jaccard(*case), _share_of_first(*case), _smallest_together(*case)
         alike = _minima_sorted(*case), *(_misplaced_shift(*case, late=late) for late in (True, False))
@@ -195,9 +205,13 @@ def _misplaced_shift(a, b, multipliers, shifts, late):
     return float(np.mean(minima[0] == minima[1]))
 
 
+# One case for everybody, on which the estimate and thirteen wrong ways to it have fourteen different values.
+FIXED_HASHES = _hash_cases((20, True))(np.random.default_rng(25))[0]
+
+
 @checks("13.training.minhash", expected=_estimate)
 def _(c):
-    c.values(3, _hash_cases(4, 12), name="right values", rtol=1e-6)
+    c.values(3, _hash_cases((4, True), (12, False)), public=[FIXED_HASHES], name="right values", rtol=1e-6)
     c.values(
         1,
         public=[
@@ -279,10 +293,23 @@ def _problem(case, observation):
     p = numeric(observation.value)
     wanted = (len(case[1]), case[2])
     if p is None or p.shape != wanted:
-        return f"expected probabilities of shape {wanted}, got {show(observation.value)}", None
+        got = show(observation.value) if p is None else f"shape {p.shape}"
+        return f"expected probabilities of shape {wanted}, one row for each context, got {got}", None
     if not np.all(np.isfinite(p)) or p.min() < 0 or np.abs(p.sum(axis=-1) - 1).max() > 1e-3:
-        return "each row must be a distribution: no number below 0, and the sum 1", None
+        logs = np.all(p <= 0) and np.allclose(np.exp(p).sum(axis=-1), 1)
+        more = "; these are log-probabilities, so return their exponentials" if logs else ""
+        return f"each row must be a distribution: no number below 0, and the sum 1{more}", None
     return None, p.astype(float)
+
+
+def _ignored(p, contexts):
+    """What of the contexts the predictions do not depend on, in words."""
+    if np.ptp(p, axis=0).max() < 1e-9:
+        return "; all rows are equal, so the context has no effect"
+    last = [p[contexts[:, -1] == token] for token in range(_V)]
+    if all(np.ptp(rows, axis=0).max() < 1e-9 for rows in last if len(rows)):
+        return "; rows with the same last token are equal, so only this token has an effect"
+    return ""
 
 
 def _below(words, rival):
@@ -295,7 +322,7 @@ def _below(words, rival):
         loss, bar = _surprise(p, case[1]), _surprise(rival(*case), case[1]) - 0.05
         if np.isinf(loss):
             return "the loss is infinite: a token that can come was given the probability 0"
-        return None if loss < bar else f"loss {loss:.3f} nats; {words} is less than {bar:.3f}"
+        return None if loss < bar else f"loss {loss:.3f} nats; {words} is less than {bar:.3f}{_ignored(p, case[1])}"
 
     return judge
 
@@ -319,9 +346,11 @@ WORDS = {"tenant": 6, "antenna": 8, "tennis": 5, "nab": 9, "band": 4}
 
 
 def _tokens(merges):
-    pairs = isinstance(merges, (list, tuple)) and all(isinstance(pair, (list, tuple)) for pair in merges)
+    listed = isinstance(merges, (list, tuple))
+    pairs = listed and all(isinstance(pair, (list, tuple)) for pair in merges)
     if not pairs or [len(pair) for pair in merges] != [2] * 4 or not all(isinstance(s, str) for p in merges for s in p):
-        raise ValueError("the answer must be a list of four pairs of symbols, two strings each, such as ('a', 'n')")
+        reason = "the answer must be a list of four pairs of symbols, two strings each, such as ('a', 'n')"
+        raise ValueError(reason, *_other_form(merges if listed else [], pairs))
     merges = [tuple(pair) for pair in merges]
     found = _left(merges)
     if found > 98:
@@ -329,14 +358,50 @@ def _tokens(merges):
             if _left(merges[: n + 1]) == _left(merges[:n]):
                 raise ValueError(
                     f"your merges leave {found} tokens: merge {n + 1}, of {left!r} and {right!r}, joins nothing: "
-                    "the words do not contain this pair when its turn comes"
+                    "the words do not contain this pair when its turn comes",
+                    *_made_later(merges, n),
                 )
     return found
 
 
+def _other_form(merges, pairs):
+    """The sentence of a known slip in the form of the answer."""
+    if merges and all(isinstance(pair, str) for pair in merges):
+        return ["You gave each merge as one string. Give the two symbols that it joins, as a pair."]
+    if pairs and any(len(pair) > 2 for pair in merges):
+        return ["A merge joins two symbols. A piece of three letters takes two merges, such as `a n`, then `an t`."]
+    if pairs and merges and len(merges) != 4:
+        return [f"You gave {len(merges)} merge{'s' if len(merges) > 1 else ''}. Give four."]
+    return []
+
+
+def _made_later(merges, n):
+    """The sentence for a merge that needs a symbol which only a later merge makes."""
+    made = [left + right for left, right in merges]
+    late = [symbol for symbol in merges[n] if len(symbol) > 1 and symbol not in made[:n] and symbol in made[n:]]
+    return [f"Only a later merge makes `{late[0]}`. Put that merge first."] if late else []
+
+
 def _left(merges):
-    ranks = ml.training.merge_ranks(merges)
-    return sum(len(ml.training.apply_merges(word, ranks)) * count for word, count in WORDS.items())
+    """The number of tokens after the merges, each carried out once on all words, in their order."""
+    tokens = 0
+    for word, count in WORDS.items():
+        symbols = list(word)
+        for pair in merges:
+            symbols = _after(symbols, pair)
+        tokens += len(symbols) * count
+    return tokens
+
+
+def _after(symbols, pair):
+    """The symbols of a word after one merge."""
+    joined = []
+    for symbol in symbols:
+        if joined and (joined[-1], symbol) == pair:
+            joined[-1] += symbol
+        else:
+            joined.append(symbol)
+    return joined
 
 
 @checks("13.training.fewest_tokens")
