@@ -211,6 +211,7 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: one_step(1.0, np.nan), ValueError, "finite gradient"),
     (lambda: one_step({"a": 1.0}, {"b": 1.0}), ml.ShapeError, "no counterpart"),
     (lambda: one_step([np.ones(1)], [np.ones(1)] * 2), ml.ShapeError, "no counterpart"),
+    (lambda: one_step(1.0, {"a": 1.0}), ml.ShapeError, "there is one array instead"),
     (lambda: one_step({"a": 1.0}, {"a": None}), ml.ShapeError, r"params\['a'\]"),
     (lambda: one_step({"b": [np.zeros((3, 1))]}, {"b": [np.zeros(3)]}), ml.ShapeError, r"\['b'\]\[0\].*got \(3,\)"),
     (lambda: one_step(1.0, 1.0, momentum_step, momentum_init, form="nesterov"), ValueError, "'nesterov'"),

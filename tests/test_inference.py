@@ -12,7 +12,6 @@ from refusing import refusing
 
 import mathllm as ml
 from mathllm.attention import RotaryScaling, sliding_window_mask
-from mathllm.exhibits.inference import nucleus_as_printed
 from mathllm.inference import (
     KVCache,
     ModelDraft,
@@ -570,7 +569,6 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: keep_min_p([-np.inf, -np.inf], 0.5), ValueError, "all are masked"),
     (lambda: penalize_repetition([[1.0]], [[1]], 2), ValueError, "from 0 to 0"),
     (lambda: penalize_repetition([[1.0]], [[0.0]], 2), TypeError, "integer token ids, got float64"),
-    (lambda: nucleus_as_printed([0.5, 0.6], 0.9), ValueError, "sums to 1"),
     (lambda: KVCache(CONFIGS["gpt2"], batch=0), ValueError, "batch.*got 0"),
     (lambda: KVCache(CONFIGS["gpt2"], window=0), ValueError, "window.*got 0"),
     (lambda: KVCache(CONFIGS["gpt2"], capacity=3).crop(1), ValueError, r"length in \[0, 0\], got 1"),

@@ -13,7 +13,6 @@ from mathllm_exercises import bank
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from notebook_text import Cell, SourceError, name_parts
 
-import mathllm.exhibits.inference
 import mathllm.exhibits.transformer  # noqa: F401  a card names what it forbids, the exhibits included
 
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..attention import attention
 from ..autodiff import ArrayLike
 from ..backpropagation import activation_derivative, binary_cross_entropy, he_scale
 from ..errors import within
@@ -328,17 +327,3 @@ def linear_transposed(x: ArrayLike, W: ArrayLike) -> np.ndarray:
     array([[1., 3.]])
     """
     return linear(x, np.asarray(W).T)
-
-
-def attention_to_padding(query: ArrayLike, key: ArrayLike, value: ArrayLike, attention_mask: ArrayLike) -> np.ndarray:
-    """Attention that is given a padding mask and does not use it.
-
-    query, key, value: (B, H, T, K)   attention_mask: (B, T), 1 for a token, 0 for padding   ->   (B, H, T, K)
-
-    Symptom: the values at the padding change the output.
-
-    >>> x, garbage = np.zeros((1, 1, 2, 1)), np.array([[[[1.0], [99.0]]]])
-    >>> attention_to_padding(x, x, garbage, [[1, 0]])[0, 0, 0]
-    array([50.])
-    """
-    return attention(query, key, value)
