@@ -21,17 +21,20 @@ def answer(value: Any, why: str = "", *, form: str = "", options: Sequence[str] 
     Answer: 0.949. The lengths are divided out.
     >>> answer("dog", options=["cat", "dog"])
     Answer: (2) dog.
+    >>> answer(1, "It is read later.", options=["It may.", "It may not."])
+    Answer: (1) It may. It is read later.
     """
     number = _chosen(value, options) if options else None
     shown = options[number - 1] if options else _written(value, form)
-    plain = f"Answer: {f'({number}) ' * bool(options)}{shown}. {why}".strip()
+    stop = "" if shown.endswith((".", "!", "?")) else "."
+    plain = f"Answer: {f'({number}) ' * bool(options)}{shown}{stop} {why}".strip()
     if not _in_a_notebook():
         print(plain)
         return
     from IPython.display import display
 
     expected = f'data-choice="{number}"' if options else f'data-answer="{escape(shown)}"'
-    text = f"**{f'({number}) ' * bool(options)}{shown}**. {why}".strip()
+    text = f"**{f'({number}) ' * bool(options)}{shown}**{stop} {why}".strip()
     folded = f'<details class="book-answer" {expected}>\n<summary><u>Answer</u></summary>\n\n{text}\n\n</details>'
     display({"text/markdown": folded, "text/plain": plain}, raw=True)
 
