@@ -4,13 +4,13 @@ One course is graded once, by nbgrader's own commands; every learner in it is a 
 is handed in, the points it earns (what is not named earns 0), and the cells that a person is asked to look at.
 """
 
+import contextlib
 import copy
 import json
 import os
 import re
 import shutil
 import socket
-import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from grading import EXERCISES, gone, make_course, nbgrader
+from grading import EXERCISES, generated, gone, grade_id, grades, nbgrader
 from mathllm_exercises import items
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from nbgrader.server_extensions.formgrader.formgrader import FormgradeExtension
@@ -34,12 +34,12 @@ ALL = frozenset(FULL)
 SOURCE = nbformat.read(EXERCISES / "source" / NAME / f"{NAME}.ipynb", 4)
 
 
-def grade_id(cell):
+def name_of(cell):
     """The cell's grade id without the chapter."""
-    return cell.metadata.get("nbgrader", {}).get("grade_id", "").removeprefix("01-vectors-")
+    return grade_id(cell).removeprefix("01-vectors-")
 
 
-RIGHT = {grade_id(cell): cell.source for cell in SOURCE.cells if cell.metadata.get("nbgrader", {}).get("solution")}
+RIGHT = {name_of(cell): cell.source for cell in SOURCE.cells if cell.metadata.get("nbgrader", {}).get("solution")}
 RIGHT = {name.removesuffix("-answer"): source for name, source in RIGHT.items() if name != TEXT}
 
 
@@ -57,7 +57,7 @@ def notebook(answers):
     """The assignment with these answers, by name."""
     result = copy.deepcopy(SOURCE)
     for cell in result.cells:
-        name = grade_id(cell).removesuffix("-answer")
+        name = name_of(cell).removesuffix("-answer")
         if cell.metadata.get("nbgrader", {}).get("solution"):
             cell.source = answers.get(name, "*Your answer here.*" if name == TEXT else "...")
     return result
@@ -360,7 +360,7 @@ def changed(change):
 
     def write(folder, right):
         result = nbformat.read(right, 4)
-        change({grade_id(cell): cell for cell in result.cells if "nbgrader" in cell.metadata}, result)
+        change({name_of(cell): cell for cell in result.cells if "nbgrader" in cell.metadata}, result)
         twice = '{"cells": 5, "nbformat": 3, "metadata": {"a": NaN}, '  # of a key that is there twice the last counts
         (folder / right.name).write_text(twice + json.dumps(result)[1:], encoding="utf-8")
 
@@ -406,17 +406,24 @@ def linked_file(folder, right):
     (folder / "data.csv").symlink_to("/etc/passwd")
     (folder / "dangling").symlink_to("nowhere")
     os.mkfifo(folder / "pipe.csv")
-    with socket.socket(socket.AF_UNIX) as listener:
-        here = os.getcwd()
-        os.chdir(folder)  # the name of a socket has to be short
+    (folder / "folder").symlink_to(right.parent)
+    with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(folder):  # the name of a socket has to be short
         listener.bind("socket")
-        os.chdir(here)
 
 
 def linked_folder(folder, right):
     """The whole submission is a link to a folder outside."""
     folder.rmdir()
     folder.symlink_to(right.parent)
+
+
+def linked_learner(folder, right):
+    """And so is the learner's folder, which holds that of the submission."""
+    folder.rmdir()
+    folder.parent.rmdir()
+    (right.parent / "submissions").mkdir()
+    shutil.copytree(right.parent, right.parent / "submissions" / NAME, ignore=shutil.ignore_patterns("submissions"))
+    folder.parent.symlink_to(right.parent / "submissions")
 
 
 def pipe(folder, right):
@@ -458,12 +465,10 @@ def overlong(folder, right):
     notebook.cells.insert(1, new_code_cell("print(open('leak.txt').read())"))
     nbformat.write(notebook, folder / right.name)
     (folder / "leak.txt").symlink_to("/etc/passwd")
-    here = os.getcwd()
-    os.chdir(folder)
-    for _ in range(30):
-        os.mkdir("d" * 200)
-        os.chdir("d" * 200)
-    os.chdir(here)
+    with contextlib.chdir(folder):
+        for _ in range(30):
+            os.mkdir("d" * 200)
+            os.chdir("d" * 200)
 
 
 def without(*names):
@@ -502,6 +507,7 @@ CASES = {
     "large-cell": Case(data(cells=[{"cell_type": "code", "source": "x" * 20_000_000}]), {}, ALL),
     "linked-file": Case(linked_file, {}, ALL),
     "linked-folder": Case(linked_folder, {}, ALL),
+    "linked-learner": Case(linked_learner, {}, ALL),
     "pipe": Case(pipe, {}, ALL),
     "folder": Case(lambda folder, right: (folder / right.name).mkdir(), {}, ALL),
     "renamed": Case(elsewhere, {}, ALL),
@@ -523,8 +529,8 @@ def listener():
 @pytest.fixture(scope="module")
 def course(tmp_path_factory, listener):
     """A course with all cases, graded once."""
-    root, outside = tmp_path_factory.mktemp("course"), tmp_path_factory.mktemp("outside")
-    make_course(root, NAME, more=SETTINGS)
+    root = generated(tmp_path_factory.mktemp("course"), NAME, more=SETTINGS)
+    outside = tmp_path_factory.mktemp("outside")
     right = outside / f"{NAME}.ipynb"
     nbformat.write(notebook(RIGHT), right)
     for learner, case in CASES.items():
@@ -535,7 +541,6 @@ def course(tmp_path_factory, listener):
             (folder / f"{NAME}.ipynb").write_text(text.replace("@PORT@", str(listener.getsockname()[1])))
         else:
             case.hand_in(folder, right)
-    nbgrader(f"generate_assignment {NAME}", root)
     log = nbgrader(f"autograde {NAME}", root)
     (root / "autograde.log").write_text(log, encoding="utf-8")
     nbgrader(f"generate_feedback {NAME} --student=z*", root)
@@ -545,19 +550,9 @@ def course(tmp_path_factory, listener):
 
 @pytest.fixture(scope="module")
 def gradebook(course):
-    """{learner: {name: (score, needs a person)}} as SQLite has it."""
-    query = """
-        SELECT student_id, base_cell.name, auto_score, needs_manual_grade FROM grade
-        JOIN base_cell ON grade.cell_id = base_cell.id
-        JOIN submitted_notebook ON grade.notebook_id = submitted_notebook.id
-        JOIN submitted_assignment ON submitted_notebook.assignment_id = submitted_assignment.id
-    """
-    result = {}
-    database = sqlite3.connect(course / "gradebook.db")
-    for learner, name, score, flagged in database.execute(query):
-        result.setdefault(learner, {})[name.removeprefix("01-vectors-")] = score, bool(flagged)
-    database.close()
-    return result
+    """{learner: {name: (score, needs a person)}}"""
+    prefix = "01-vectors-"
+    return {who: {name.removeprefix(prefix): row[name] for name in row} for who, row in grades(course).items()}
 
 
 @pytest.mark.parametrize("learner", CASES)
@@ -567,6 +562,21 @@ def test_each_case_earns_exactly_what_its_row_says(gradebook, learner):
     assert {name: score for name, (score, _) in grades.items() if score} == case.score
     assert {name for name, (_, flagged) in grades.items() if flagged} == case.review
     assert all(score is not None for name, (score, _) in grades.items() if name not in case.review - ALL)
+
+
+def test_it_is_said_why_a_notebook_is_not_graded(course):
+    log = (course / "autograde.log").read_text(encoding="utf-8")
+    for learner, reason in {
+        "linked-file": "the notebook is not a regular file",
+        "pipe": "the notebook is not a regular file",
+        "linked-folder": "the notebook is missing",
+        "linked-learner": "the notebook is missing",
+        "renamed": "the notebook is missing; there is ",
+        "format-3": "the notebook is in format 3",
+        "crowd": "the notebook has more than 1000 cells",
+        "truncated": "the notebook cannot be read",
+    }.items():
+        assert f"{learner}: {reason}" in log
 
 
 def test_what_a_submission_finds_in_the_sandbox_is_nothing(course, listener):
@@ -585,7 +595,8 @@ def test_no_link_and_no_page_gets_beside_a_graded_notebook(course):
     assert (course / "autograded" / "taken-names" / NAME / "evil.html-1.txt").read_text() == SCRIPT
     assert not list(course.glob(f"*ed/taken-names/{NAME}/timestamp.txt"))
     assert len([path for path in graded if "crowded" in path.parts]) < 1_010
-    assert not list((course / "autograded" / "linked-file").rglob("*.csv"))
+    linked = [path.name for path in (course / "autograded" / "linked-file" / NAME).iterdir()]
+    assert linked == [f"{NAME}.ipynb"]
     shown = (course / "autograded" / "overlong" / NAME / f"{NAME}.ipynb").read_text()
     assert not any(line in shown for line in Path("/etc/passwd").read_text().splitlines())
     assert not list((course / "autograded" / "overlong").rglob("leak*"))
