@@ -238,8 +238,14 @@ def test_every_place_that_can_be_written_to_is_small_and_belongs_to_the_sandbox(
 
 
 @slow
-def test_a_fork_bomb_ends_with_its_shell(course):
-    bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
+        "import os, time\ntry:\n    while os.fork(): pass\n    time.sleep(600)\nexcept OSError: os._exit(0)",
+    ],
+)
+def test_a_fork_bomb_ends_with_its_shell(course, bomb):
     before = children_of_the_warm_process()
     result = run(NORM, graded(), bomb, cell_seconds=20, processes=40)
     assert result.points == [POINTS]
