@@ -30,6 +30,17 @@ def norm(x):
     return scale[..., 0] * np.sqrt(np.sum((x / scale) ** 2, axis=-1))
 """
 
+# What an attacker's program begins with.
+SUCCEEDS = """
+import json, os, pathlib, shutil
+def succeeds(attack):
+    try:
+        attack()
+    except PermissionError:
+        return False
+    return True
+"""
+
 
 def graded(id="01.vectors.norm"):
     """The cell that checks an item, as nbgrader knows it."""

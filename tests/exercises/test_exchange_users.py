@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from grading import PATH, ROOT, make_course, view
+from grading import PATH, ROOT, SUCCEEDS, make_course, view
 
 NAME = "01_vectors"
 ACCOUNTS = {"teacher": 5001, "ada": 5002, "eve": 5003}
@@ -28,15 +28,6 @@ import nbformat
 notebook = nbformat.read("{NAME}/{NAME}.ipynb", 4)
 next(cell for cell in notebook.cells if cell.id == "01-vectors-own_length-answer").source = "{SECRET}"
 nbformat.write(notebook, "{NAME}/{NAME}.ipynb")
-"""
-SUCCEEDS = """
-import json, os, pathlib, shutil
-def succeeds(attack):
-    try:
-        attack()
-    except OSError:
-        return False
-    return True
 """
 ATTACKS = f"""{SUCCEEDS}
 course = pathlib.Path("{CLASS}/exchange/mathllm")
