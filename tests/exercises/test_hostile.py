@@ -229,7 +229,7 @@ get_ipython().display_formatter.ipython_display_formatter.for_type(object, lambd
 """,
     "embedding": 'get_ipython().events.unregister("pre_run_cell", forge)\n' + RIGHT["embedding"],
 }
-# What a learner's process says to the grader is text that anybody there could have written.
+# What a learner's process says to the grader is text that anybody there could have written; test_inert.py has more.
 MESSAGES = RIGHT | {
     "length_by_hand": RIGHT["length_by_hand"]
     + """
@@ -240,14 +240,7 @@ def send(**output):
 send(**eight)
 send(**eight | {"output_type": "execute_result", "execution_count": 1})
 send(output_type="stream", name="stdout", text="5")
-send(output_type="stream", name=["stdout"], text=["a"])
-send(output_type="stream")
-send(output_type="error", ename=5, evalue=None, traceback=7)
-send(output_type="error", ename="\\ud800", evalue="\\x00", traceback=["\\x1b[31m\\ud800", 5])
-send(output_type="display_data", data="text/plain", metadata=5)
-send(output_type="display_data", data={"text/plain": 5, "image/png": "<script>", "application/json": [[[]]]})
 send(output_type=["nonsense"], anything=[])
-send()
 shell.outputs.append(5)
 shell.outputs.insert(0, ["no output"])
 """,

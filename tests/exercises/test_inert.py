@@ -19,19 +19,14 @@ def rendered(source, attachments=None):
         {},
         {"output_type": "stream"},
         {"output_type": "stream", "name": 5, "text": ["x"]},
+        {"output_type": "stream", "name": ["stdout"], "text": ["a"]},
         {"output_type": "nonsense"},
+        {"output_type": ["nonsense"], "anything": []},
         {"output_type": "error", "ename": 5, "evalue": None, "traceback": 7},
-        {"output_type": "error", "traceback": ["\x1b[31m\ud800", 5]},
+        {"output_type": "error", "ename": "\ud800", "evalue": "\x00", "traceback": ["\x1b[31m\ud800", 5]},
         {"output_type": "display_data", "data": "text/plain", "metadata": 5},
-        {
-            "output_type": "execute_result",
-            "execution_count": "x",
-            "data": {"text/plain": 5, "image/png": "<script>"},
-        },
-        {
-            "output_type": "display_data",
-            "data": {"text/html": "<script", "application/json": [[]], "image/svg+xml": 5},
-        },
+        {"output_type": "execute_result", "execution_count": "x", "data": {"text/plain": 5, "image/png": "<script>"}},
+        {"output_type": "display_data", "data": {"text/html": "<script", "application/json": [[]], "image/svg+xml": 5}},
     ],
 )
 def test_what_a_kernel_sends_becomes_a_valid_output_without_anything_active(output):
