@@ -503,6 +503,7 @@ def course(tmp_path_factory):
     outside = tmp_path_factory.mktemp("outside")
     right = outside / f"{NAME}.ipynb"
     nbformat.write(notebook(RIGHT), right)
+    (outside / "notes.txt").write_text("These were not handed in.")
     for learner, case in CASES.items():
         folder = root / "submitted" / learner / NAME
         folder.mkdir(parents=True)
@@ -549,8 +550,8 @@ def test_no_link_and_no_page_gets_beside_a_graded_notebook(course):
     assert (course / "autograded" / "taken-names" / NAME / "evil.html-1.txt").read_text() == SCRIPT
     assert not list(course.glob(f"*ed/taken-names/{NAME}/timestamp.txt"))
     assert len([path for path in graded if "crowded" in path.parts]) < 1_010
-    linked = [path.name for path in (course / "autograded" / "linked-file" / NAME).iterdir()]
-    assert linked == [f"{NAME}.ipynb"]
+    linked = [path.name for path in (course / "autograded").glob("linked-*/**/*.*")]
+    assert linked == [f"{NAME}.ipynb"] * 3
     shown = (course / "autograded" / "overlong" / NAME / f"{NAME}.ipynb").read_text()
     assert not any(line in shown for line in Path("/etc/passwd").read_text().splitlines())
     assert not list((course / "autograded" / "overlong").rglob("leak*"))
