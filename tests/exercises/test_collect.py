@@ -24,6 +24,10 @@ def database(tmp_path_factory):
     return f"sqlite:///{tmp_path_factory.mktemp('database')}/gradebook.db"
 
 
+def directory(root, **settings):
+    return CourseDirectory(root=str(root), course_id="mathllm", assignment_id="a1", **settings)
+
+
 @pytest.fixture
 def collect(tmp_path, database):
     """Make folders in the drop box, collect them, and say who has what: {learner: {file: text}}."""
@@ -38,10 +42,7 @@ def collect(tmp_path, database):
                 (inbound / name / file).write_text(text)
         for name, target in dict(links).items():
             os.mkfifo(inbound / name) if target is None else (inbound / name).symlink_to(target)
-        course = CourseDirectory(
-            root=str(tmp_path / "course"), course_id="mathllm", assignment_id="a1",
-            db_url=database, max_dir_size=10,
-        )  # fmt: skip
+        course = directory(tmp_path / "course", db_url=database, max_dir_size=10)
         Collect(coursedir=course, root=str(tmp_path / "exchange"), **settings).start()
         found = (tmp_path / "course").glob("submitted/*/a1")
         return {path.parent.name: {file.name: file.read_text() for file in path.iterdir()} for path in found}
@@ -99,7 +100,7 @@ def test_an_exchange_in_which_folders_can_be_renamed_is_not_used(collect, tmp_pa
     exchange.chmod(0o777)
     with pytest.raises(ExchangeError, match=f"chmod 1777 {exchange}"):
         collect(mine)
-    course = CourseDirectory(root=str(tmp_path / "course"), course_id="mathllm", assignment_id="a1")
+    course = directory(tmp_path / "course")
     with pytest.raises(ExchangeError, match="chmod 1777"):
         ReleaseAssignment(coursedir=course, root=str(exchange)).start()
     exchange.chmod(0o1777)
@@ -108,7 +109,7 @@ def test_an_exchange_in_which_folders_can_be_renamed_is_not_used(collect, tmp_pa
 
 def test_the_exchange_that_releasing_makes_is_safe_and_a_strangers_course_is_not_used(tmp_path, monkeypatch):
     (tmp_path / "course" / "release" / "a1").mkdir(parents=True)
-    course = CourseDirectory(root=str(tmp_path / "course"), course_id="mathllm", assignment_id="a1")
+    course = directory(tmp_path / "course")
     exchange = tmp_path / "exchange"
     ReleaseAssignment(coursedir=course, root=str(exchange)).start()
     assert exchange.stat().st_mode & 0o7777 == 0o1777
@@ -127,7 +128,6 @@ def test_feedback_that_nobody_can_fetch_stops_nobody_elses(tmp_path):
         for name in ["nb.html", *files]:
             (folder / name).write_text(learner)
     (tmp_path / "exchange").mkdir(mode=0o777)
-    course = CourseDirectory(root=str(tmp_path), course_id="mathllm", assignment_id="a1")
-    ReleaseFeedback(coursedir=course, root=str(tmp_path / "exchange")).start()
+    ReleaseFeedback(coursedir=directory(tmp_path), root=str(tmp_path / "exchange")).start()
     released = (tmp_path / "exchange" / "mathllm" / "feedback").iterdir()
     assert [path.read_text() for path in released] == ["ada"]

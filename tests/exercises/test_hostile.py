@@ -31,6 +31,7 @@ TEXT = "line_or_plane"
 POINTS = {entry.grade_id.removeprefix("01-vectors-"): entry.points for entry in items("01") if entry.graded}
 FULL = {name: points for name, points in POINTS.items() if name != TEXT}
 ALL = frozenset(FULL)
+PUZZLES = tuple(name for name in FULL if name.rpartition("_")[2] in ("choice", "order", "lines"))
 SOURCE = nbformat.read(EXERCISES / "source" / NAME / f"{NAME}.ipynb", 4)
 
 
@@ -96,7 +97,7 @@ class Liar(dict):
 def frobenius_norm(W): return Liar()
 """,
     "nearest": "def nearest(table, query, k): raise SystemExit('8.0')",
-}
+} | {name: f"{name} = type('S', (str,), {{'__eq__': lambda a, b: True}})('Z')" for name in PUZZLES}  # fmt: skip
 ODD_BUT_RIGHT = RIGHT | {
     "length_by_hand": RIGHT["length_by_hand"] + "\nsquares_and_length = np.array(squares_and_length, np.float16)",
     "norm": RIGHT["norm"] + """
@@ -445,7 +446,6 @@ def unread(hand_in, said):
 
 
 CELL = {"cell_type": "code", "source": "1"}
-PUZZLES = tuple(name for name in FULL if name.rpartition("_")[2] in ("choice", "order", "lines"))
 LAST = ("nearest", "fewest_multiplications")  # where a shell ends in the first of them, the second has no answer
 UNANSWERED = ("norm", "distance", "frobenius_norm", "embedding", "repair_unit_rows")  # to the grader's request
 CASES = {
