@@ -102,7 +102,7 @@ def grade_submission(folder, learner, assignment, key, limits, hidden=()):
     files = found.files | assignment.files
     grades, notebooks, blank = {}, {}, set()
     for name, asked in assignment.notebooks.items():
-        content = found.notebooks.get(name) or _missing(found)
+        content = found.notebooks[name] if name in found.notebooks else _missing(found)
         cells, problem = ([], content) if isinstance(content, str) else submission.read_notebook(content)
         if problem:
             text = f"*This submission was not graded automatically: {problem}.*"

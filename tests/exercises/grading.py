@@ -1,13 +1,16 @@
 """What tests of grading share: cells to grade, nbgrader's commands, and a look at this machine's processes."""
 
+import contextlib
 import copy
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import nbformat
 import psutil
 from mathllm_exercises import item
 from mathllm_exercises.marking import Marks
@@ -16,7 +19,8 @@ from mathllm_grading.sandbox import Limits
 from mathllm_grading.submission import read_submission
 from nbformat.v4 import new_code_cell
 
-EXERCISES = Path(__file__).resolve().parents[2] / "exercises"
+ROOT = Path(__file__).resolve().parents[2]
+EXERCISES = ROOT / "exercises"
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 NORM = """
 import numpy as np
@@ -24,6 +28,17 @@ def norm(x):
     largest = np.max(np.abs(x), axis=-1, keepdims=True)
     scale = np.where(largest > 0, largest, 1)
     return scale[..., 0] * np.sqrt(np.sum((x / scale) ** 2, axis=-1))
+"""
+
+# What an attacker's program begins with.
+SUCCEEDS = """
+import json, os, pathlib, shutil
+def succeeds(attack):
+    try:
+        attack()
+    except PermissionError:
+        return False
+    return True
 """
 
 
@@ -72,6 +87,72 @@ def make_course(root, assignment, more="", key="k" * 64):
     shutil.copytree(EXERCISES / "source" / assignment, root / "source" / assignment)
     if key:
         (root / ".course_key").write_text(key, encoding="utf-8")
+
+
+def generated(root, assignment, only=None, **settings):
+    """The same with the assignment generated, of which only these graded cells are kept, and their answers."""
+    from mathllm_grading.autograde import course
+    from nbgrader.apps.api import NbGraderAPI
+    from nbgrader.coursedir import CourseDirectory
+
+    make_course(root, assignment, **settings)
+    if only:
+        path = root / "source" / assignment / f"{assignment}.ipynb"
+        notebook = nbformat.read(path, 4)
+        notebook.cells = [cell for cell in notebook.cells if grade_id(cell).removesuffix("-answer") in only]
+        nbformat.write(notebook, path)
+    app = course(str(root))
+    assert NbGraderAPI(CourseDirectory(parent=app), parent=app).generate_assignment(assignment)["success"]
+    return root
+
+
+def grade_id(cell):
+    return cell.metadata.get("nbgrader", {}).get("grade_id", "")
+
+
+def answered(path, answers):
+    """The notebook at this path with these answers, by the grade ids of their cells."""
+    notebook = nbformat.read(path, 4)
+    for cell in notebook.cells:
+        cell.source = answers.get(grade_id(cell), cell.source)
+    return notebook
+
+
+def hand_in(root, learner, notebook, time="2026-11-20 10:00:00 UTC"):
+    """Put a notebook, or the bytes of a file that is none, where `collect` puts what a learner handed in."""
+    (assignment,) = (path.name for path in (root / "source").iterdir())
+    folder = root / "submitted" / learner / assignment
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "timestamp.txt").write_text(time)
+    content = notebook if isinstance(notebook, bytes) else nbformat.writes(notebook).encode()
+    (folder / f"{assignment}.ipynb").write_bytes(content)
+    return folder
+
+
+def grades(root):
+    """{learner: {grade id: (the points that the grader gave, whether a person is asked)}} from the gradebook."""
+    query = """
+        SELECT student_id, base_cell.name, auto_score, needs_manual_grade FROM grade
+        JOIN base_cell ON grade.cell_id = base_cell.id
+        JOIN submitted_notebook ON grade.notebook_id = submitted_notebook.id
+        JOIN submitted_assignment ON submitted_notebook.assignment_id = submitted_assignment.id
+    """
+    result = {}
+    with contextlib.closing(sqlite3.connect(root / "gradebook.db")) as database:
+        for learner, name, points, asked in database.execute(query):
+            result.setdefault(learner, {})[name] = points, bool(asked)
+    return result
+
+
+def view(*command, places=(), writable=()):
+    """The command that runs a command in a view of this machine: with a /tmp and a /root of its own, the Python of the
+    tests and the project, which nobody can write to, and these further places; `writable` is {place: what is there}."""
+    words = ["bwrap", "--dev-bind", "/", "/", "--tmpfs", "/root", "--perms", "1777", "--tmpfs", "/tmp"]
+    words += [word for place, there in dict(writable).items() for word in ("--bind", str(there), str(place))]
+    for place in map(Path, (sys.base_prefix, sys.prefix, ROOT, *places)):
+        words += [word for parent in reversed(place.parents[:-1]) for word in ("--dir", str(parent))]
+        words += ["--ro-bind", str(place), str(place)]
+    return [*words, "--cap-add", "ALL", *command]
 
 
 def nbgrader(command, folder, **environment):

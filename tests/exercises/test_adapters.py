@@ -9,12 +9,9 @@ import nbformat
 import pytest
 import yaml
 from click.testing import CliRunner
-from grading import EXERCISES, PATH, make_course
+from grading import EXERCISES, PATH, answered, generated
 from mathllm_course.__main__ import main
 from mathllm_exercises import items
-from mathllm_grading.autograde import course as application
-from nbgrader.apps.api import NbGraderAPI
-from nbgrader.coursedir import CourseDirectory
 
 pytestmark = pytest.mark.slow
 NAME = "01_vectors"
@@ -24,10 +21,7 @@ NORM = next(entry for entry in ASKED if entry.grade_id == "01-vectors-norm")
 
 @pytest.fixture(scope="module")
 def inside(tmp_path_factory, sandboxed):
-    root = tmp_path_factory.mktemp("course")
-    make_course(root, NAME)
-    app = application(str(root))
-    assert NbGraderAPI(CourseDirectory(parent=app), parent=app).generate_assignment(NAME)["success"]
+    root = generated(tmp_path_factory.mktemp("course"), NAME)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         yield root
@@ -37,10 +31,8 @@ def inside(tmp_path_factory, sandboxed):
 def handed_in(inside, tmp_path_factory):
     """The model solution, with a wrong answer to one exercise."""
     folder = tmp_path_factory.mktemp("submission")
-    notebook = nbformat.read(inside / "source" / NAME / f"{NAME}.ipynb", 4)
-    cells = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell for cell in notebook.cells}
-    cells["01-vectors-norm-answer"].source = "def norm(x):\n    return np.sum(x * x, axis=-1)"
-    nbformat.write(notebook, folder / f"{NAME}.ipynb")
+    squared = {"01-vectors-norm-answer": "def norm(x):\n    return np.sum(x * x, axis=-1)"}
+    nbformat.write(answered(inside / "source" / NAME / f"{NAME}.ipynb", squared), folder / f"{NAME}.ipynb")
     (folder / "metadata.json").write_text('{"users": [{"email": "ada@example.org", "id": 1, "name": "Ada"}]}')
     return folder
 
@@ -87,9 +79,8 @@ def test_the_workflow_for_classroom_grades_a_push_and_hands_the_result_to_the_re
     places |= {"PATH": PATH, "ASSIGNMENT": workflow["env"]["ASSIGNMENT"], "LEARNER": "ada"}
     assert grading["env"] == {"LEARNER": "${{ github.actor }}"}
     for step in (make, grading):
-        done = subprocess.run(
-            ["bash", "-e", "-c", step["run"]], env=os.environ | places, capture_output=True, text=True
-        )
+        command = ["bash", "-e", "-c", step["run"]]
+        done = subprocess.run(command, env=os.environ | places, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     assert reporter["with"]["runners"] == grading["id"]
     assert reporter["env"] == {f"{grading['id'].upper()}_RESULTS": f"${{{{ steps.{grading['id']}.outputs.result }}}}"}
@@ -98,8 +89,6 @@ def test_the_workflow_for_classroom_grades_a_push_and_hands_the_result_to_the_re
 
 
 def test_a_name_that_leads_out_of_the_course_is_refused(inside, handed_in, tmp_path):
-    (tmp_path / "metadata.json").write_text('{"users": [{"email": "../../ada@example.org"}]}')
-    assert "cannot be the id" in grade(
-        handed_in, str(tmp_path / "metadata.json"), "gradescope", tmp_path / "x.json", code=1
-    )
+    (users := tmp_path / "metadata.json").write_text('{"users": [{"email": "../../ada@example.org"}]}')
+    assert "cannot be the id" in grade(handed_in, str(users), "gradescope", tmp_path / "x.json", code=1)
     assert not (tmp_path / "x.json").exists()

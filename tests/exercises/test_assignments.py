@@ -5,9 +5,10 @@ The solutions of all of them run in one shell, one notebook after the other, wit
 
 import shutil
 
+import exercise_text
 import nbformat
 import pytest
-from grading import EXERCISES, run
+from grading import EXERCISES, grade_id, run
 from mathllm_exercises import item, items, marking
 from mathllm_grading.autograde import course
 from nbgrader.api import Gradebook
@@ -40,16 +41,33 @@ def earned(sandboxed):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_assignment_generates_with_its_points_and_without_its_solution(generated, name):
+def test_every_assignment_generates_with_its_points(generated, name):
     root, results = generated
     assert results[name]["success"], results[name]
-    released = (root / "release" / name / f"{name}.ipynb").read_text(encoding="utf-8")
-    assert "SOLUTION" not in released
     with Gradebook(f"sqlite:///{root}/gradebook.db") as gradebook:
         cells = gradebook.find_notebook(name, name).grade_cells
         assert {cell.name: cell.max_score for cell in cells} == {
             id: points for id, points in POINTS.items() if id[:2] == name[:2]
         }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_release_holds_no_solution_and_no_rubric(generated, name):
+    notebook = nbformat.read(generated[0] / "release" / name / f"{name}.ipynb", 4)
+    stubs = {grade_id(cell): cell.source for cell in notebook.cells}
+    text = "\n".join(cell.source for cell in notebook.cells)
+    cards = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")  # with the broken code
+    source = nbformat.read(EXERCISES / "source" / name / f"{name}.ipynb", 4)
+    answers = [cell for cell in source.cells if cell.metadata.get("nbgrader", {}).get("solution")]
+    assert len(answers) >= 5
+    for answer in answers:
+        stub = exercise_text.released(answer.source) if answer.cell_type == "code" else "*Your answer here.*"
+        assert stubs[grade_id(answer)] == stub  # as in the practice edition
+        solution = answer.source.partition("### BEGIN SOLUTION")[2].partition("### END SOLUTION")[0].split("\n")
+        secret = [line for line in solution if line.strip() and '"""' not in line and line not in cards]
+        assert {*secret}.isdisjoint(stub.split("\n"))
+    assert "SOLUTION" not in text
+    assert not any(criterion in text for entry in items() for _, criterion in entry.rubric)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "18_capstone"])  # its answers are texts

@@ -12,12 +12,20 @@ from nbgrader.utils import get_osusername
 pytestmark = pytest.mark.slow
 
 ME = get_osusername()
-TIME = "2026-01-0{} 10:00:00 UTC+abc"
+
+
+def handed_in(learner, day=1):
+    """The folder that `submit` makes in the drop box."""
+    return f"{learner}+a1+2026-01-0{day} 10:00:00 UTC+abc"
 
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory):
     return f"sqlite:///{tmp_path_factory.mktemp('database')}/gradebook.db"
+
+
+def directory(root, **settings):
+    return CourseDirectory(root=str(root), course_id="mathllm", assignment_id="a1", **settings)
 
 
 @pytest.fixture
@@ -34,10 +42,7 @@ def collect(tmp_path, database):
                 (inbound / name / file).write_text(text)
         for name, target in dict(links).items():
             os.mkfifo(inbound / name) if target is None else (inbound / name).symlink_to(target)
-        course = CourseDirectory(
-            root=str(tmp_path / "course"), course_id="mathllm", assignment_id="a1",
-            db_url=database, max_dir_size=10,
-        )  # fmt: skip
+        course = directory(tmp_path / "course", db_url=database, max_dir_size=10)
         Collect(coursedir=course, root=str(tmp_path / "exchange"), **settings).start()
         found = (tmp_path / "course").glob("submitted/*/a1")
         return {path.parent.name: {file.name: file.read_text() for file in path.iterdir()} for path in found}
@@ -46,12 +51,12 @@ def collect(tmp_path, database):
 
 
 def test_a_submission_in_anothers_name_is_not_collected(collect):
-    folders = {f"ada+a1+{TIME.format(2)}": {"nb.ipynb": "forged"}, f"{ME}+a1+{TIME.format(1)}": {"nb.ipynb": "mine"}}
+    folders = {handed_in("ada", day=2): {"nb.ipynb": "forged"}, handed_in(ME): {"nb.ipynb": "mine"}}
     assert collect(folders) == {ME: {"nb.ipynb": "mine"}}
 
 
 def test_the_owner_is_not_looked_at_where_accounts_mean_nothing(collect):
-    folders = {f"ada+a1+{TIME.format(1)}": {"nb.ipynb": "hers"}, f"..+a1+{TIME.format(1)}": {"nb.ipynb": "outside"}}
+    folders = {handed_in("ada"): {"nb.ipynb": "hers"}, handed_in(".."): {"nb.ipynb": "outside"}}
     assert collect(folders, check_owner=False) == {"ada": {"nb.ipynb": "hers"}}
 
 
@@ -59,37 +64,29 @@ def test_links_and_pipes_are_left_where_they_are(collect, tmp_path):
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "nb.ipynb").write_text("the solution")
-    mine = f"{ME}+a1+{TIME.format(1)}"
+    mine = handed_in(ME)
     links = {
         f"{mine}/notes.txt": secret / "nb.ipynb", f"{mine}/folder": secret, f"{mine}/dangling": "nowhere",
-        f"{mine}/pipe": None, f"{ME}+a1+{TIME.format(9)}": secret,
+        f"{mine}/pipe": None, handed_in(ME, day=9): secret,
     }  # fmt: skip
     assert collect({mine: {"nb.ipynb": "mine"}}, links) == {ME: {"nb.ipynb": "mine"}}
 
 
-def test_what_cannot_be_collected_stops_nobody(collect):
-    folders = {
-        "nonsense+a1+": {},
-        f"eve+a1+{TIME.format(1)}": {"nb.ipynb": "x" * 20_000},
-        f"zoe+a1+{TIME.format(1)}": {"nb.ipynb": "fine"},
-    }
-    assert collect(folders, check_owner=False) == {"zoe": {"nb.ipynb": "fine"}}
-
-
-def test_a_submission_of_very_many_empty_files_is_not_collected(collect):
-    """The room of this course, 10 kB, is enough for two entries."""
-    folders = {
-        f"eve+a1+{TIME.format(1)}": {f"{n}.txt": "" for n in range(3)},
-        f"zoe+a1+{TIME.format(1)}": {"nb.ipynb": "fine"},
-    }
+@pytest.mark.parametrize(
+    "files",
+    [{"nb.ipynb": "x" * 20_000}, {f"{n}.txt": "" for n in range(3)}],  # the room of this course is enough for two files
+    ids=["too large", "too many empty files"],
+)
+def test_what_cannot_be_collected_stops_nobody(collect, files):
+    folders = {"nonsense+a1+": {}, handed_in("eve"): files, handed_in("zoe"): {"nb.ipynb": "fine"}}
     assert collect(folders, check_owner=False) == {"zoe": {"nb.ipynb": "fine"}}
 
 
 def test_files_that_are_younger_than_their_time_of_hand_in_are_reported(collect, caplog):
     """The time is written by the learner's own program; when a file has changed, the system knows."""
     now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-    mine, hers = (f"{name}+a1+{TIME.format(1)}" for name in ("eve", "zoe"))
-    said = {mine: {"timestamp.txt": "2026-01-01 10:00:00 UTC"}, hers: {"timestamp.txt": now}}
+    mine = handed_in("eve")
+    said = {mine: {"timestamp.txt": "2026-01-01 10:00:00 UTC"}, handed_in("zoe"): {"timestamp.txt": now}}
     assert collect(said, check_owner=False).keys() == {"eve", "zoe"}
     (line,) = [record.getMessage() for record in caplog.records if "was changed at" in record.getMessage()]
     assert mine in line
@@ -98,12 +95,12 @@ def test_files_that_are_younger_than_their_time_of_hand_in_are_reported(collect,
 
 def test_an_exchange_in_which_folders_can_be_renamed_is_not_used(collect, tmp_path):
     """One who may rename the course's folder puts up his own, and reads what others hand in."""
-    mine = {f"{ME}+a1+{TIME.format(1)}": {"nb.ipynb": "mine"}}
+    mine = {handed_in(ME): {"nb.ipynb": "mine"}}
     exchange = tmp_path / "exchange"
     exchange.chmod(0o777)
     with pytest.raises(ExchangeError, match=f"chmod 1777 {exchange}"):
         collect(mine)
-    course = CourseDirectory(root=str(tmp_path / "course"), course_id="mathllm", assignment_id="a1")
+    course = directory(tmp_path / "course")
     with pytest.raises(ExchangeError, match="chmod 1777"):
         ReleaseAssignment(coursedir=course, root=str(exchange)).start()
     exchange.chmod(0o1777)
@@ -112,7 +109,7 @@ def test_an_exchange_in_which_folders_can_be_renamed_is_not_used(collect, tmp_pa
 
 def test_the_exchange_that_releasing_makes_is_safe_and_a_strangers_course_is_not_used(tmp_path, monkeypatch):
     (tmp_path / "course" / "release" / "a1").mkdir(parents=True)
-    course = CourseDirectory(root=str(tmp_path / "course"), course_id="mathllm", assignment_id="a1")
+    course = directory(tmp_path / "course")
     exchange = tmp_path / "exchange"
     ReleaseAssignment(coursedir=course, root=str(exchange)).start()
     assert exchange.stat().st_mode & 0o7777 == 0o1777
@@ -131,7 +128,6 @@ def test_feedback_that_nobody_can_fetch_stops_nobody_elses(tmp_path):
         for name in ["nb.html", *files]:
             (folder / name).write_text(learner)
     (tmp_path / "exchange").mkdir(mode=0o777)
-    course = CourseDirectory(root=str(tmp_path), course_id="mathllm", assignment_id="a1")
-    ReleaseFeedback(coursedir=course, root=str(tmp_path / "exchange")).start()
+    ReleaseFeedback(coursedir=directory(tmp_path), root=str(tmp_path / "exchange")).start()
     released = (tmp_path / "exchange" / "mathllm" / "feedback").iterdir()
     assert [path.read_text() for path in released] == ["ada"]

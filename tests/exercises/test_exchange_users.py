@@ -12,9 +12,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from grading import PATH, make_course
+from grading import PATH, ROOT, SUCCEEDS, make_course, view
 
-ROOT = Path(__file__).resolve().parents[2]
 NAME = "01_vectors"
 ACCOUNTS = {"teacher": 5001, "ada": 5002, "eve": 5003}
 CLASS = Path("/tmp/class")
@@ -30,15 +29,10 @@ notebook = nbformat.read("{NAME}/{NAME}.ipynb", 4)
 next(cell for cell in notebook.cells if cell.id == "01-vectors-own_length-answer").source = "{SECRET}"
 nbformat.write(notebook, "{NAME}/{NAME}.ipynb")
 """
-ATTACKS = f"""
-import json, os, pathlib, shutil
+ATTACKS = f"""{SUCCEEDS}
 course = pathlib.Path("{CLASS}/exchange/mathllm")
 inbound, outbound, released = course / "inbound", course / "outbound", course / "outbound/{NAME}/{NAME}.ipynb"
 late = "+{NAME}+2030-01-01 00:00:00.000000 UTC"
-
-def forged(folder):
-    shutil.copytree("{CLASS}/eve/mine", folder)
-    (folder / "timestamp.txt").write_text("2030-01-01 00:00:00.000000 UTC")
 
 attacks = {{
     "list what was handed in": lambda: os.listdir(inbound),
@@ -51,28 +45,15 @@ attacks = {{
     "look into the course": lambda: os.listdir("{CLASS}/teacher"),
     "look into another home": lambda: os.listdir("{CLASS}/ada"),
 }}
-succeeded = []
-for name, attack in attacks.items():
-    try:
-        attack()
-    except OSError:
-        continue
-    succeeded.append(name)
-forged(inbound / f"ada{{late}}")
+print(json.dumps([name for name, attack in attacks.items() if succeeds(attack)]))
+forged = shutil.copytree("{CLASS}/eve/mine", inbound / f"ada{{late}}")
+(forged / "timestamp.txt").write_text("2030-01-01 00:00:00.000000 UTC")
 os.symlink("{CLASS}/teacher/course/source/{NAME}", inbound / f"eve{{late}}")
-print(json.dumps(succeeded))
 """
-AFTERWARDS = f"""
-import json, os, pathlib
-feedback, succeeded = pathlib.Path("{CLASS}/exchange/mathllm/feedback"), []
+AFTERWARDS = f"""{SUCCEEDS}
+feedback = pathlib.Path("{CLASS}/exchange/mathllm/feedback")
 attacks = {{"list all feedback": lambda: os.listdir(feedback), "rename it": lambda: feedback.rename("{CLASS}/eve/old")}}
-for name, attack in attacks.items():
-    try:
-        attack()
-    except OSError:
-        continue
-    succeeded.append(name)
-print(json.dumps(succeeded))
+print(json.dumps([name for name, attack in attacks.items() if succeeds(attack)]))
 """
 
 
@@ -89,11 +70,6 @@ def act(tmp_path):
     homes.chmod(0o755)
     (homes / "exchange").mkdir()
     (homes / "exchange").chmod(0o1777)
-    view = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", str(tmp_path / "passwd"), "/etc/passwd", "--tmpfs", "/root"]
-    view += ["--perms", "1777", "--tmpfs", "/tmp", "--dir", str(CLASS), "--bind", str(homes), str(CLASS)]
-    for place in map(Path, (sys.base_prefix, sys.prefix, ROOT)):
-        view += [word for parent in reversed(place.parents[:-1]) for word in ("--dir", str(parent))]
-        view += ["--ro-bind", str(place), str(place)]
 
     def run(name, *command, folder=""):
         number, home = ACCOUNTS[name], CLASS / name
@@ -101,9 +77,9 @@ def act(tmp_path):
         own |= {"USER": name, "LOGNAME": name, "PATH": PATH, "TMPDIR": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
         own |= {"MATHLLM_EXCHANGE": f"{CLASS}/exchange", "MATHLLM_COURSE_KEY": "", "MATHLLM_LEARNER": ""}
         own |= {"JUPYTER_CONFIG_PATH": str(ROOT / "exercises")} if name != "teacher" else {}
-        become = ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups"]
-        where = ["--chdir", str(home / folder), "--cap-add", "ALL"]
-        done = subprocess.run([*view, *where, *become, *command], capture_output=True, text=True, env=os.environ | own)
+        become = ["--chdir", str(home / folder), "setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups"]
+        there = view(*become, *command, writable={"/etc/passwd": tmp_path / "passwd", CLASS: homes})
+        done = subprocess.run(there, capture_output=True, text=True, env=os.environ | own)
         assert done.returncode == 0, f"{name}: {' '.join(command)[:80]}\n{done.stdout}{done.stderr}"
         return done.stdout
 

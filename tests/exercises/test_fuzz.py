@@ -3,11 +3,10 @@
 import copy
 import json
 import random
-from pathlib import Path
 
 import nbformat
 import pytest
-from grading import PATIENCE
+from grading import EXERCISES, PATIENCE, grade_id
 from mathllm_grading.grading import grade_submission
 from mathllm_grading.sandbox import Limits
 from mathllm_grading.submission import Assignment
@@ -15,7 +14,7 @@ from mathllm_grading.submission import Assignment
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandboxed")]
 
 NAME = "01_vectors"
-SOURCE = Path(__file__).resolve().parents[2] / "exercises" / "source" / NAME / f"{NAME}.ipynb"
+SOURCE = EXERCISES / "source" / NAME / f"{NAME}.ipynb"
 ASKED = ("01-vectors-norm", "01-vectors-distance")
 LIMITS, KEY = Limits(**PATIENCE), b"k" * 32
 CASES, EVERY_DAY = 500, 30
@@ -26,50 +25,21 @@ def handed_in():
     """A right submission: the cells of the assignment that belong to two exercises, and one without a grade."""
     notebook = nbformat.read(SOURCE, 4)
     first = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
-    kept = [cell for cell in notebook["cells"] if name_of(cell).removesuffix("-answer") in ASKED]
+    kept = [cell for cell in notebook["cells"] if grade_id(cell).removesuffix("-answer") in ASKED]
     return notebook | {"cells": [first, *kept]}
 
 
-def name_of(cell):
-    return cell["metadata"].get("nbgrader", {}).get("grade_id", "")
-
-
 def assignment():
-    cells = {name_of(cell): nbformat.from_dict(cell) for cell in handed_in()["cells"] if name_of(cell)}
+    cells = {grade_id(cell): nbformat.from_dict(cell) for cell in handed_in()["cells"] if grade_id(cell)}
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return Assignment(NAME, {NAME: {"kernelspec": kernel, "cells": cells}})
 
 
-# What can happen to a notebook (changed in place) ...
+# What can happen to a notebook: to its cells ...
 
 
-def any_cell(notebook, chance):
-    return chance.choice(notebook["cells"]) if notebook["cells"] else {}
-
-
-def drop(notebook, chance):
-    if notebook["cells"]:
-        notebook["cells"].pop(chance.randrange(len(notebook["cells"])))
-
-
-def double(notebook, chance):
-    notebook["cells"].append(copy.deepcopy(any_cell(notebook, chance)))
-
-
-def reorder(notebook, chance):
-    chance.shuffle(notebook["cells"])
-
-
-def retype(notebook, chance):
-    any_cell(notebook, chance)["cell_type"] = chance.choice(["code", "markdown", "raw", "heading", *ODD])
-
-
-def rename(notebook, chance):
-    any_cell(notebook, chance).setdefault("metadata", {})["nbgrader"] = {"grade_id": chance.choice([*ASKED, *ODD])}
-
-
-def scramble(notebook, chance):
-    place = any_cell(notebook, chance)
+def scramble(cells, chance):
+    place = chance.choice(cells)
     for _ in range(chance.randrange(3)):
         inside = [value for value in place.values() if isinstance(value, dict) and value]
         place = chance.choice(inside) if inside else place
@@ -77,29 +47,26 @@ def scramble(notebook, chance):
         place[chance.choice([*place, "new"])] = chance.choice(ODD)
 
 
-def replace_source(notebook, chance):
-    sources = [
-        "def norm(x): return",
-        "norm = distance = 1",
-        "raise SystemExit",
-        "%%bash\nexit 1",
-        "x = " + "(" * 500,
-        "1\n" * 99_999,
-    ]
-    any_cell(notebook, chance)["source"] = chance.choice([*sources, *ODD])
+KINDS, NAMES = ["code", "markdown", "raw", "heading", *ODD], [*ASKED, *ODD]
+SOURCES = ["def norm(x): return", "norm = distance = 1", "raise SystemExit", "%%bash\nexit 1", "x = " + "(" * 500]
+SOURCES += ["1\n" * 99_999, *ODD]
+TO_CELLS = [
+    lambda cells, chance: cells.pop(chance.randrange(len(cells))),
+    lambda cells, chance: cells.append(copy.deepcopy(chance.choice(cells))),
+    lambda cells, chance: chance.shuffle(cells),
+    lambda cells, chance: chance.choice(cells).update(cell_type=chance.choice(KINDS)),
+    lambda cells, chance: chance.choice(cells).update(metadata={"nbgrader": {"grade_id": chance.choice(NAMES)}}),
+    *[scramble] * 2,
+    *[lambda cells, chance: chance.choice(cells).update(source=chance.choice(SOURCES))] * 2,
+]
 
+# ... to the notebook as a whole, and to its file.
 
-def swamp(notebook, chance):
-    notebook["cells"] *= 10_000 // max(1, len(notebook["cells"]))
-
-
-def break_the_frame(notebook, chance):
-    notebook[chance.choice(["cells", "metadata", "nbformat", "nbformat_minor"])] = chance.choice(ODD)
-
-
-TO_CELLS = [drop, double, reorder, retype, rename, scramble, scramble, replace_source, replace_source]
-
-# ... and to the file.
+FIELDS = ["cells", "metadata", "nbformat", "nbformat_minor"]
+TO_NOTEBOOK = [
+    lambda notebook, chance: notebook.update(cells=notebook["cells"] * (10_000 // max(1, len(notebook["cells"])))),
+    lambda notebook, chance: notebook.update({chance.choice(FIELDS): chance.choice(ODD)}),
+]
 
 
 def flip(content, chance):
@@ -109,29 +76,28 @@ def flip(content, chance):
     return bytes(content)
 
 
-def cut(content, chance):
-    return content[: chance.randrange(len(content))]
-
-
 def insert(content, chance):
     place = chance.randrange(len(content))
     return content[:place] + chance.choice([chance.randbytes(9), b"\xff\xfe", b"NaN", b"[" * 50_000]) + content[place:]
 
 
-def encode_otherwise(content, chance):
-    return content.decode("utf-8", "replace").encode(chance.choice(["utf-16", "utf-8-sig", "utf-32"]))
-
-
-TO_FILE = [flip, cut, insert, encode_otherwise]
+ENCODINGS = ["utf-16", "utf-8-sig", "utf-32"]
+TO_FILE = [
+    flip,
+    insert,
+    lambda content, chance: content[: chance.randrange(len(content))],
+    lambda content, chance: content.decode("utf-8", "replace").encode(chance.choice(ENCODINGS)),
+]
 
 
 def damaged(seed):
     """The bytes of a submission that was damaged in one to four ways."""
     chance, notebook = random.Random(seed), handed_in()
     for change in chance.choices(TO_CELLS, k=chance.randrange(1, 5)):
-        change(notebook, chance)
+        if notebook["cells"]:
+            change(notebook["cells"], chance)
     if chance.random() < 0.1:
-        chance.choice([swamp, break_the_frame])(notebook, chance)
+        chance.choice(TO_NOTEBOOK)(notebook, chance)
     content = json.dumps(notebook).encode()
     return chance.choice(TO_FILE)(content, chance) if chance.random() < 0.3 else content
 

@@ -1,7 +1,5 @@
 """What the grader believes of a kernel's reply: values it can decode and that are right, and nothing else."""
 
-import json
-
 import numpy as np
 import pytest
 from mathllm_exercises import codec, item, marking
@@ -27,8 +25,8 @@ def spoiled(value):
     return [seen | {"value": value} for seen in RIGHT]
 
 
-def test_right_values_earn_all_points():
-    assert points(reply(RIGHT)) == NORM.points
+def test_right_values_earn_all_points_and_surplus_values_no_more():
+    assert points(reply(RIGHT)) == points(reply(RIGHT + RIGHT)) == NORM.points
 
 
 @pytest.mark.parametrize(
@@ -46,14 +44,13 @@ def test_anything_else_earns_nothing_and_raises_nothing(observations):
 
 @pytest.mark.parametrize(
     "text",
-    [None, "", 8.0, "8.0", "null", "[]", "{}", '{"nonce": "abc"}', '{"nonce": "abc", "observations": 8}', "x" * 10**7],
-)
-def test_a_reply_that_is_none_is_no_reply(text):
+    [
+        None, "", 8.0, "8.0", "null", "[]", "{}", '{"nonce": "abc"}', '{"nonce": "abc", "observations": 8}',
+        "x" * 10**7, reply(RIGHT, nonce="other"),
+    ],
+)  # fmt: skip
+def test_a_reply_that_is_none_or_answers_another_request_is_no_reply(text):
     assert points(text) is None
-
-
-def test_a_reply_to_another_request_is_no_reply():
-    assert points(reply(RIGHT, nonce="other")) is None
 
 
 def test_a_short_reply_earns_only_the_checks_it_answers():
@@ -61,10 +58,6 @@ def test_a_short_reply_earns_only_the_checks_it_answers():
     answered = [check for check, cases in zip(NORM.checks, CASES, strict=True) if cases is first]
     assert [check.name for check in answered] == ["one vector", "leaves its inputs alone"]  # judged by the same calls
     assert points(reply(RIGHT[: len(first)])) == sum(check.points for check in answered)
-
-
-def test_surplus_values_change_nothing():
-    assert points(reply(RIGHT + RIGHT)) == NORM.points
 
 
 def test_inputs_said_to_be_changed_lose_the_check_that_looks_at_them():
@@ -95,9 +88,3 @@ def test_the_course_key_is_made_once_and_kept_from_others(tmp_path, monkeypatch)
         course_key(path)
     monkeypatch.setenv("MATHLLM_COURSE_KEY", "from the environment")
     assert course_key(path) == b"from the environment"
-
-
-def test_feedback_shows_the_failing_example():
-    wrong_for_drawn = marking.observe_all(lambda x: NORM.expected(x) if x.ndim == 1 else NORM.expected(x) + 1, CASES)
-    marks = verdict(NORM, CASES, json.dumps({"nonce": "abc", "observations": wrong_for_drawn}), "ada", "abc")
-    assert "norm(" in marking.text(marks)

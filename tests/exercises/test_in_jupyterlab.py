@@ -16,14 +16,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from grading import PATH, make_course
+from grading import PATH, ROOT, make_course
 from lab import CHANGED, assignments, cell, click_and_read, is_up, numbers, open_notebook, run, window
 from mathllm_exercises import item, items
 from nbformat.v4 import new_code_cell, new_notebook
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
 NAME = "01_vectors"
 NORM = "01-vectors-norm"
 TOKEN = "a-token-of-this-test"

@@ -18,11 +18,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from grading import PATIENCE
+from grading import PATIENCE, ROOT, SUCCEEDS
 from lab import CHANGED, assignments, cell, is_up, numbers, open_notebook, run, window
 from mathllm_exercises import item
 
-ROOT = Path(__file__).resolve().parents[2]
 NAME = "01_vectors"
 NORM, OWN, TEXT = "01-vectors-norm", "01-vectors-own_length", "01-vectors-line_or_plane"
 PROOF = "On a line the outer two are 2 apart, as **ada** alone knows."
@@ -45,8 +44,7 @@ GRADE = f"nbgrader collect {NAME} --update\npython -m mathllm_grading grade {NAM
 FEEDBACK = f"nbgrader generate_feedback {NAME}\nnbgrader release_feedback {NAME}"
 EXCHANGE = "/usr/local/share/nbgrader/exchange"
 
-ATTACKS = f"""
-import json, os, pathlib
+ATTACKS = f"""{SUCCEEDS}
 homes, exchange = pathlib.Path.home().parent, pathlib.Path("{EXCHANGE}/mathllm")
 attacks = {{
     "look into her home": lambda: os.listdir(homes / "ada"),
@@ -57,14 +55,7 @@ attacks = {{
     "rename the course": lambda: exchange.rename(exchange.with_name("old")),
     "look into the course": lambda: os.listdir(homes / "teacher/course"),
 }}
-succeeded = []
-for name, attack in attacks.items():
-    try:
-        attack()
-    except PermissionError:
-        continue
-    succeeded.append(name)
-print(json.dumps(succeeded))
+print(json.dumps([name for name, attack in attacks.items() if succeeds(attack)]))
 """
 
 

@@ -10,16 +10,15 @@ import nbformat
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from grading import make_course
+from grading import answered, generated, hand_in
 from mathllm_course import report
 from mathllm_course.__main__ import main
 from mathllm_course.platform import read_learners
-from mathllm_exercises import item, marking, recorded
+from mathllm_exercises import item, items, marking, recorded
 from mathllm_grading import gradebook
 from mathllm_grading.__main__ import main as grading
 from mathllm_grading.autograde import course as application
 from mathllm_grading.collect import ReleaseAssignment
-from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
@@ -39,22 +38,15 @@ CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,01_vectors (998),Final S
 
 
 @pytest.fixture(scope="module")
-def generated(tmp_path_factory):
-    root = tmp_path_factory.mktemp("generated")
-    make_course(root, NAME)
-    source = nbformat.read(root / "source" / NAME / f"{NAME}.ipynb", 4)
-    graded = [cell for cell in source.cells if cell.metadata.get("nbgrader", {}).get("grade")]
-    source.cells = graded[:3]
-    nbformat.write(source, root / "source" / NAME / f"{NAME}.ipynb")
-    app = application(str(root))
-    assert NbGraderAPI(CourseDirectory(parent=app), parent=app).generate_assignment(NAME)["success"]
-    return root
+def three_exercises(tmp_path_factory):
+    asked = [entry.grade_id for entry in items("01") if entry.graded][:3]
+    return generated(tmp_path_factory.mktemp("generated"), NAME, asked)
 
 
 @pytest.fixture
-def inside(generated, tmp_path, monkeypatch):
+def inside(three_exercises, tmp_path, monkeypatch):
     """A course in which nobody is enrolled yet, and we are in its folder."""
-    root = shutil.copytree(generated, tmp_path / "course")
+    root = shutil.copytree(three_exercises, tmp_path / "course")
     monkeypatch.chdir(root)
     (root / "moodle.csv").write_text(MOODLE, encoding="utf-8-sig")
     (root / "canvas.csv").write_text(CANVAS)
@@ -190,41 +182,38 @@ def test_a_learner_gets_more_time(inside):
 )
 def test_what_was_uploaded_is_collected(inside, tmp_path, file, place):
     office("enrol", file)
-    (tmp_path / "all" / place).parent.mkdir(parents=True)
-    (tmp_path / "all" / place).write_text("{}")
-    os.utime(tmp_path / "all" / place, (1_700_000_000, 1_700_000_000))
+    uploaded = tmp_path / "all" / place
+    uploaded.parent.mkdir(parents=True)
+    uploaded.write_text("{}")
+    os.utime(uploaded, (1_700_000_000, 1_700_000_000))
     assert "1 of 1 taken" in office("collect", str(tmp_path / "all"), NAME)
     handed_in = inside / "submitted" / "ada" / NAME
     assert (handed_in / f"{NAME}.ipynb").read_text() == "{}"
     assert (handed_in / "timestamp.txt").read_text().startswith("2023-11-14 22:13:20")
     assert "there already" in office("collect", str(tmp_path / "all"), NAME)
-    (tmp_path / "all" / place).write_text('{"again": 1}')
+    uploaded.write_text('{"again": 1}')
     office("collect", str(tmp_path / "all"), NAME)
     assert "again" in (handed_in / f"{NAME}.ipynb").read_text()
     assert sorted(path.name for path in handed_in.parent.iterdir()) == [NAME]
 
 
-def test_what_belongs_to_nobody_and_what_is_a_link_is_not_collected(inside, tmp_path):
-    office("enrol", "moodle.csv")
-    for name in ("Eve Stranger_1", "Ada Lovelace_2"):
-        (tmp_path / "all" / f"{name}_assignsubmission_file").mkdir(parents=True)
-    (tmp_path / "all" / "Eve Stranger_1_assignsubmission_file" / f"{NAME}.ipynb").write_text("{}")
-    secret = tmp_path / "secret.ipynb"
-    secret.write_text("secret")
-    (tmp_path / "all" / "Ada Lovelace_2_assignsubmission_file" / f"{NAME}.ipynb").symlink_to(secret)
-    said = office("collect", str(tmp_path / "all"), NAME, code=1)
-    assert "Eve Stranger_1_assignsubmission_file/01_vectors.ipynb: no learner is known" in said
-    assert not (inside / "submitted").exists()
-
-
-def test_who_takes_over_anothers_name_replaces_nobodys_upload(inside, tmp_path):
+@pytest.mark.parametrize(
+    ("names", "code", "said"),
+    [
+        (["Eve Stranger_1"], 1, "Eve Stranger_1_assignsubmission_file/01_vectors.ipynb: no learner is known"),
+        (["Ada Lovelace_2"], 0, "0 of 0 taken"),  # the file is a link
+        (["Ada Lovelace_1", "Ada Lovelace_3"], 1, "ada: not taken: two participants have this name"),
+    ],
+)
+def test_what_belongs_to_nobody_or_to_two_and_what_is_a_link_is_not_collected(inside, tmp_path, names, code, said):
     """Moodle names the folders of a download by the names of the participants, which these may change."""
     office("enrol", "moodle.csv")
-    for number, text in ((1, "hers"), (2, "forged")):
-        folder = tmp_path / "all" / f"Ada Lovelace_{number}_assignsubmission_file"
-        folder.mkdir(parents=True)
-        (folder / f"{NAME}.ipynb").write_text(text)
-    assert "ada: not taken: two participants have this name" in office("collect", str(tmp_path / "all"), NAME, code=1)
+    (tmp_path / "secret.ipynb").write_text("secret")
+    for name in names:
+        path = tmp_path / "all" / f"{name}_assignsubmission_file" / f"{NAME}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.symlink_to(tmp_path / "secret.ipynb") if name.endswith("2") else path.write_text(name)
+    assert said in office("collect", str(tmp_path / "all"), NAME, code=code)
     assert not (inside / "submitted").exists()
 
 
@@ -284,20 +273,11 @@ def test_a_verdict_is_read_as_it_is_written():
 
 @pytest.mark.slow
 def test_a_report_counts_what_was_solved_and_which_mistakes_were_made(tmp_path, monkeypatch):
-    make_course(tmp_path, NAME)
-    monkeypatch.chdir(tmp_path)
-    app = application(str(tmp_path))
-    assert NbGraderAPI(CourseDirectory(parent=app), parent=app).generate_assignment(NAME)["success"]
+    monkeypatch.chdir(generated(tmp_path, NAME))
     assert "nobody is graded in 01_vectors" in office("report", NAME, code=1)
     for learner, answer in {"ada": None, "bob": SQUARED, "eve": SQUARED, "zoe": SEVEN}.items():
-        source = nbformat.read(f"source/{NAME}/{NAME}.ipynb", 4)
-        for cell in source.cells:
-            if answer and cell.metadata.get("nbgrader", {}).get("grade_id") == "01-vectors-norm-answer":
-                cell.source = answer
-        folder = tmp_path / "submitted" / learner / NAME
-        folder.mkdir(parents=True)
-        (folder / "timestamp.txt").write_text("2026-11-20 10:00:00 UTC")
-        nbformat.write(source, folder / f"{NAME}.ipynb")
+        given = {"01-vectors-norm-answer": answer} if answer else {}
+        hand_in(tmp_path, learner, answered(f"source/{NAME}/{NAME}.ipynb", given))
     monkeypatch.setenv("MATHLLM_UNSANDBOXED", "yes")
     assert CliRunner().invoke(grading, ["grade", NAME]).exit_code == 0
     assert "report.html and report.csv" in office("report", NAME)

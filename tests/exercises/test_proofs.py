@@ -3,23 +3,19 @@
 They take the road a submission takes — inputs drawn, values encoded, decoded, judged — without starting a kernel.
 """
 
-import copy
 from contextlib import nullcontext
 from pathlib import Path
 
 import exercise_cells
-import nbformat
 import numpy as np
 import pytest
-from mathllm_exercises import bank, check, item, items, kernel_side, marking
+from mathllm_exercises import check, item, items, kernel_side, marking
 from mathllm_exercises.kernel_side import NOT_DEFINED
 from mathllm_exercises.own_numbers import own_numbers
 
-ROOT = Path(__file__).resolve().parents[2]
+import mathllm
 
-
-ASSIGNMENTS = sorted((ROOT / "exercises" / "assignments").glob("*.md"))
-SOURCES = sorted((ROOT / "exercises" / "source").glob("*/*.ipynb"))
+ASSIGNMENTS = sorted((Path(__file__).resolve().parents[2] / "exercises" / "assignments").glob("*.md"))
 CODE_ITEMS = [entry.id for entry in items() if entry.kind != "text"]
 # Each seed is another grading, with other private cases and own numbers.
 LEARNERS = ["reader", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("ada", "grace"))]
@@ -68,16 +64,6 @@ def test_every_released_stub_scores_nothing(path, monkeypatch):
     assert seen == [entry.id for _, entry in exercise_cells.answers(path) if entry.kind != "text"]
 
 
-@pytest.mark.parametrize("id", CODE_ITEMS)
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_the_expected_answer_scores_full(id, learner):
-    """Quick questions have no assignment; their expected value stands in for the solution."""
-    entry = item(id)
-    answer = entry.expected if entry.calls else entry.expected(**own_numbers(entry, learner))
-    marks = marks_of(entry, answer, learner, SEEDS[learner])
-    assert marks.points == entry.points, marking.text(marks)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("id", CODE_ITEMS)
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -104,13 +90,12 @@ def test_every_function_item_knows_three_mistakes(id):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).calls])
-def test_an_answer_that_always_raises_or_is_always_zero_scores_nothing(id):
+def test_an_answer_that_always_raises_or_is_no_number_scores_nothing(id):
     def raises(*args):
         raise ValueError
 
-    entry = item(id)
-    assert marks_of(entry, raises, "reader", 0).points == 0
-    assert marks_of(entry, lambda *args: float("nan"), "reader", 0).points == 0
+    for answer in (raises, lambda *args: float("nan")):
+        assert marks_of(item(id), answer, "reader", 0).points == 0
 
 
 @pytest.mark.parametrize("id", CODE_ITEMS)
@@ -119,27 +104,6 @@ def test_no_answer_yet_is_no_answer_yet(id):
         report = check(id, answer)
         assert report.marks.points == 0
         assert "no answer yet" in str(report).splitlines()[-1]
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
-def test_released_notebooks_hold_no_solution_and_no_rubric(path):
-    from nbgrader.preprocessors import ClearSolutions
-
-    notebook = nbformat.read(path, 4)
-    released, _ = ClearSolutions(code_stub={"python": "# your code here"}).preprocess(copy.deepcopy(notebook), {})
-    text = "\n".join(cell.source for cell in released.cells)
-    assert "SOLUTION" not in text
-    solved = [cell.source for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("solution")]
-    assert len(solved) >= 5
-    for source in solved:
-        kept = [line.strip() for line in exercise_cells.released(source).splitlines()]
-        hidden = [line.strip() for line in source.splitlines() if "SOLUTION" not in line]
-        answers = [cell.source for cell in released.cells if cell.metadata.get("nbgrader", {}).get("solution")]
-        for line in hidden:
-            if line.strip('"') and line not in kept:
-                assert all(line not in [row.strip() for row in answer.splitlines()] for answer in answers), line
-    for entry in items():
-        assert all(criterion not in text for _, criterion in entry.rubric)
 
 
 @pytest.mark.slow
@@ -154,8 +118,6 @@ def test_nobodys_own_numbers_make_a_known_mistake_right(id):
 
 
 def test_a_card_names_what_may_not_be_used():
-    import mathllm
-
     for path in ASSIGNMENTS:
         for _, entry in exercise_cells.answers(path):
             card = exercise_cells.card(entry)
@@ -174,17 +136,6 @@ def test_a_repair_begins_with_the_printed_function():
         assert "BEGIN" not in exercise_cells.shown_solution(cells[entry.id])
 
 
-def test_points_follow_from_minutes_and_stars():
-    for entry in items():
-        parts = len(entry.rubric or entry.checks)
-        assert entry.points == max(bank.effort(entry.difficulty, entry.minutes), parts)
-
-
-def test_every_graded_item_is_asked_in_an_assignment():
-    asked = [entry.id for path in ASSIGNMENTS for _, entry in exercise_cells.answers(path)]
-    assert sorted(asked) == sorted(entry.id for entry in items() if entry.graded)
-
-
 def test_a_sentence_on_later_failures_waits_until_the_first_failure_is_explained():
     report = check("01.vectors.norm", lambda x: np.abs(np.prod(x, axis=-1)))
     assert not report.mistakes
@@ -192,11 +143,6 @@ def test_a_sentence_on_later_failures_waits_until_the_first_failure_is_explained
     squares = check("01.vectors.norm", lambda x: np.sum(x * x, axis=-1))
     assert "square root is missing" in str(squares)
     assert "Begin with" not in str(squares)
-
-
-def test_a_value_of_the_wrong_size_is_told_the_size_and_not_the_value():
-    report = str(check("01.vectors.length_by_hand", [49, 7, 1]))
-    assert "expected shape (2,), got shape (3,): [49, 7, 1]" in report
 
 
 def test_code_in_a_sentence_is_shown_as_code():

@@ -52,22 +52,10 @@ def test_a_wrong_result_is_named_if_a_known_mistake_computes_it():
     def slips(a, b):
         return {"c": {"the sum": a + b, "the product": a * b}}
 
-    def said(program):
-        return scoring.check("additions", lambda p: operations(p, "ab", double, slips=slips)["+"], {1: 1}).assess(
-            program
-        )
-
-    assert said("c = a * b").replies == ("the product",)
-    assert said("c = a + b").replies == ("the sum",)
-    assert said("c = a - b").replies == ()
-    assert said("c = 2 * (a + b)").share == 1
-
-
-def test_advice_is_given_for_an_answer_that_earns_less_than_all():
-    check = scoring.check("nats", float, {1.5: 1, 2: 0.5}, lambda value: [f"{value} is more than 1.5"])
-    assert check.assess(1.6).replies == ("1.6 is more than 1.5",)
-    assert check.assess(9.0).replies == ("9.0 is more than 1.5",)
-    assert check.assess(1.2).replies == ("Your answer costs 1.2 nats.",)
+    check = scoring.check("additions", lambda p: operations(p, "ab", double, slips=slips)["+"], {1: 1})
+    replies = {program: check.assess(f"c = {program}").replies for program in ("a * b", "a + b", "a - b")}
+    assert replies == {"a * b": ("the product",), "a + b": ("the sum",), "a - b": ()}
+    assert check.assess("c = 2 * (a + b)").share == 1
 
 
 CLASSIC = """
@@ -117,16 +105,14 @@ def test_likely_mistakes_of_challenges_are_named(id, answer, sentence):
 
 
 def test_the_share_is_that_of_the_lowest_bound_that_is_reached():
-    def said(value):
-        return check.assess(value)
-
-    check = scoring.check("nats", float, {1.5: 1, 2: 0.5, 3: 0.25})
-    shares = [said(value).share for value in (1.2, 1.5, 1.6, 2, 2.5, 3.1, float("nan"), float("inf"))]
+    check = scoring.check("nats", float, {1.5: 1, 2: 0.5, 3: 0.25}, lambda value: [f"{value} is more than 1.5"])
+    shares = [check.assess(value).share for value in (1.2, 1.5, 1.6, 2, 2.5, 3.1, float("nan"), float("inf"))]
     assert shares == [1, 1, 0.5, 0.5, 0.25, 0, 0, 0]
-    assert said(1.6).reason == "your answer costs 1.6 nats; aim at 1.5"
-    assert said(1.2).replies == ("Your answer costs 1.2 nats.",)
-    assert said(...).reason == "no answer yet"
-    assert said([1]).reason == "this is not in the form that the card asks for"
+    assert check.assess(1.6).reason == "your answer costs 1.6 nats; aim at 1.5"
+    replies = [check.assess(value).replies for value in (1.2, 1.6, 9.0)]  # advice for what earns less than all
+    assert replies == [("Your answer costs 1.2 nats.",), ("1.6 is more than 1.5",), ("9.0 is more than 1.5",)]
+    assert check.assess(...).reason == "no answer yet"
+    assert check.assess([1]).reason == "this is not in the form that the card asks for"
 
 
 @pytest.mark.parametrize("id", CHALLENGES)

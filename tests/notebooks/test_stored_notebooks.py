@@ -5,8 +5,6 @@ That they are what their texts say is proven by `make check-source`, that they s
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import build_notebooks as builder
@@ -14,7 +12,6 @@ import nbformat
 import pytest
 from kernel_managers import AsyncKernelManager
 from nbclient import NotebookClient
-from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from mathllm.figures import widgets
 
@@ -65,23 +62,3 @@ def test_cells_print_what_they_measured_and_seldom_only_whether_it_agrees():
                 text = output.get("text") or output.get("data", {}).get("text/plain", "")
                 verdicts += len(re.findall(r"\b(?:True|False)$", text, re.MULTILINE))
     assert verdicts <= 20
-
-
-def run_nbval(folder, *cells):
-    """What nbval says about a notebook of these cells, with the plugin that reads tolerances."""
-    nbformat.write(new_notebook(cells=[*cells], metadata=nbformat.from_dict(builder.METADATA)), folder / "a.ipynb")
-    options = ["--nbval", "--nbval-current-env", "-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml", "-q"]
-    command = [sys.executable, "-m", "pytest", "-p", "nbval_tolerance", *options, folder / "a.ipynb"]
-    places = [str(ROOT / "tests"), str(ROOT), os.environ.get("PYTHONPATH", "")]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(places)}
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=environment).stdout
-
-
-@pytest.mark.nightly
-def test_nbval_compares_numbers_within_the_tolerance_of_their_cell(tmp_path):
-    stored = [new_output("stream", text=f"{text}\n") for text in ("loss 0.9494", "loss 0.9593", "lost 0.9493")]
-    options = {"metadata": {"tolerance": "1e-3"}, "execution_count": 1}
-    cells = [new_code_cell("print('loss 0.9493')", outputs=[output], **options) for output in stored]
-    result = run_nbval(tmp_path, *cells)
-    assert "2 failed, 1 passed" in result
-    assert "Cell 0" not in result

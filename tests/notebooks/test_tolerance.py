@@ -1,7 +1,11 @@
 """What `:tolerance:` promises: numbers are compared within it, and all between them exactly."""
 
+from types import SimpleNamespace
+
+import nbval_tolerance
 import pytest
 import tolerance
+from nbval.plugin import IPyNbCell
 
 
 @pytest.mark.parametrize(
@@ -42,6 +46,15 @@ def test_near_zero_the_absolute_tolerance_counts():
     assert tolerance.read("1e-3 abs 1e-6") == (1e-3, 1e-6)
     assert tolerance.agree("gap 2e-7", "gap -3e-7", "1e-3 abs 1e-6")
     assert not tolerance.agree("gap 2e-7", "gap -3e-7", "1e-3")
+
+
+@pytest.mark.parametrize(("metadata", "same"), [({"tolerance": "1e-3"}, True), ({}, False)])
+def test_nbval_compares_what_a_cell_shows_within_its_tolerance(metadata, same):
+    nbval_tolerance.pytest_configure(None)
+    cell = SimpleNamespace(exact=lambda text: text, cell=SimpleNamespace(metadata=metadata))
+    stored, near, far = (IPyNbCell.sanitize(cell, f"loss {loss}") for loss in (0.9493, 0.9494, 0.9593))
+    assert (stored == near) == same
+    assert stored != far
 
 
 @pytest.mark.parametrize("option", ["", "small", "1e-3 1e-6", "-1e-3", "2", "nan", "1e-3 abs inf"])

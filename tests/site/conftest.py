@@ -124,3 +124,21 @@ def open_page(browser, address):
     for context in contexts:
         context.close()
     assert complaints == []
+
+
+@pytest.fixture
+def visit(open_page):
+    """Open a page and wait until its formulas and figures are there."""
+
+    def visit(name, theme="light"):
+        page = open_page(name, theme)
+        page.evaluate("window.MathJax?.startup?.promise")  # waits until the formulas are set
+        page.evaluate("for (const image of document.images) image.loading = 'eager'")
+        figures = page.locator('script[type="application/vnd.jupyter.widget-view+json"]')
+        if figures.count():  # what draws them is loaded when the first comes near
+            figures.first.locator("..").scroll_into_view_if_needed()
+            page.locator(".widget-subarea").last.wait_for()
+        page.wait_for_load_state("networkidle")
+        return page
+
+    return visit

@@ -1,7 +1,7 @@
 """Every page, light and dark, keeps the rules of WCAG 2.2 AA that axe-core can test."""
 
 import pytest
-from test_site import PAGES, VENDOR, visit  # noqa: F401
+from test_site import PAGES, VENDOR
 
 EVERY_DAY = ("index.html", "answers.html", "notebooks/02_similarity.html")  # of each kind one; at night, all
 SHARE = [name if name in EVERY_DAY else pytest.param(name, marks=pytest.mark.nightly) for name in PAGES]
@@ -17,7 +17,7 @@ BROKEN = """async (rules) => {
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", SHARE)
-def test_a_page_breaks_no_rule_of_accessibility(visit, name, theme):  # noqa: F811
+def test_a_page_breaks_no_rule_of_accessibility(visit, name, theme):
     page = visit(name, theme)
     page.evaluate((VENDOR / "axe.js").read_text(encoding="utf-8"))
     assert page.evaluate(BROKEN, RULES) == []

@@ -1,7 +1,6 @@
 """The book as a file: the PDF has its pages, the EPUB is whole, and formulas can be listened to."""
 
 import re
-import sys
 import tomllib
 import xml.etree.ElementTree as ET
 import zipfile
@@ -9,11 +8,9 @@ from collections import Counter
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import build_editions
 import formulas
+import pytest
 
 pytestmark = pytest.mark.slow
 

@@ -2,12 +2,9 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "book" / "_ext"))
 import review
 
 pytestmark = pytest.mark.slow
