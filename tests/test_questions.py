@@ -6,7 +6,9 @@ import pytest
 from mathllm.figures import questions
 
 
-@pytest.mark.parametrize("option, between", [("It may", "It may**. Why"), ("It may.", "It may.** Why"), ("May it?", "May it?** Why")])
+@pytest.mark.parametrize(
+    ("option", "between"), [("It may", "It may**. Why"), ("It may.", "It may.** Why"), ("May it?", "May it?** Why")]
+)
 def test_an_option_that_ends_in_a_stop_gets_no_second_one(monkeypatch, capsys, option, between):
     shown = []
     monkeypatch.setattr(IPython.display, "display", lambda data, raw: shown.append(data))
