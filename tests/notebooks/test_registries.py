@@ -1,4 +1,4 @@
-"""The registries of symbols and terms: one meaning for a letter in a chapter, no term before its chapter."""
+"""The registries of symbols and terms: one meaning for a letter in a chapter, no term before its chapter; questions."""
 
 import re
 from itertools import chain
@@ -43,6 +43,11 @@ def registered(number):
 )
 def test_the_letters_of_a_formula_are_found(formula, letters):
     assert registry.letters(formula) == letters
+
+
+@pytest.mark.parametrize("number", TEXTS)
+def test_a_chapter_asks_at_least_five_questions(number):
+    assert len(re.findall(r"^:{3,}\{(predict|choose)\}", TEXTS[number], re.MULTILINE)) >= 5
 
 
 @pytest.mark.parametrize("number", TEXTS)
