@@ -8,6 +8,8 @@ PYTEST := python -m pytest -q -n logical --dist loadfile
 # Programs are called by their name: nbgrader, for one, starts alembic that way.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHON
+# Another environment that is active here is not ours: IPython would look for packages there.
+unexport VIRTUAL_ENV
 # One thread per process is faster here than two that share a core, and sums come out the same everywhere.
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
