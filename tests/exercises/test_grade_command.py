@@ -192,9 +192,11 @@ def written(row, grade, unchanged):
 gradebook._write = written
 STEPS = {"open", "os.chmod", "os.fork", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink",
          "shutil.move", "shutil.rmtree", "shutil.copytree", "sqlite3.connect", "subprocess.Popen"}
-count, last = 0, sys.argv.pop(1)
+count, last, here = 0, sys.argv.pop(1), os.getpid()
 def step(event, arguments):
     global count
+    if os.getpid() != here:  # the process that grades has steps of its own
+        return
     count += event in STEPS
     if event == last or (event in STEPS and str(count) == last):
         os.kill(os.getpid(), signal.SIGKILL)
