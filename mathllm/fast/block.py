@@ -126,7 +126,7 @@ def block(
 ) -> tuple:
     """`Transformer.block` with a causal mask; pullback(dy) -> dx, the gradient of the parameters of the block.
 
-    x: (B·T, D)   sizes: (B, T)   rotation: `rotation` of the positions, or None
+    x: (B·T, D)   sizes: (B, T)   rotation: `rotation_factors` of the positions, or None
     layer: the number of the block, for the names of its arrays   ->   (B·T, D)
 
     >>> from mathllm.attention import causal_mask
@@ -276,14 +276,14 @@ def _gated(z, minus_w, dw):
 ACTIVATIONS: dict[str, Callable] = {"silu": _silu, "gelu_tanh": _gelu_tanh}
 
 
-def rotation(angles: np.ndarray, config: Config, dtype: type | np.dtype) -> tuple[np.ndarray, np.ndarray]:
+def rotation_factors(angles: np.ndarray, config: Config, dtype: type | np.dtype) -> tuple[np.ndarray, np.ndarray]:
     """What `_rotate` multiplies queries and keys and their partners with: cos θ, and −sin θ or sin θ; see (10.10).
 
     angles: (T, K/2)   ->   (T, (H + G) K), (T, (H + G) K)
 
     >>> from mathllm.transformer import llama_config
     >>> config = llama_config(vocabulary=10, width=4, layers=1, heads=1)  # one head of queries, one of keys
-    >>> _, sine = rotation(np.array([[np.pi / 2, np.pi / 6]]), config, np.float32)
+    >>> _, sine = rotation_factors(np.array([[np.pi / 2, np.pi / 6]]), config, np.float32)
     >>> sine
     array([[-1. , -0.5,  1. ,  0.5, -1. , -0.5,  1. ,  0.5]], dtype=float32)
     """

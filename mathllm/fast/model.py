@@ -13,7 +13,7 @@ from ..shapes import contract
 from ..transformer import Config
 from ..transformer import Transformer as ReadableTransformer
 from ..trees import rebuild, tree_leaves, tree_map, walk
-from .block import ACTIVATIONS, Memory, block, rotation
+from .block import ACTIVATIONS, Memory, block, rotation_factors
 from .decoding import DecodingStep, ReadingStep
 
 _FEW = 64  # tokens that are read by a ReadingStep; for more, the products alone take most of the time
@@ -86,15 +86,15 @@ class Transformer(ReadableTransformer):
 def _loss(*leaves: Array, model: Transformer, structure: dict, tokens: np.ndarray, targets: np.ndarray) -> WithPullback:
     """The mean loss of a model whose parameters, in order, are `leaves`; its pullback can be called once."""
     c, params, (B, T) = model.config, rebuild(structure, iter(leaves)), tokens.shape
-    memory, pullbacks, rotated = model._free_memory(), [], None
+    memory, pullbacks, rotation = model._free_memory(), [], None
     if c.positions == "rotary":
         angles = rotary_angles(np.arange(T), c.head_width, c.rope_base, c.rope_scaling)
-        rotated = rotation(angles, c, leaves[0].dtype)
+        rotation = rotation_factors(angles, c, leaves[0].dtype)
     outer = {name: part for name, part in params.items() if name != "blocks"}
     x, embed_pullback = vjp(lambda outer: model.embed(outer, tokens, np.arange(T)[None]), outer)
     x = x.reshape(B * T, -1)
     for number, part in enumerate(params["blocks"]):
-        x, block_pullback = block(x, part, c, rotated, (B, T), memory, number)
+        x, block_pullback = block(x, part, c, rotation, (B, T), memory, number)
         pullbacks.append(block_pullback)
 
     def last(x, outer):

@@ -27,14 +27,15 @@ def answer(value: Any, why: str = "", *, form: str = "", options: Sequence[str] 
     number = _chosen(value, options) if options else None
     shown = options[number - 1] if options else _written(value, form)
     stop = "" if shown.endswith((".", "!", "?")) else "."
-    plain = f"Answer: {f'({number}) ' * bool(options)}{shown}{stop} {why}".strip()
+    result = f"({number}) {shown}" if options else shown
+    plain = f"Answer: {result}{stop} {why}".strip()
     if not _in_a_notebook():
         print(plain)
         return
     from IPython.display import display
 
     expected = f'data-choice="{number}"' if options else f'data-answer="{escape(shown)}"'
-    text = f"**{f'({number}) ' * bool(options)}{shown}**{stop} {why}".strip()
+    text = f"**{result}**{stop} {why}".strip()
     folded = f'<details class="book-answer" {expected}>\n<summary><u>Answer</u></summary>\n\n{text}\n\n</details>'
     display({"text/markdown": folded, "text/plain": plain}, raw=True)
 

@@ -339,9 +339,12 @@ def _(c):
     c.judge("95 % of what it can buy", 3, _worlds, _buys(0.95))
 
 
+# The reference's probabilities of six answers, and their rewards.
+SIX_ANSWERS = np.array([0.40, 0.25, 0.15, 0.10, 0.07, 0.03]), np.array([0.0, 1, 1, 2, 3, 5])
+
+
 def _divergence(policy):
-    policy = array(policy, 6)
-    reference, R = np.array([0.40, 0.25, 0.15, 0.10, 0.07, 0.03]), np.array([0.0, 1, 1, 2, 3, 5])
+    policy, (reference, R) = array(policy, 6), SIX_ANSWERS
     if np.any(policy < 0):
         raise ValueError(f"the six probabilities are at least 0; one of yours is {policy.min():.6g}")
     if abs(policy.sum() - 1) > 1e-6:
@@ -361,7 +364,7 @@ def _divergence(policy):
 
 def _closer(policy):
     """The sentence for a policy that reaches the reward at too high a cost, if it is a known one."""
-    reference, R = np.array([0.40, 0.25, 0.15, 0.10, 0.07, 0.03]), np.array([0.0, 1, 1, 2, 3, 5])
+    reference, R = SIX_ANSWERS
     slips = {
         "All probability is on one answer. Reaching the reward 3 by several answers costs less.": np.eye(6)[5],
         "All probability is on the one answer of reward 3. Give every answer some probability.": np.eye(6)[4],
