@@ -256,7 +256,7 @@ _SOURCE = ml.training.markov_source(_V, 2, np.random.default_rng(2), concentrati
 
 
 def _lesson(rng):
-    text = ml.training.sample_source(_SOURCE, 6000, rng)
+    text = ml.training.sample_source(_SOURCE, 4000, rng)
     exam = ml.training.sample_source(_SOURCE, 2400, rng).reshape(-1, 8)
     return [(text, exam, _V)]
 
