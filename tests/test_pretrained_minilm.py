@@ -41,18 +41,6 @@ def test_the_model_is_a_bert_of_six_layers(needs):
     assert minilm.load() is minilm.load()
 
 
-def test_the_weights_are_mapped_and_cannot_be_written(needs):
-    needs("minilm")
-    with pytest.raises(ValueError, match="read-only"):
-        minilm.load().params["embedding"][0, 0] = 1
-
-
-def test_vectors_have_length_one(vectors):
-    assert vectors.shape == (4, 384)
-    assert vectors.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=-1), 1, rtol=1e-6)
-
-
 def test_sentences_of_like_meaning_are_near_and_others_are_not(vectors):
     cosines = vectors @ vectors.T
     assert cosines[0, 1] > 0.5
@@ -60,9 +48,11 @@ def test_sentences_of_like_meaning_are_near_and_others_are_not(vectors):
     assert np.abs(cosines[:2, 2:]).max() < 0.2
 
 
-def test_vectors_are_those_of_transformers(vectors):
+def test_vectors_are_those_of_transformers_and_of_length_one(vectors):
     """Computed once with transformers 5.23 and torch 2.13 in float32, which adds in another order."""
     np.testing.assert_allclose(vectors[:, :3], PEER, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=-1), 1, rtol=1e-6)
+    assert vectors.dtype == np.float32
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3])
@@ -80,11 +70,6 @@ def test_one_text_gives_one_vector_and_no_text_none(vectors):
 def test_what_is_beyond_256_tokens_is_not_read(needs):
     needs("minilm")
     np.testing.assert_allclose(minilm.embed("word " * 254), minilm.embed("word " * 300 + "cat"), atol=2e-6)
-
-
-def test_a_batch_of_nothing_is_refused():
-    with pytest.raises(ValueError, match=r"whole number batch in \[1, ∞\), got 0"):
-        minilm.embed(["a"], batch=0)
 
 
 def test_a_damaged_file_is_a_clear_error(monkeypatch, tmp_path, needs):

@@ -108,13 +108,6 @@ def test_an_action_has_the_same_commit_everywhere():
     assert len({action for action, _ in used}) == len({tuple(pin) for pin in used})
 
 
-@each_workflow
-def test_a_checkout_leaves_no_password_behind(name):
-    for step in steps(name):
-        if step.get("uses", "").startswith("actions/checkout@"):
-            assert step["with"]["persist-credentials"] is False
-
-
 def test_every_python_that_is_promised_is_tested():
     prefix = "Programming Language :: Python :: 3."
     promised = ["3." + line.removeprefix(prefix) for line in PROJECT["classifiers"] if line.startswith(prefix)]

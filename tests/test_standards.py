@@ -9,7 +9,7 @@ import re
 import subprocess
 
 import pytest
-from package import MODULES, PACKAGE, ROOT, Size, build_exports, described, public_objects, size
+from package import MODULES, PACKAGE, ROOT, build_exports, described, public_objects, size
 
 from mathllm.errors import CHAPTERS
 
@@ -240,33 +240,6 @@ def test_functions_are_short():
     lengths = sorted(lines for each in SIZES.values() for _, lines in each.functions)
     assert lengths[len(lengths) * 9 // 10] <= 15
     assert not [name for each in SIZES.values() for name, lines in each.functions if lines > 40]
-
-
-def test_lines_are_counted_without_comments_docstrings_and_blanks():
-    source = '''
-"""A module.
-
-In two paragraphs.
-"""
-
-import os  # counts
-
-
-def f(x):
-    """A docstring."""
-    # a comment
-
-    def g():
-        raise ValueError
-
-    text = """
-    counts
-    """
-    return [
-        x,
-    ]
-'''
-    assert size(source) == Size(lines=10, raises=1, functions=[("f", 9), ("g", 2)])
 
 
 # What no file may contain. The patterns are written so that this file does not contain them either.

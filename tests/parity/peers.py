@@ -90,11 +90,9 @@ MODELS = {
     "GPT-2": gpt2,
     "GPT-2, untied": lambda: gpt2(tied=False),
     "LLaMA, multi-head": llama,
-    "LLaMA, multi-head, tied": lambda: llama(tied=True),
     "LLaMA, grouped-query": lambda: llama(kv_heads=2),
     "LLaMA, grouped-query, tied": lambda: llama(kv_heads=2, tied=True),
     "LLaMA, multi-query": lambda: llama(kv_heads=1),
-    "LLaMA, multi-query, tied": lambda: llama(kv_heads=1, tied=True),
     "LLaMA, wide heads": lambda: llama(kv_heads=2, head_width=10),
     "LLaMA, RoPE of base 500,000": lambda: llama(rope={"rope_theta": 5e5}, rope_base=5e5),
     "LLaMA, RoPE stretched": lambda: llama(

@@ -66,27 +66,6 @@ def test_twenty_steps_are_those_of_pytorch(agree, name, optimizer, init, step, o
             agree(name, f"value, {dtype}", params[key], tensor, within={"float64": 1e-12, "float32": 1e-5}[dtype])
 
 
-def test_a_run_of_our_own_with_gradients_of_our_own_ends_where_pytorch_ends(agree):
-    params, rate = start("float64"), 0.01
-    tensors, state = as_tensors(params), ml.adamw_init(params)
-    decayed = [tensors["weight"]], [tensors["bias"], tensors["gain"]]
-    groups = [{"params": group, "weight_decay": decay} for group, decay in zip(decayed, (0.1, 0.0), strict=True)]
-    theirs = torch.optim.AdamW(groups, lr=rate)
-    decay = tree_map(lambda p: 0.1 * (p.ndim > 1), params)
-    for _ in range(STEPS):
-        theirs.zero_grad()
-        value = loss(tensors)
-        value.backward()
-        torch.nn.utils.clip_grad_norm_(tensors.values(), 1.0)
-        theirs.step()
-        our_value, slopes = ml.value_and_grad(loss)(params)
-        agree("AdamW run, loss", "value, float64", our_value, value, within=1e-6)
-        slopes, _ = ml.clip_gradient(slopes, 1.0)
-        params, state = ml.adamw_step(params, slopes, state, learning_rate=rate, weight_decay=decay)
-    for key, tensor in tensors.items():  # PyTorch adds 10⁻⁶ to the length it divides by, which adds up
-        agree("AdamW run, parameters", "value, float64", params[key], tensor, within=1e-6)
-
-
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("limit", [1e-3, 1.0, 1e6])
 def test_clipping_shortens_gradients_as_pytorch_does(agree, limit, dtype):
