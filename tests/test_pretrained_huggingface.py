@@ -15,7 +15,7 @@ from mathllm.pretrained.huggingface import from_hf, load_pretrained, save_pretra
 from mathllm.pretrained.settings import to_hf_config
 from mathllm.training import train_tokenizer
 from mathllm.transformer import BertParts, Config, T5Parts, Transformer, bert_config, gpt2_config, llama_config
-from mathllm.trees import tree_map
+from mathllm.trees import tree_map, walk
 
 SIZES = {"vocabulary": 11, "width": 8, "layers": 2, "heads": 4, "context": 6}
 GATED = {"hidden": 12, "gated": True, "activation": "gelu_tanh"}
@@ -56,16 +56,9 @@ def some(config, dtype=np.float64, seed=0):
 
 
 def assert_same(a, b):
-    assert type(a) is type(b) or isinstance(a, np.ndarray)
-    if isinstance(a, dict):
-        assert set(a) == set(b)
-        [assert_same(a[name], b[name]) for name in a]
-    elif isinstance(a, list):
-        assert len(a) == len(b)
-        [assert_same(x, y) for x, y in zip(a, b, strict=True)]
-    else:
-        assert a.dtype == b.dtype
-        assert np.array_equal(a, b)
+    """The same numbers of the same dtypes at the same places."""
+    places = [{place: (w.dtype, w.tolist()) for place, w in walk(tree)} for tree in (a, b)]
+    assert places[0] == places[1]
 
 
 # Other spellings of the names; that these are those of the published checkpoints, parity/test_checkpoints.py proves

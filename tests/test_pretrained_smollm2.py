@@ -20,16 +20,6 @@ PEER_IDS = [504, 3575, 282, 4649, 314]
 PEER_LOGITS = {7042: 17.3713, 260: 14.8886, 4528: 13.245, 2250: 13.0095, 1315: 12.9515}
 
 
-def test_the_model_is_a_llama_of_30_layers(needs):
-    needs("smollm2")
-    model, params, tokenizer = smollm2.load()
-    c = model.config
-    assert (c.layers, c.width, c.heads, c.kv_heads, c.head_width, c.hidden) == (30, 576, 9, 3, 64, 1536)
-    assert (c.rope_base, c.norm_epsilon, c.context, c.tied, c.pairing) == (100000.0, 1e-5, 8192, True, "half")
-    assert len(tokenizer) == len(params["embedding"]) == 49152
-    assert params["blocks"][29]["feed_forward"]["down"].dtype == np.float32
-
-
 def test_loading_twice_gives_the_same_weights_which_cannot_be_written(needs):
     needs("smollm2")
     assert smollm2.load() is smollm2.load()
@@ -66,14 +56,6 @@ def test_a_text_is_cut_as_published(needs, text, ids):
     tokenizer = smollm2.load().tokenizer
     assert tokenizer.encode(text) == ids
     assert tokenizer.decode(ids) == text
-
-
-def test_special_tokens_are_one_token_each(needs):
-    needs("smollm2")
-    tokenizer = smollm2.load().tokenizer
-    assert tokenizer.encode("<|im_start|>user<|im_end|>")[::2] == [1, 2]
-    assert tokenizer.special_tokens["<|endoftext|>"] == 0
-    assert len(tokenizer.special_tokens) == 17
 
 
 def test_a_byte_that_the_vocabulary_lacks_becomes_the_unknown_token(needs):

@@ -79,12 +79,6 @@ def test_every_target_that_a_workflow_makes_is_in_the_makefile(name):
     assert called <= TARGETS
 
 
-def test_a_target_that_does_not_exist_is_found():
-    assert called_targets("make tset") - TARGETS == {"tset"}
-    assert {"quick", "lab", "check-source"} <= targets("quick: setup  ## a\nlab check-source: x\nDATA := y\n")
-    assert "DATA" not in targets("DATA := y\n")
-
-
 @each_workflow
 def test_a_job_has_no_more_rights_than_it_needs(name):
     content = workflow(name)

@@ -343,11 +343,6 @@ def test_a_damaged_file_is_refused_in_words(tmp_path, damage):
         ml.load_checkpoint(path)
 
 
-def test_an_absent_checkpoint_is_told_as_it_is(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        ml.load_checkpoint(tmp_path / "absent.npz")
-
-
 def test_a_file_of_an_earlier_version_is_read_and_its_run_goes_on_to_the_same_losses():
     """checkpoint_format_1.npz was written by commit a2b9aa8: a network of 17 parameters after 6 steps of AdamW.
 
@@ -614,6 +609,7 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (of_no_known_generator, ValueError, "no known generator: 'seed'"),
     (rows_that_do_not_match, ml.ShapeError, "got 2 and 3"),
     (lambda: training.mean_loss(line, fresh().params, []), ValueError, "at least one target"),
+    (lambda: ml.load_checkpoint("absent.npz"), FileNotFoundError, "absent"),
     (lambda: training.entropy_rate(np.full((2, 3), 1 / 3)), ml.ShapeError, "got shape"),
     (lambda: training.entropy_rate(np.ones((2, 2))), ValueError, "distribution"),
 )
