@@ -58,11 +58,6 @@ def test_a_text_is_cut_as_published(needs, text, ids):
     assert tokenizer.decode(ids) == text
 
 
-def test_a_byte_that_the_vocabulary_lacks_becomes_the_unknown_token(needs):
-    needs("smollm2")
-    assert 0 in smollm2.load().tokenizer.encode("end\x04of")
-
-
 # Chats
 
 SYSTEM = {"role": "system", "content": "Answer in verse.\n"}

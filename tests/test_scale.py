@@ -271,9 +271,6 @@ def test_the_loss_scale_grows_after_enough_good_steps_and_only_then():
     assert scales == [4, 4, 8, 4, 4, 4, 8]
 
 
-# ------------------------------------------------------------------------------------------------------------- refusals
-
-
 def runs(n):
     return np.arange(1.0, n + 1), np.arange(1.0, n + 1), np.ones(n)
 

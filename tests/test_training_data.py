@@ -223,17 +223,6 @@ def test_the_interval_of_a_mean_is_close_to_the_formula_of_the_normal_distributi
     np.testing.assert_allclose([low, high], [estimate - half, estimate + half], atol=0.1 * half)
 
 
-def test_any_statistic_of_rows_has_an_interval():
-    pairs = np.random.default_rng(4).normal(size=(200, 2)) @ [[1, 0.8], [0, 0.6]]
-
-    def correlation(rows):
-        return np.corrcoef(rows.T)[0, 1]
-
-    low, estimate, high = training.bootstrap_interval(pairs, np.random.default_rng(0), statistic=correlation)
-    assert low < 0.8 < high
-    assert estimate == pytest.approx(correlation(pairs))
-
-
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=20))
 def test_perplexity_of_sums_is_perplexity_of_tokens(probabilities):
     log_p = np.log(probabilities)

@@ -368,19 +368,6 @@ def test_a_file_of_an_earlier_version_is_read_and_its_run_goes_on_to_the_same_lo
     np.testing.assert_allclose(losses(history), expected["losses"][6:], rtol=1e-13)  # sums may be rounded differently
 
 
-def test_a_full_disk_leaves_the_checkpoint_that_was_there(tmp_path, monkeypatch):
-    path = ml.save_checkpoint(tmp_path / "run.npz", {"step": 1})
-
-    def full(file, **arrays):
-        file.write(b"PK")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(np, "savez", full)
-    with pytest.raises(OSError, match="No space left"):
-        ml.save_checkpoint(path, {"step": 2})
-    assert ml.load_checkpoint(path) == {"step": 1}
-
-
 CHILD = """
     import sys, time
     import numpy as np
@@ -583,9 +570,6 @@ def test_text_of_a_source_surprises_one_who_knows_it_by_the_entropy_rate(order):
     surprise = -np.log(source[tuple(contexts)])
     # Four standard errors of a mean of 20,000, doubled because neighbours are not independent.
     assert surprise.mean() == pytest.approx(training.entropy_rate(source), abs=8 * surprise.std() / np.sqrt(20_000))
-
-
-# ------------------------------------------------------------------------------------------------------------ refusals
 
 
 def run(loss=line, **options):

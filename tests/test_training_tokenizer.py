@@ -120,23 +120,6 @@ def test_white_space_is_that_of_unicode():
     assert {c for c in space if not c.isalnum()} == python - {*" \x1c\x1d\x1e\x1f"}  # " " joins what follows
 
 
-@pytest.mark.parametrize(
-    ("text", "pieces"),
-    [
-        ("", []),
-        ("they'll've", ["they", "'ll", "'ve"]),
-        ("IT'S", ["IT", "'", "S"]),  # GPT-2's pattern knows lower-case endings only
-        ("a   b", ["a", "  ", " b"]),
-        ("a \n", ["a", " \n"]),
-        (" x²½ 7", [" x", "²½", " 7"]),
-        ("snake_case", ["snake", "_", "case"]),
-        ("\x1c\x1c a", ["\x1c\x1c", " a"]),  # white space for Python, not for Unicode
-    ],
-)
-def test_text_is_cut_as_gpt2_cuts_it(text, pieces):
-    assert training.pre_tokenize(text) == pieces
-
-
 # -------------------------------------------------------------------------------------------------------- the tokenizer
 
 
@@ -215,9 +198,6 @@ def test_a_byte_without_an_id_becomes_the_unknown_token_if_there_is_one(tmp_path
     assert tokenizer.decode([2, 3]) == "ab<unk>"
     tokenizer.save(tmp_path / "tokenizer.json")
     assert ml.Tokenizer.load(tmp_path / "tokenizer.json").encode("cab") == [3, 2]
-
-
-# ------------------------------------------------------------------------------------------------------------- refusals
 
 
 def alphabet():

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from refusing import refusing
 
 import mathllm as ml
@@ -90,19 +88,6 @@ def test_a_decoder_does_not_look_ahead_and_an_encoder_does(name):
     before, after = model(params, TOKENS, **options), model(params, changed, **options)
     assert np.allclose(before[:, :3], after[:, :3], rtol=1e-7, atol=1e-12) == CONFIGS[name].causal
     assert not np.allclose(before[:, 3:], after[:, 3:])
-
-
-@pytest.mark.slow
-@given(st.sampled_from(list(CONFIGS)), st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 8))
-def test_each_text_is_read_as_if_it_were_alone(name, seed, texts, length):
-    model, params, options = model_of(name)
-    tokens = np.random.default_rng(seed).integers(0, 11, size=(texts, length))
-    source = {"source": tokens[:, ::-1]} if options else {}
-    together = model(params, tokens, **source)
-    assert together.shape == (texts, length, 11)
-    for n in range(texts):
-        alone = model(params, tokens[n : n + 1], **{key: value[n : n + 1] for key, value in source.items()})
-        np.testing.assert_allclose(together[n], alone[0], atol=1e-10)
 
 
 @pytest.mark.parametrize("name", CONFIGS)

@@ -69,25 +69,29 @@ def text(side="right"):
 def compared(agree, what, peer, tokens, marks, labels, within, segments=None, told=None):
     """Logits at every token, loss, and the gradient of every parameter. `told`: what the peer alone is told."""
     model = fresh(peer)
-    ours, params = ml.Transformer(peer.our_config), peer.params(named(model))
-    assert sum(leaf.size for leaf in tree_leaves(params)) == sum(p.numel() for p in model.parameters())
-    theirs = {"attention_mask": marks, "labels": labels} | (told or {})
+    theirs = {"input_ids": tokens, "attention_mask": marks, "labels": labels} | (told or {})
     theirs |= {} if segments is None else {"token_type_ids": segments}
-    answer = model(torch.tensor(tokens), **{name: torch.tensor(value) for name, value in theirs.items()})
-    seen = marks.astype(bool)
-    logits = ours(params, tokens, marks, segments=segments)
-    agree(what, "logits", logits[seen], answer.logits[torch.tensor(seen)], within=within)
-
-    shift = peer.our_config.causal  # the loss once more, where the peer takes it in float32
-    predicted, wanted = (answer.logits[:, :-1], labels[:, 1:]) if shift else (answer.logits, labels)
-    loss = F.cross_entropy(predicted.flatten(0, 1), torch.tensor(wanted).flatten())
-    loss.backward()
-    our_loss, slopes = ml.value_and_grad(lambda p: ours.loss(p, tokens, labels, marks, segments=segments))(params)
-    agree(what, "loss", our_loss, loss, within=within)
+    answer = model(**{name: torch.tensor(value) for name, value in theirs.items()})
+    given = {"attention_mask": marks, "segments": segments}
+    our_loss = trained_alike(agree, what, peer, model, answer.logits, (tokens, labels), within, marks > 0, given)
     agree(what, "its own loss", our_loss, answer.loss.double(), within=max(within, FLOAT32))
+
+
+def trained_alike(agree, what, peer, model, logits, texts, within, seen, given):
+    """Logits where tokens are seen, loss and gradients, with the logits of the peer; our loss."""
+    (tokens, labels), ours, params = texts, ml.Transformer(peer.our_config), peer.params(named(model))
+    assert sum(leaf.size for leaf in tree_leaves(params)) == sum(p.numel() for p in model.parameters())
+    agree(what, "logits", ours(params, tokens, **given)[seen], logits[torch.tensor(seen)], within=within)
+    shift = peer.our_config.causal and not peer.our_config.encoder_layers
+    predicted, wanted = (logits[:, :-1], labels[:, 1:]) if shift else (logits, labels)
+    loss = F.cross_entropy(predicted.flatten(0, 1), torch.tensor(wanted).flatten())  # the peer takes it in float32
+    loss.backward()
+    our_loss, slopes = ml.value_and_grad(lambda p: ours.loss(p, tokens, labels, **given))(params)
+    agree(what, "loss", our_loss, loss, within=within)
     their_slopes = tree_leaves(peer.params(named(model, gradients=True)))
     for ours_, theirs_ in zip(tree_leaves(slopes), their_slopes, strict=True):
         agree(what, "gradients", ours_, theirs_, within=within)
+    return our_loss
 
 
 def allowed(peer, casts):
@@ -162,16 +166,8 @@ def test_an_encoder_and_a_decoder_are_those_of_t5(agree, casts, what):
     labels = np.where(rng.random(target.shape) < 0.8, rng.integers(0, VOCABULARY, size=target.shape), -100)
     inputs = {"input_ids": source, "attention_mask": marks, "decoder_input_ids": target}
     logits = theirs(**{name: torch.tensor(value) for name, value in inputs.items()}).logits
-    loss = F.cross_entropy(logits.flatten(0, 1), torch.tensor(labels).flatten())
-    loss.backward()
-    ours, params, given = ml.Transformer(peer.our_config), peer.params(named(theirs)), {"source": source}
-    given["source_mask"] = marks
-    agree(what, "logits", ours(params, target, **given), logits, within=within)
-    our_loss, slopes = ml.value_and_grad(lambda p: ours.loss(p, target, labels, **given))(params)
-    agree(what, "loss", our_loss, loss, within=within)
-    their_slopes = tree_leaves(peer.params(named(theirs, gradients=True)))
-    for ours_, theirs_ in zip(tree_leaves(slopes), their_slopes, strict=True):
-        agree(what, "gradients", ours_, theirs_, within=within)
+    given, seen = {"source": source, "source_mask": marks}, np.ones(target.shape, bool)
+    trained_alike(agree, what, peer, theirs, logits, (target, labels), within, seen, given)
 
 
 @pytest.mark.parametrize("what", ["T5", "T5 1.1"])
@@ -188,17 +184,6 @@ def test_checkpoints_of_t5_go_both_ways(agree, tmp_path, what):
     source, target = map(torch.tensor, tokens)
     logits = ml.Transformer(config)(params, tokens[1], source=tokens[0])
     agree(f"{what}, saved by us", "logits", logits, again(source, decoder_input_ids=target).logits, within=FLOAT32)
-
-
-@pytest.mark.parametrize("causal", [True, False])
-def test_classes_of_distances_are_those_of_t5(causal):
-    from transformers.models.t5.modeling_t5 import T5Attention
-
-    for buckets, farthest in ((32, 128), (8, 9), (20, 50), (64, 1000)):
-        ours = ml.relative_buckets(400, 300, buckets=buckets, farthest=farthest, causal=causal)
-        ahead = torch.arange(300) - torch.arange(-100, 300)[:, None]
-        theirs = T5Attention._relative_position_bucket(ahead, not causal, buckets, farthest)
-        assert np.array_equal(ours, theirs.numpy())
 
 
 # Rotary positions by themselves

@@ -95,24 +95,13 @@ def rates(schedule, steps, lr=0.3):
     return np.array(found)
 
 
-def warmup_then_cosine(optimizer):
-    """Five steps up, fifteen down to 0.05."""
-    up = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=1e-12, total_iters=5)
-    down = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=15, eta_min=0.05)
-    return torch.optim.lr_scheduler.SequentialLR(optimizer, [up, down], milestones=[5])
-
-
 SCHEDULES = [
     ("cosine", lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, T_max=20, eta_min=0.05),
      lambda t: ml.warmup_cosine(t, peak=0.3, total=20, floor=0.05), 21),
-    ("warmup and cosine", warmup_then_cosine,
-     lambda t: ml.warmup_cosine(t, peak=0.3, total=20, warmup=5, floor=0.05), 21),
     ("cosine with restarts", lambda o: torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(o, T_0=7, eta_min=0.05),
      lambda t: gradient_descent.cosine_restarts(t, peak=0.3, period=7, floor=0.05), 30),
     ("cosine with longer restarts", lambda o: torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(o, T_0=3, T_mult=2),
      lambda t: gradient_descent.cosine_restarts(t, peak=0.3, period=3, growth=2), 30),
-    ("linear decay", lambda o: torch.optim.lr_scheduler.PolynomialLR(o, total_iters=20, power=1.0),
-     lambda t: gradient_descent.polynomial_decay(t, peak=0.3, total=20), 25),
     ("polynomial decay", lambda o: torch.optim.lr_scheduler.PolynomialLR(o, total_iters=20, power=2.0),
      lambda t: gradient_descent.polynomial_decay(t, peak=0.3, total=20, power=2.0), 25),
 ]  # fmt: skip
