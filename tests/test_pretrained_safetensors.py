@@ -70,8 +70,6 @@ def test_metadata_are_stored(path):
         assert file.metadata() == {"format": "pt", "ä": ""}
     assert list(load_tensors(path)) == ["x"]
     save_tensors(path, {})
-    with safetensors.safe_open(path, "numpy") as file:
-        assert file.metadata() is None
     assert load_tensors(path) == {}
 
 

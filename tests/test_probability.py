@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -76,22 +77,13 @@ def test_added_counts_make_a_distribution_of_no_counts_at_all():
     assert ml.distribution_from_counts([[0, 0], [1, 0]], add=0.5).tolist() == [[0.5, 0.5], [0.75, 0.25]]
 
 
-class OneDart:
-    """A generator whose darts all hit the same point of the unit interval."""
-
-    def __init__(self, point):
-        self.point = point
-
-    def random(self, shape):
-        return np.full(shape, self.point)
-
-
 @pytest.mark.parametrize("dart", [0.0, np.nextafter(1, 0)])
 def test_a_dart_at_the_very_edge_hits_nothing_impossible(dart):
+    generator = SimpleNamespace(random=lambda shape: np.full(shape, dart))
     for p in ([0.0, 0.1, 0.2, 0.7, 0.0], [0.0, *[0.1] * 10, 0.0]):
         p = np.array(p) * (1 - 1e-10)  # sums to one only roughly
-        assert p[ml.sample(p, OneDart(dart))] > 0
-        assert np.all(p[ml.sample(np.stack([p, p]), OneDart(dart), size=3)] > 0)
+        assert p[ml.sample(p, generator)] > 0
+        assert np.all(p[ml.sample(np.stack([p, p]), generator, size=3)] > 0)
 
 
 def test_every_row_of_a_batch_is_drawn_from_by_itself():
@@ -203,10 +195,6 @@ def test_least_squares_fits_several_targets_at_once():
 # ----------------------------------------------------------------------------------------------------------- sequences
 
 
-def words(text):
-    return text.split()
-
-
 def test_an_impossible_token_makes_the_sentence_impossible_and_no_token_costs_nothing():
     assert sentence([0.5, 0.0])[1] == -np.inf
     assert sentence([]).sum() == 0
@@ -230,7 +218,7 @@ def test_a_vocabulary_gives_back_what_it_was_given(text):
 
 
 def test_rare_words_share_one_token():
-    vocabulary = ml.Vocabulary(words("to be or not to be"), min_count=2, unknown="<unk>")
+    vocabulary = ml.Vocabulary(["to", "be", "or", "not", "to", "be"], min_count=2, unknown="<unk>")
     assert vocabulary.tokens == ["be", "to", "<unk>"]
     assert vocabulary.encode(["to", "question", "be"]).tolist() == [1, 2, 0]
     assert "to" in vocabulary
@@ -329,8 +317,6 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: coins(0.5, successes=3, trials=2), ValueError, r"successes in \[0, 2\], got 3"),
     (lambda: probability.maximum_likelihood(np.sin, []), ValueError, "at least one candidate"),
     (lambda: probability.maximum_likelihood(np.sum, [1, 2]), ml.ShapeError, r"one score for each.*got shape \(\)"),
-    (lambda: probability.ridge_regression([[np.nan]], [1], 0.1), ValueError, r"X in \(-∞, ∞\), got nan"),
-    (lambda: probability.ridge_regression([[1]], [np.inf], 0.1), ValueError, r"y in \(-∞, ∞\), got inf"),
     (lambda: probability.posterior([0.5, 0.5], [0, 0]), ValueError, "evidence"),
     (lambda: probability.posterior([1.0, 0.0], [0, 1]), ValueError, "evidence"),
     (lambda: probability.sequential_posterior([0.5, 0.5], [[0, 0]]), ValueError, "none is left"),

@@ -8,7 +8,6 @@ import mathllm as ml
 from mathllm import transformer
 from mathllm.transformer import Config, Transformer, bert_config, feed_forward, gpt2_config, llama_config
 
-TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 rng = np.random.default_rng(12)
 SIZES = {"vocabulary": 11, "width": 8, "layers": 2, "heads": 4, "hidden": 12, "context": 16}
 CONFIGS = {
@@ -32,24 +31,6 @@ def model_of(name, seed=0):
     # weights of 0.02 hide mistakes behind almost linear behaviour
     params = ml.tree_map(lambda w: w + 0.3 * rng.normal(size=w.shape), params)
     return model, params, {"source": TOKENS[:, ::-1]} if CONFIGS[name].encoder_layers else {}
-
-
-@pytest.mark.parametrize(
-    ("config", "published"),
-    [
-        (gpt2_config(), 124_439_808),
-        (gpt2_config(width=1600, layers=48, heads=25), 1_557_611_200),
-        (llama_config(), 6_738_415_616),
-        (transformer.mixtral_config(), 46_702_792_704),
-        (bert_config(), 109_514_298),  # with the head that fills in masked words
-        (
-            llama_config(vocabulary=49152, width=576, layers=30, heads=9, kv_heads=3, hidden=1536, tied=True),
-            134_515_008,  # SmolLM2
-        ),
-    ],
-)
-def test_parameter_counts_are_the_published_ones(config, published):
-    assert transformer.parameter_count(config)["total"] == published
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -77,7 +58,7 @@ def test_all_gradients_of_the_loss_agree_with_central_differences(name):
     mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
     labels = np.where(mask == 1, TOKENS, -100)
     check = ml.check_gradient(lambda p: model.loss(p, TOKENS, labels, mask, **options), params, entries=60)
-    assert check.error < TOLERANCE
+    assert check.error < 1e-6  # central differences are good to about 1e-10; a wrong formula is off by percents
 
 
 @pytest.mark.parametrize("name", CONFIGS)

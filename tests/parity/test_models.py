@@ -215,8 +215,6 @@ SHORT, LONG = (np.linspace(1, end, 8).tolist() for end in (1.5, 6.0))
 @pytest.mark.parametrize(
     "settings",
     [
-        {"rope_type": "linear", "factor": 3.0},
-        {"rope_type": "yarn", "factor": 4.0},
         {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4096},
         {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 32768, "rope_theta": 1e6},
         {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8, "beta_fast": 4.0, "beta_slow": 0.5},

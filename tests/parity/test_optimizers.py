@@ -14,11 +14,8 @@ STEPS = 20
 
 # name, PyTorch's optimiser, our init, our step with its options
 OPTIMIZERS = [
-    ("sgd", lambda p: torch.optim.SGD(p, lr=0.01), sgd_init, sgd_step, {"learning_rate": 0.01}),
     ("sgd, decay", lambda p: torch.optim.SGD(p, lr=0.01, weight_decay=0.2), sgd_init, sgd_step,
      {"learning_rate": 0.01, "weight_decay": 0.2}),
-    ("momentum, heavy ball", lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9), momentum_init, momentum_step,
-     {"learning_rate": 0.01, "beta": 0.9}),
     ("momentum, decay", lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.8, weight_decay=0.2), momentum_init,
      momentum_step, {"learning_rate": 0.01, "beta": 0.8, "weight_decay": 0.2}),
     ("rmsprop", lambda p: torch.optim.RMSprop(p, lr=0.01, alpha=0.9), rmsprop_init, rmsprop_step,
@@ -29,8 +26,6 @@ OPTIMIZERS = [
      {"learning_rate": 0.01, "l2": 0.2}),
     ("adamw", lambda p: torch.optim.AdamW(p, lr=0.01, betas=(0.9, 0.95), weight_decay=0.2), ml.adamw_init,
      ml.adamw_step, {"learning_rate": 0.01, "beta2": 0.95, "weight_decay": 0.2}),
-    ("adamw, fused", lambda p: torch.optim.AdamW(p, lr=0.01, fused=True), ml.adamw_init, ml.adamw_step,
-     {"learning_rate": 0.01}),
 ]  # fmt: skip
 
 
