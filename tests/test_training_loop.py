@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import threadpoolctl
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from refusing import refusing
@@ -431,6 +431,7 @@ def parallel(params, loss, workers):
 
 
 @pytest.mark.slow
+@settings(max_examples=30)  # each starts processes
 @given(rows=st.integers(1, 9), workers=st.integers(1, 3), seed=st.integers(0, 99))
 def test_workers_agree_with_one_worker_whatever_is_ignored(character_model, rows, workers, seed):
     model, loss, _ = character_model

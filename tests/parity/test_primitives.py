@@ -36,9 +36,6 @@ def test_value_and_gradients_are_those_of_pytorch(agree, case, dtype):
         compared(agree, case.name, case.call, TWINS[case.name], arguments(case, dtype, n=12, d=7, seed=seed), rng)
 
 
-# Ignored labels
-
-
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 def test_cross_entropy_leaves_ignored_labels_out_as_pytorch_does(agree, reduction):
     rng = np.random.default_rng(0)
