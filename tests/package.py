@@ -59,8 +59,8 @@ NO_CODE = {
 def size(source):
     """The size of a source. A line counts if it holds code other than a docstring.
 
-    >>> size("def f(x):\\n    'Twice x.'\\n\\n    # A comment.\\n    return 2 * x\\n")
-    Size(lines=2, raises=0, functions=[('f', 2)])
+    >>> size("def f(x):\\n    'Twice x.'\\n\\n    # A comment.\\n    raise ValueError(\\n        x)\\n")
+    Size(lines=3, raises=1, functions=[('f', 3)])
     """
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     lines = {n for t in tokens if t.type not in NO_CODE for n in range(t.start[0], t.end[0] + 1)}

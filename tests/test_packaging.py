@@ -29,11 +29,8 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT, GROUPS = PYPROJECT["project"], PYPROJECT["dependency-groups"]
 LOCK = [Requirement(line) for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()]
 PARITY = ROOT / "tests" / "parity"
-PEERS = [
-    Requirement(line)
-    for line in (PARITY / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    if line and not line.startswith("#")
-]
+PEER_LINES = (PARITY / "requirements.txt").read_text(encoding="utf-8").splitlines()
+PEERS = [Requirement(line) for line in PEER_LINES if line and not line.startswith("#")]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
 CONDA = [entry for entry in ENVIRONMENT["dependencies"] if isinstance(entry, str)]
 PIP = next(entry["pip"] for entry in ENVIRONMENT["dependencies"] if isinstance(entry, dict))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refusing
 
 from mathllm.pretrained import gguf
 from mathllm.pretrained.gguf import GGUF, dequantize
@@ -117,9 +118,6 @@ def test_plain_types_become_float32():
         found = dequantize(np.array([[1, -2, 3]], dtype).tobytes(), kind, (1, 3))
         assert found.dtype == np.float32
         assert found.tolist() == [[1, -2, 3]]
-
-
-def test_an_empty_tensor_is_empty():
     assert dequantize(b"", "Q4_1", (0, 32)).shape == (0, 32)
 
 
@@ -130,19 +128,13 @@ def test_bytes_may_have_gaps_and_one_size_is_a_shape():
     assert dequantize(gaps, "F32", 4).tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((bytes(84), "Q2_K", (256,)), "does not support the type 'Q2_K'; it supports F32, .*Q6_K"),
-        ((bytes(19), "Q4_1", (32,)), "needs 20 bytes for every 32 weights of Q4_1, got 19"),
-        ((bytes(20), "Q4_1", (31,)), "for shape \\(31,\\)"),
-        ((bytes(20), "Q4_1", (-1, -32)), "for shape \\(-1, -32\\)"),
-        ((bytes(4), "F32", (2,)), "needs 4 bytes for every 1 weights of F32, got 4 for shape"),
-    ],
+test_bytes_that_are_no_such_tensor_are_refused = refusing(
+    (lambda: dequantize(bytes(84), "Q2_K", (256,)), ValueError, "not support the type 'Q2_K'; it supports F32, .*Q6_K"),
+    (lambda: dequantize(bytes(19), "Q4_1", (32,)), ValueError, "needs 20 bytes for every 32 weights of Q4_1, got 19"),
+    (lambda: dequantize(bytes(20), "Q4_1", (31,)), ValueError, r"for shape \(31,\)"),
+    (lambda: dequantize(bytes(20), "Q4_1", (-1, -32)), ValueError, r"for shape \(-1, -32\)"),
+    (lambda: dequantize(bytes(4), "F32", (2,)), ValueError, "4 bytes for every 1 weights of F32, got 4 for shape"),
 )
-def test_bytes_that_are_no_such_tensor_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        dequantize(*arguments)
 
 
 # Small files, written here from the specification
@@ -214,15 +206,10 @@ def test_tensors_come_back_by_name_with_rows_first(write, alignment):
     file = GGUF(write(build({"general.alignment": alignment}, tensors, alignment=alignment)))
     assert list(file) == ["m", "v", "q"]
     assert [info[:2] for info in file.tensors.values()] == [((2, 3), "F32"), ((5,), "F16"), ((2, 64), "Q4_1")]
+    file["m"][0] = 9  # a copy
     assert np.array_equal(file["m"], matrix)
     assert np.array_equal(file["v"], vector.astype(np.float32))
     assert np.array_equal(file["q"].ravel(), [x for b in blocks for x in np.float32(SCALAR["Q4_1"](b.tobytes()))])
-
-
-def test_a_tensor_is_a_copy_that_may_be_written(write):
-    file = GGUF(write(build((), [("m", (2,), 0, np.array([1, 2], "<f4").tobytes())])))
-    file["m"][0] = 9
-    assert file["m"].tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("kind", NUMBERS)
@@ -292,14 +279,6 @@ def test_no_damage_to_the_header_makes_anything_but_a_clear_error(tmp_path_facto
 
 
 # SmolLM2's file
-
-
-def test_the_file_of_smollm2_has_its_known_sizes_and_types(needs):
-    file = GGUF(next(needs("smollm2").glob("*.gguf")))
-    assert file.metadata["general.architecture"] == "llama"
-    assert file.tensors["token_embd.weight"][:2] == ((49152, 576), "Q8_0")
-    assert {info.type for info in file.tensors.values()} == {"Q4_1", "Q8_0", "F32"}
-    assert sum(np.prod(info.shape) for info in file.tensors.values()) == 134_515_008
 
 
 def test_a_tensor_of_smollm2_is_dequantised_with_little_beside_it(needs):

@@ -6,28 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mathllm import transformer
 from mathllm.attention import RotaryScaling
 from mathllm.errors import ShapeError
 from mathllm.pretrained.files import save_tensors
-from mathllm.pretrained.gguf import GGUF
 from mathllm.pretrained.gguf_model import gguf_to_hf
 from mathllm.pretrained.huggingface import from_hf, load_pretrained, save_pretrained, to_hf
 from mathllm.pretrained.settings import to_hf_config
 from mathllm.training import train_tokenizer
-from mathllm.transformer import (
-    BertParts,
-    Config,
-    T5Parts,
-    Transformer,
-    bert_config,
-    gpt2_config,
-    llama_config,
-    mixtral_config,
-    t5_config,
-)
-from mathllm.trees import tree_map
+from mathllm.transformer import BertParts, Config, T5Parts, Transformer, bert_config, gpt2_config, llama_config
+from mathllm.trees import tree_map, walk
 
 SIZES = {"vocabulary": 11, "width": 8, "layers": 2, "heads": 4, "context": 6}
+GATED = {"hidden": 12, "gated": True, "activation": "gelu_tanh"}
 STRETCHED = {
     "evenly": RotaryScaling("linear", 2.0),
     "by YaRN": RotaryScaling("yarn", 4.0),
@@ -47,12 +38,12 @@ CONFIGS = {
         f"llama, stretched {how}": llama_config(**SIZES, hidden=12, rope_scaling=scaling)
         for how, scaling in STRETCHED.items()
     },
-    "mixtral": mixtral_config(**SIZES, hidden=12, kv_heads=2, experts=3),
+    "mixtral": transformer.mixtral_config(**SIZES, hidden=12, kv_heads=2, experts=3),
     "bert": bert_config(**SIZES, hidden=12),
     "bert without head": bert_config(**SIZES, hidden=12, bert=BertParts(segments=1, head=False)),
-    "t5": t5_config(**SIZES, head_width=3, hidden=12, t5=T5Parts(buckets=6, farthest=5, output_scale=8**-0.5)),
-    "t5 1.1": t5_config(**SIZES, hidden=12, encoder_layers=1, gated=True, activation="gelu_tanh", tied=False),
-    "t5 1.1 tied": t5_config(**SIZES, hidden=12, gated=True, activation="gelu_tanh", t5=T5Parts()),
+    "t5": transformer.t5_config(**SIZES, head_width=3, hidden=12, t5=T5Parts(6, 5, output_scale=8**-0.5)),
+    "t5 1.1": transformer.t5_config(**SIZES, **GATED, encoder_layers=1, tied=False),
+    "t5 1.1 tied": transformer.t5_config(**SIZES, **GATED, t5=T5Parts()),
     "bert untied": bert_config(**SIZES, hidden=12, tied=False),
 }
 KINDS = {name: name.replace(",", "").split()[0] for name in CONFIGS}
@@ -65,51 +56,12 @@ def some(config, dtype=np.float64, seed=0):
 
 
 def assert_same(a, b):
-    assert type(a) is type(b) or isinstance(a, np.ndarray)
-    if isinstance(a, dict):
-        assert set(a) == set(b)
-        [assert_same(a[name], b[name]) for name in a]
-    elif isinstance(a, list):
-        assert len(a) == len(b)
-        [assert_same(x, y) for x, y in zip(a, b, strict=True)]
-    else:
-        assert a.dtype == b.dtype
-        assert np.array_equal(a, b)
+    """The same numbers of the same dtypes at the same places."""
+    places = [{place: (w.dtype, w.tolist()) for place, w in walk(tree)} for tree in (a, b)]
+    assert places[0] == places[1]
 
 
-# Their names and shapes (of the published checkpoints)
-
-
-@pytest.mark.parametrize(
-    ("name", "tensor", "ours"),
-    [
-        ("gpt2", "transformer.h.1.mlp.c_fc.weight", lambda p: p["blocks"][1]["feed_forward"]["up"]),
-        ("gpt2 untied, ReLU", "lm_head.weight", lambda p: p["unembedding"].T),
-        ("llama", "model.layers.1.self_attn.q_proj.weight", lambda p: p["blocks"][1]["attention"]["query"].T),
-        ("llama", "model.layers.0.mlp.down_proj.weight", lambda p: p["blocks"][0]["feed_forward"]["down"].T),
-        (
-            "mixtral",
-            "model.layers.1.block_sparse_moe.experts.2.w3.weight",
-            lambda p: p["blocks"][1]["feed_forward"]["experts"][2]["up"].T,
-        ),
-        ("bert", "bert.encoder.layer.0.output.LayerNorm.bias", lambda p: p["blocks"][0]["feed_forward_norm"]["bias"]),
-        ("bert", "cls.predictions.bias", lambda p: p["head"]["bias"]),
-        ("bert without head", "embeddings.token_type_embeddings.weight", lambda p: p["segments"]),
-    ],
-)
-def test_a_tensor_of_the_checkpoint_is_the_parameter_it_should_be(name, tensor, ours):
-    params = some(CONFIGS[name])
-    assert np.array_equal(to_hf(CONFIGS[name], params)[tensor], ours(params))
-
-
-def test_gpt2_keeps_query_key_and_value_side_by_side():
-    params = some(CONFIGS["gpt2"])
-    attention = params["blocks"][0]["attention"]
-    joined = to_hf(CONFIGS["gpt2"], params)["transformer.h.0.attn.c_attn.weight"]
-    assert joined.shape == (8, 24)
-    assert np.array_equal(joined[:, 8:16], attention["key"])
-    bias = to_hf(CONFIGS["gpt2"], params)["transformer.h.0.attn.c_attn.bias"]
-    assert np.array_equal(bias[16:], attention["value_bias"])
+# Other spellings of the names; that these are those of the published checkpoints, parity/test_checkpoints.py proves
 
 
 def test_large_matrices_are_views_not_copies():
@@ -155,36 +107,20 @@ def test_a_checkpoint_in_another_spelling_is_the_same_model(name, change):
 # Refusals
 
 
-def gpt2_tensors():
-    return to_hf(CONFIGS["gpt2"], some(CONFIGS["gpt2"]))
-
-
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
         (lambda t: t.pop("transformer.ln_f.bias"), ValueError, r"misses transformer\.ln_f\.bias"),
         (lambda t: t.update({"transformer.h.2.ln_1.weight": 1}), ValueError, r"not expect transformer\.h\.2\.ln_1"),
-        (
-            lambda t: t.update({"transformer.ln_g.bias": t.pop("transformer.ln_f.bias")}),
-            ValueError,
-            r"misses .* did you mean transformer\.ln_g\.bias",
-        ),
-        (
-            lambda t: t.update({"transformer.wpe.weight": np.ones((5, 8))}),
-            ShapeError,
-            r"transformer\.wpe\.weight of shape \(6, 8\), got \(5, 8\)",
-        ),
+        (lambda t: t.update({"transformer.ln_g.bias": t.pop("transformer.ln_f.bias")}), ValueError, "mean .*ln_g"),
+        (lambda t: t.update({"transformer.wpe.weight": np.ones((5, 8))}), ShapeError, r"wpe.* \(6, 8\), got \(5, 8\)"),
         (lambda t: t.update({"transformer.wpe.weight": np.ones((8, 6))}), ShapeError, r"got \(8, 6\)"),
         (lambda t: t.update({"wpe.weight": np.ones((6, 8))}), ValueError, "got a tensor twice"),
-        (
-            lambda t: t.update({"lm_head.weight": np.ones((11, 8))}),
-            ValueError,
-            r"lm_head\.weight to equal transformer\.wte\.weight",
-        ),
+        (lambda t: t.update({"lm_head.weight": np.ones((11, 8))}), ValueError, r"lm_head\.weight to equal .*wte"),
     ],
 )
 def test_tensors_that_do_not_fit_are_refused_by_name(change, error, message):
-    tensors = gpt2_tensors()
+    tensors = to_hf(CONFIGS["gpt2"], some(CONFIGS["gpt2"]))
     change(tensors)
     with pytest.raises(error, match=message):
         from_hf(to_hf_config(CONFIGS["gpt2"]), tensors)
@@ -268,27 +204,15 @@ TRAINED = {"original_max_position_embeddings": 3}
     ("settings", "beside", "scaling"),
     [
         ({"type": "linear", "factor": 4.0}, {}, RotaryScaling("linear", 4.0, 6)),
-        ({"type": "dynamic", "factor": 2.0}, {}, RotaryScaling("dynamic", 2.0, 6)),
-        ({"type": "yarn", "factor": 4.0, "beta_fast": 32}, {}, RotaryScaling("yarn", 4.0, 6)),
-        ({"type": "yarn", "factor": 4.0} | TRAINED, {}, RotaryScaling("yarn", 4.0, 3)),
         ({"type": "yarn", "factor": 4.0}, TRAINED, RotaryScaling("yarn", 4.0, 3)),
         ({"type": "yarn", "factor": None} | TRAINED, {}, RotaryScaling("yarn", 2.0, 3)),
-        ({"type": "yarn", "factor": np.e, "mscale": 2.0}, {}, RotaryScaling("yarn", np.e, 6)),
-        (
-            {"type": "yarn", "factor": np.e, "mscale": 2.0, "mscale_all_dim": 1.0}, {},
-            RotaryScaling("yarn", np.e, 6, attention_factor=1.2 / 1.1),
-        ),
         (
             {"type": "longrope", "short_factor": [1.0], "long_factor": [2.0]}, TRAINED,
             RotaryScaling("longrope", 2.0, 3, short=(1.0,), long=(2.0,)),
         ),
-        (
-            {"type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4}, {},
-            RotaryScaling("llama3", 8, 6),
-        ),
     ],
 )  # fmt: skip
-def test_scaled_positions_in_their_several_spellings_are_read(settings, beside, scaling):
+def test_scaled_positions_in_older_spellings_are_read(settings, beside, scaling):
     config, settings = CONFIGS["llama"], {"rope_scaling": settings} | beside
     found, _params = from_hf(to_hf_config(config) | settings, to_hf(config, some(config)))
     assert found.rope_scaling == scaling
@@ -305,7 +229,7 @@ def test_scaled_positions_in_their_several_spellings_are_read(settings, beside, 
         (gpt2_config(**SIZES, head_width=4), "cannot express head_width=4"),
         (bert_config(**SIZES, bert=None), "bert .* bert=None"),
         (Config(**SIZES, encoder_layers=2), r"t5 .* cannot express positions='learned' \(it has 'relative'\)"),
-        (t5_config(**SIZES, activation="gelu", gated=True), "activation='gelu'"),
+        (transformer.t5_config(**SIZES, activation="gelu", gated=True), "activation='gelu'"),
     ],
 )
 def test_a_model_of_another_kind_is_refused_with_the_fields_that_differ(config, message):
@@ -442,19 +366,6 @@ def test_scaled_rotary_positions_in_gguf_are_read(metadata, numbers, scaling):
     assert_same(back, params)
 
 
-def test_neighbours_in_gguf_turn_as_halves_do_here():
-    """The rows as they stand in GGUF, with adjacent pairs, give the logits of the rows put back, with halves."""
-    config = WIDE_HEADS
-    params = some(config)
-    file = as_gguf(config, params)
-    stored = some(config)
-    for l, block in enumerate(stored["blocks"]):
-        block["attention"] |= {"query": file[f"blk.{l}.attn_q.weight"].T, "key": file[f"blk.{l}.attn_k.weight"].T}
-    adjacent = Transformer(llama_config(**vars(config) | {"pairing": "adjacent"}))
-    tokens = np.array([[1, 4, 9, 2]])
-    np.testing.assert_allclose(adjacent(stored, tokens), Transformer(config)(params, tokens), rtol=1e-10, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
@@ -476,11 +387,3 @@ def test_an_unknown_tensor_in_gguf_is_refused_by_name():
     file["blk.0.attn_q_norm.weight"] = np.ones(2)
     with pytest.raises(ValueError, match=r"not expect model\.blk\.0\.attn_q_norm\.weight"):
         from_hf(*gguf_to_hf(file))
-
-
-def test_the_fake_file_offers_what_a_real_one_offers(needs):
-    real = GGUF(next(needs("smollm2").glob("*.gguf")))
-    fake = as_gguf(CONFIGS["llama grouped, tied"], some(CONFIGS["llama grouped, tied"]))
-    two_layers = {name for name in real if not name.startswith("blk.") or int(name.split(".")[1]) < 2}
-    assert set(fake) == two_layers
-    assert set(fake.metadata) - {"llama.attention.key_length"} <= set(real.metadata)

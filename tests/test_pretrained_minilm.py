@@ -14,8 +14,6 @@ SENTENCES = [
     "Interest rates rose by half a percent.",
     "The central bank made borrowing more expensive.",
 ]
-
-
 PEER = [  # sentence-transformers/all-MiniLM-L6-v2, the first three components
     [0.162574, -0.073797, -0.029864],
     [0.049465, -0.020473, -0.040179],
@@ -30,39 +28,11 @@ def vectors(needs):
     return minilm.embed(SENTENCES)
 
 
-def test_the_model_is_a_bert_of_six_layers(needs):
-    needs("minilm")
-    model, params, tokenizer = minilm.load()
-    c = model.config
-    assert (c.layers, c.width, c.heads, c.norm_epsilon) == (6, 384, 12, 1e-12)
-    assert (c.norm_order, c.activation, c.bert.head) == ("post", "gelu", False)
-    assert not c.causal
-    assert len(tokenizer) == len(params["embedding"]) == 30522
-    assert minilm.load() is minilm.load()
-
-
-def test_the_weights_are_mapped_and_cannot_be_written(needs):
-    needs("minilm")
-    with pytest.raises(ValueError, match="read-only"):
-        minilm.load().params["embedding"][0, 0] = 1
-
-
-def test_vectors_have_length_one(vectors):
-    assert vectors.shape == (4, 384)
-    assert vectors.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=-1), 1, rtol=1e-6)
-
-
-def test_sentences_of_like_meaning_are_near_and_others_are_not(vectors):
-    cosines = vectors @ vectors.T
-    assert cosines[0, 1] > 0.5
-    assert cosines[2, 3] > 0.4
-    assert np.abs(cosines[:2, 2:]).max() < 0.2
-
-
-def test_vectors_are_those_of_transformers(vectors):
+def test_vectors_are_those_of_transformers_and_of_length_one(vectors):
     """Computed once with transformers 5.23 and torch 2.13 in float32, which adds in another order."""
     np.testing.assert_allclose(vectors[:, :3], PEER, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=-1), 1, rtol=1e-6)
+    assert vectors.dtype == np.float32
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3])
@@ -75,16 +45,6 @@ def test_a_sentence_does_not_depend_on_its_batch(vectors, batch):
 def test_one_text_gives_one_vector_and_no_text_none(vectors):
     np.testing.assert_allclose(minilm.embed(SENTENCES[2]), vectors[2], atol=2e-6)
     assert minilm.embed([]).shape == (0, 384)
-
-
-def test_what_is_beyond_256_tokens_is_not_read(needs):
-    needs("minilm")
-    np.testing.assert_allclose(minilm.embed("word " * 254), minilm.embed("word " * 300 + "cat"), atol=2e-6)
-
-
-def test_a_batch_of_nothing_is_refused():
-    with pytest.raises(ValueError, match=r"whole number batch in \[1, ∞\), got 0"):
-        minilm.embed(["a"], batch=0)
 
 
 def test_a_damaged_file_is_a_clear_error(monkeypatch, tmp_path, needs):

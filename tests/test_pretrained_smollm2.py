@@ -16,18 +16,7 @@ from mathllm.pretrained.gguf import GGUF
 PROMPT = "The capital of France is"
 
 # Computed once from the same file with transformers 5.23, gguf and torch 2.13 in float32.
-PEER_IDS = [504, 3575, 282, 4649, 314]
 PEER_LOGITS = {7042: 17.3713, 260: 14.8886, 4528: 13.245, 2250: 13.0095, 1315: 12.9515}
-
-
-def test_the_model_is_a_llama_of_30_layers(needs):
-    needs("smollm2")
-    model, params, tokenizer = smollm2.load()
-    c = model.config
-    assert (c.layers, c.width, c.heads, c.kv_heads, c.head_width, c.hidden) == (30, 576, 9, 3, 64, 1536)
-    assert (c.rope_base, c.norm_epsilon, c.context, c.tied, c.pairing) == (100000.0, 1e-5, 8192, True, "half")
-    assert len(tokenizer) == len(params["embedding"]) == 49152
-    assert params["blocks"][29]["feed_forward"]["down"].dtype == np.float32
 
 
 def test_loading_twice_gives_the_same_weights_which_cannot_be_written(needs):
@@ -51,7 +40,7 @@ def test_logits_are_those_of_transformers(needs):
 @pytest.mark.parametrize(
     ("text", "ids"),
     [
-        (PROMPT, PEER_IDS),
+        (PROMPT, [504, 3575, 282, 4649, 314]),
         (
             "It's 2026: naïve 🎉 tokenizers\n\n  indent",
             [1589, 506, 216, 34, 32, 34, 38, 42, 15486, 46494, 15107, 232, 227, 9624, 7927, 8866, 20409],
@@ -66,19 +55,6 @@ def test_a_text_is_cut_as_published(needs, text, ids):
     tokenizer = smollm2.load().tokenizer
     assert tokenizer.encode(text) == ids
     assert tokenizer.decode(ids) == text
-
-
-def test_special_tokens_are_one_token_each(needs):
-    needs("smollm2")
-    tokenizer = smollm2.load().tokenizer
-    assert tokenizer.encode("<|im_start|>user<|im_end|>")[::2] == [1, 2]
-    assert tokenizer.special_tokens["<|endoftext|>"] == 0
-    assert len(tokenizer.special_tokens) == 17
-
-
-def test_a_byte_that_the_vocabulary_lacks_becomes_the_unknown_token(needs):
-    needs("smollm2")
-    assert 0 in smollm2.load().tokenizer.encode("end\x04of")
 
 
 # Chats

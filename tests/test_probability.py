@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -76,22 +77,13 @@ def test_added_counts_make_a_distribution_of_no_counts_at_all():
     assert ml.distribution_from_counts([[0, 0], [1, 0]], add=0.5).tolist() == [[0.5, 0.5], [0.75, 0.25]]
 
 
-class OneDart:
-    """A generator whose darts all hit the same point of the unit interval."""
-
-    def __init__(self, point):
-        self.point = point
-
-    def random(self, shape):
-        return np.full(shape, self.point)
-
-
 @pytest.mark.parametrize("dart", [0.0, np.nextafter(1, 0)])
 def test_a_dart_at_the_very_edge_hits_nothing_impossible(dart):
+    generator = SimpleNamespace(random=lambda shape: np.full(shape, dart))
     for p in ([0.0, 0.1, 0.2, 0.7, 0.0], [0.0, *[0.1] * 10, 0.0]):
         p = np.array(p) * (1 - 1e-10)  # sums to one only roughly
-        assert p[ml.sample(p, OneDart(dart))] > 0
-        assert np.all(p[ml.sample(np.stack([p, p]), OneDart(dart), size=3)] > 0)
+        assert p[ml.sample(p, generator)] > 0
+        assert np.all(p[ml.sample(np.stack([p, p]), generator, size=3)] > 0)
 
 
 def test_every_row_of_a_batch_is_drawn_from_by_itself():
@@ -117,21 +109,6 @@ def test_two_draws_of_an_array_have_a_mean_and_a_standard_deviation_in_each_plac
     draws = iter([np.array([0.0, 5.0]), np.array([2.0, 5.0])])
     estimate = probability.monte_carlo(lambda _: next(draws), np.random.default_rng(0), 2)
     np.testing.assert_allclose(estimate, [[1, 5], [math.sqrt(2), 0], [1, 0]])
-
-
-@given(st.floats(-50, 50), st.floats(0.1, 20))
-def test_the_area_under_every_bell_curve_is_one(mean, deviation):
-    curve = lambda x: probability.normal_density(x, mean, deviation)  # noqa: E731
-    assert probability.integral(curve, mean - 10 * deviation, mean + 10 * deviation) == pytest.approx(1, abs=1e-9)
-    within_one = probability.integral(curve, mean - deviation, mean + deviation)
-    assert within_one == pytest.approx(math.erf(1 / math.sqrt(2)), abs=1e-9)
-    moment = probability.integral(lambda x: x * curve(x), mean - 10 * deviation, mean + 10 * deviation)
-    assert moment == pytest.approx(mean, abs=1e-8)
-
-
-def test_far_from_the_mean_the_density_vanishes_and_its_logarithm_does_not():
-    assert probability.normal_density(1e4) == 0
-    assert probability.normal_log_density(1e4, 0, 1) == pytest.approx(-5e7)
 
 
 def test_parabolas_make_the_integral_exact_for_cubics():
@@ -218,10 +195,6 @@ def test_least_squares_fits_several_targets_at_once():
 # ----------------------------------------------------------------------------------------------------------- sequences
 
 
-def words(text):
-    return text.split()
-
-
 def test_an_impossible_token_makes_the_sentence_impossible_and_no_token_costs_nothing():
     assert sentence([0.5, 0.0])[1] == -np.inf
     assert sentence([]).sum() == 0
@@ -245,7 +218,7 @@ def test_a_vocabulary_gives_back_what_it_was_given(text):
 
 
 def test_rare_words_share_one_token():
-    vocabulary = ml.Vocabulary(words("to be or not to be"), min_count=2, unknown="<unk>")
+    vocabulary = ml.Vocabulary(["to", "be", "or", "not", "to", "be"], min_count=2, unknown="<unk>")
     assert vocabulary.tokens == ["be", "to", "<unk>"]
     assert vocabulary.encode(["to", "question", "be"]).tolist() == [1, 2, 0]
     assert "to" in vocabulary
@@ -291,12 +264,12 @@ texts = st.lists(st.integers(0, 3), min_size=1, max_size=30)
 smoothings = st.sampled_from(["kneser-ney", "witten-bell", "add-k"])
 
 
-@given(texts, st.integers(1, 4), smoothings, st.lists(st.integers(0, 4), max_size=5))
-def test_predictions_are_those_of_the_formulas_and_nothing_is_impossible(text, n, smoothing, context):
-    model = ml.train_ngram(text, n, vocabulary_size=5, smoothing=smoothing, add=0.3)
-    expected, found = by_the_book(text, n, 5, smoothing, 0.3, context), model.next_probabilities(context)
+@given(texts, st.integers(1, 4), smoothings, st.sampled_from([0, 0.3]), st.lists(st.integers(0, 4), max_size=5))
+def test_predictions_are_those_of_the_formulas_and_nothing_is_impossible(text, n, smoothing, add, context):
+    model = ml.train_ngram(text, n, vocabulary_size=5, smoothing=smoothing, add=add)
+    expected, found = by_the_book(text, n, 5, smoothing, add, context), model.next_probabilities(context)
     np.testing.assert_allclose(found, expected, atol=1e-12)
-    assert np.all(found > 0)
+    assert np.all(found > 0) or (smoothing, add) == ("add-k", 0)
 
 
 @given(texts, st.integers(1, 4), smoothings, st.lists(st.integers(0, 4), max_size=12))
@@ -304,15 +277,6 @@ def test_a_whole_text_is_scored_as_token_by_token(text, n, smoothing, other):
     model = ml.train_ngram(text, n, vocabulary_size=5, smoothing=smoothing)
     one_by_one = [math.log(model.next_probabilities(other[:t])[token]) for t, token in enumerate(other)]
     np.testing.assert_allclose(model.log_probabilities(other), one_by_one, atol=1e-12)
-
-
-@given(texts)
-def test_without_smoothing_a_unigram_model_is_the_shares_of_the_text(text):
-    model = ml.train_ngram(text, 1, vocabulary_size=4, smoothing="add-k", add=0)
-    p = ml.distribution_from_counts(np.bincount(text, minlength=4))
-    np.testing.assert_allclose(model.next_probabilities([]), p)
-    entropy = -np.sum(p[p > 0] * np.log(p[p > 0]))
-    assert -model.log_probabilities(text).mean() == pytest.approx(entropy, abs=1e-12)  # maximum likelihood = entropy
 
 
 def test_without_smoothing_what_never_occurred_is_impossible():
@@ -348,19 +312,11 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: ml.distribution_from_counts([[1, 2], [0, 0]]), ValueError, "without a single count"),
     (lambda: ml.sample([0.5, 0.6], rng), ValueError, "sums to 1"),
     (lambda: probability.variance([1, 2], [0.5, 0.6]), ValueError, "sums to 1"),
-    (lambda: probability.normal_density(0, 0, 0), ValueError, r"standard_deviation in \(0, ∞\), got 0"),
     (lambda: probability.integral(np.cos, 0, 1, panels=3), ValueError, "even number of panels, got 3"),
     (lambda: probability.integral(lambda x: 1.0, 0, 1), ValueError, "one finite value"),
     (lambda: coins(0.5, successes=3, trials=2), ValueError, r"successes in \[0, 2\], got 3"),
     (lambda: probability.maximum_likelihood(np.sin, []), ValueError, "at least one candidate"),
-    (
-        lambda: probability.maximum_likelihood(np.sum, [1, 2]),
-        ml.ShapeError,
-        r"one score for each candidate, got shape \(\)",
-    ),
-    (lambda: probability.ridge_regression([[np.nan]], [1], 0.1), ValueError, r"X in \(-∞, ∞\), got nan"),
-    (lambda: probability.ridge_regression([[1]], [np.inf], 0.1), ValueError, r"y in \(-∞, ∞\), got inf"),
-    (lambda: probability.ridge_regression([[1]], [1], np.inf), ValueError, "penalty"),
+    (lambda: probability.maximum_likelihood(np.sum, [1, 2]), ml.ShapeError, r"one score for each.*got shape \(\)"),
     (lambda: probability.posterior([0.5, 0.5], [0, 0]), ValueError, "evidence"),
     (lambda: probability.posterior([1.0, 0.0], [0, 1]), ValueError, "evidence"),
     (lambda: probability.sequential_posterior([0.5, 0.5], [[0, 0]]), ValueError, "none is left"),

@@ -1,5 +1,6 @@
 """Chapter 13, large runs on paper and in simulation: memory, compute, the scaling law, 16-bit numbers, many workers."""
 
+import functools
 import itertools
 import math
 
@@ -13,26 +14,6 @@ import mathllm as ml
 from mathllm import scale
 
 LAW = scale.CHINCHILLA
-FORMATS = scale.FLOAT16, scale.BFLOAT16
-
-
-# ----------------------------------------------------------------------------------------------------- memory and time
-
-
-def test_the_eighteen_bytes_are_two_four_eight_and_four():
-    assert scale.training_memory(1) == (2, 4, 8, 4)
-    assert scale.training_memory(1, gradients=False).total == 14
-    assert scale.training_memory(1, mixed=False) == (4, 0, 8, 4)
-
-
-def test_six_operations_for_each_parameter_and_token_are_three_forward_passes():
-    config = ml.gpt2_config()
-    weights = ml.parameter_count(config)["total"] - ml.parameter_count(config)["positions"]
-    exact = 3 * ml.transformer.forward_flops(config, 1024)
-    assert scale.training_flops(weights, 1024) == pytest.approx(exact, rel=0.2)  # attention itself is the rest
-    assert scale.training_flops(weights, 1024) < exact
-
-
 # ------------------------------------------------------------------------------------------------------ the scaling law
 
 constants, exponents = st.floats(10, 1000), st.floats(0.2, 0.8)
@@ -48,14 +29,6 @@ def test_no_other_share_of_the_budget_does_better(law, exponent):
     assert np.all(scale.scaling_loss(others, C / 6 / others, law) >= best.loss * (1 - 1e-12))
 
 
-@given(laws)
-def test_the_best_sizes_grow_with_the_exponents(law):
-    small, large = scale.compute_optimal(1e20, law), scale.compute_optimal(1e22, law)
-    a, b = scale.optimal_exponents(law)
-    assert large.parameters / small.parameters == pytest.approx(100**a)
-    assert large.tokens / small.tokens == pytest.approx(100**b)
-
-
 def test_noisy_runs_predict_a_larger_one():
     law, draw = scale.ScalingLaw(1.5, 60.0, 300.0, 0.4, 0.5), np.random.default_rng(0)
     N, D = map(np.ravel, np.meshgrid(np.geomspace(1e4, 3e6, 6), np.geomspace(1e5, 1e8, 6)))
@@ -67,22 +40,6 @@ def test_noisy_runs_predict_a_larger_one():
 
 
 # ------------------------------------------------------------------------------------------------------------ precision
-
-
-def every_bfloat16():
-    values = (np.arange(2**16, dtype=np.uint32) << 16).view(np.float32)
-    return values[~np.isnan(values)].astype(float)
-
-
-def test_every_number_of_16_bits_stays_what_it_is():
-    for values, format in [
-        (np.arange(2**16, dtype=np.uint16).view(np.float16).astype(float), scale.FLOAT16),
-        (every_bfloat16(), scale.BFLOAT16),
-    ]:
-        np.testing.assert_array_equal(scale.round_to(values, format=format), values)
-        finite = values[np.isfinite(values)]
-        assert finite.max() == format.largest
-        assert finite[finite > 0].min() == format.smallest
 
 
 def test_float16_is_rounded_as_numpy_rounds_it():
@@ -99,20 +56,18 @@ def test_bfloat16_is_the_upper_half_of_a_float32_rounded_to_even():
     bits = np.random.default_rng(3).integers(2**32, size=100_000, dtype=np.uint32)
     bits[:1000] = (bits[:1000] & 0xFFFF0000) | 0x8000  # ties
     x = bits.view(np.float32)
-    x = x[np.isfinite(x)]
-    bits = x.view(np.uint32)
+    bits = x.view(np.uint32)[np.isfinite(x)]
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)  # the well-known trick
-    np.testing.assert_array_equal(scale.round_to(x), rounded.view(np.float32))
+    np.testing.assert_array_equal(scale.round_to(bits.view(np.float32)), rounded.view(np.float32))
+    ends = np.array([0x7F7F0000, 0x00010000], np.uint32).view(np.float32)
+    assert (scale.BFLOAT16.largest, scale.BFLOAT16.smallest) == tuple(ends.astype(float))
 
 
-@given(
-    st.floats(-1e4, 1e4),
-    st.sampled_from([scale.FLOAT16, scale.BFLOAT16, scale.FloatFormat("e4m3", 4, 3)]),
-)
-def test_rounding_is_close(x, format):
+@given(st.floats(-200, 200))
+def test_rounding_to_a_format_of_8_bits_is_close(x):
+    format = scale.FloatFormat("e4m3", 4, 3)
     y = float(scale.round_to(np.array(x), format=format))
-    if math.isfinite(y):
-        assert abs(y - x) <= max(format.epsilon / 2 * abs(x), format.smallest / 2)
+    assert abs(y - x) <= max(format.epsilon / 2 * abs(x), format.smallest / 2)
 
 
 def test_nan_of_any_kind_stays_nan_without_a_warning():
@@ -125,8 +80,6 @@ def test_the_gradient_passes_straight_through_and_is_rounded():
     gradient = ml.grad(lambda x: (scale.round_to(x) * np.array([1.0, 1.001, 1e-3])).sum())(np.array([0.1, 0.2, 0.3]))
     np.testing.assert_array_equal(gradient, scale.round_to(np.array([1.0, 1.001, 1e-3])))
     assert gradient[1] == 1
-    grid = np.array([0.5, -1.25, 3.0])
-    assert ml.grad(lambda x: scale.round_to(x, format=scale.FLOAT16).sum())(grid).tolist() == [1, 1, 1]
 
 
 def test_a_scale_that_is_too_large_is_noticed_and_comes_down():
@@ -185,27 +138,14 @@ def test_data_parallel_workers_find_the_gradient_of_one(workers):
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("activation", [ml.relu, ml.gelu])
-def test_tensor_parallel_workers_compute_the_network_of_one(workers, activation):
-    up, down, x = whole(3, 8), whole(8, 3, seed=1), whole(2, 5, 3, seed=2)
-    alone = ml.linear(activation(ml.linear(x, up)), down)
-    together = scale.tensor_parallel_network(x, up, down, workers=workers, activation=activation)
-    if activation is ml.relu:
-        np.testing.assert_array_equal(together, alone)
-    np.testing.assert_allclose(together, alone, atol=1e-12)  # order of additions
-
-
-@pytest.mark.parametrize("workers", [1, 2, 4])
-def test_the_gradients_of_tensor_parallel_workers_are_those_of_one(workers):
-    def together(p):
-        return (scale.tensor_parallel_network(p["x"], p["up"], p["down"], workers=workers) ** 2).sum()
-
-    def alone(p):
-        return (ml.linear(ml.relu(ml.linear(p["x"], p["up"])), p["down"]) ** 2).sum()
-
-    params = {"x": whole(5, 3), "up": whole(3, 8, seed=1), "down": whole(8, 3, seed=2)}
-    expected, found = ml.grad(alone)(params), ml.grad(together)(params)
-    for name in params:
-        np.testing.assert_array_equal(found[name], expected[name])
+def test_tensor_parallel_workers_compute_the_network_and_the_gradients_of_one(workers, activation):
+    arguments = whole(2, 5, 3), whole(3, 8, seed=1), whole(8, 3, seed=2)
+    alone, expected = ml.vjp(lambda x, up, down: ml.linear(activation(ml.linear(x, up)), down), *arguments)
+    divided = functools.partial(scale.tensor_parallel_network, workers=workers, activation=activation)
+    together, found = ml.vjp(divided, *arguments)
+    tolerance = 0 if activation is ml.relu else 1e-12  # order of additions
+    for ours, theirs in zip([together, *found(2 * alone)], [alone, *expected(2 * alone)], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
 STAGES = [
@@ -310,9 +250,6 @@ def test_the_loss_scale_grows_after_enough_good_steps_and_only_then():
         state = scale.update_loss_scale(state, finite, interval=3)
         scales.append(state.scale)
     assert scales == [4, 4, 8, 4, 4, 4, 8]
-
-
-# ------------------------------------------------------------------------------------------------------------- refusals
 
 
 def runs(n):

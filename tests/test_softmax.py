@@ -2,23 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 import mathllm as ml
 from mathllm.softmax import softmax_gradient, softmax_in_place
 
-numbers = st.floats(-1e4, 1e4, allow_subnormal=False)
 rng = np.random.default_rng(6)
-
-
-@given(hnp.arrays(np.float64, 5, elements=st.floats(-50, 50)), st.floats(0.1, 10))
-def test_softmax_and_its_logarithm_agree_with_their_definition_where_nothing_overflows(z, temperature):
-    powers = np.exp(z / temperature)
-    expected = powers / powers.sum()  # below 1e-308 a float64 has few digits
-    np.testing.assert_allclose(ml.softmax(z, temperature=temperature), expected, rtol=1e-10, atol=1e-300)
-    np.testing.assert_allclose(np.exp(ml.log_softmax(z, temperature=temperature)), expected, rtol=1e-10, atol=1e-300)
 
 
 def test_a_masked_logit_gets_nothing_and_gives_no_gradient():
@@ -30,16 +18,6 @@ def test_a_masked_logit_gets_nothing_and_gives_no_gradient():
     gradient = ml.grad(lambda z: (ml.softmax(z) * np.array([1.0, 2.0, 3.0])).sum())(z)
     assert gradient[:, 1].tolist() == [0, 0]
     assert np.all(np.isfinite(gradient))
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("temperature", [1e-6, 0.5, 1, 1e9, np.float64(2)])
-def test_extreme_logits_and_temperatures_are_harmless(dtype, temperature):
-    z = np.array([1e4, -1e4, 0, 1e4], dtype)
-    p, log_p = ml.softmax(z, temperature=temperature), ml.log_softmax(z, temperature=temperature)
-    assert p.dtype == log_p.dtype == dtype
-    assert not np.any(np.isnan(p) | np.isnan(log_p))
-    np.testing.assert_allclose(p.astype(float).sum(), 1, rtol=2e-3)  # float16 keeps three digits
 
 
 def test_a_row_longer_than_the_largest_float16_still_sums_to_one():
@@ -66,9 +44,9 @@ def test_in_place_a_row_that_is_masked_throughout_becomes_zeros(dtype):
     assert softmax_in_place(np.empty((0, 3), dtype)).shape == (0, 3)
 
 
-def test_a_row_that_is_masked_is_found_beside_others():
-    with pytest.raises(ValueError, match="row where all are masked"):
-        ml.softmax([[3.0, 2.0], [-np.inf, -np.inf]])
+@pytest.mark.parametrize("function", [ml.softmax, ml.log_softmax])
+def test_a_temperature_in_float64_keeps_the_dtype_of_the_logits(function):
+    assert function(np.zeros(2, np.float16), temperature=np.float64(2)).dtype == np.float16
 
 
 def test_other_axes_and_shapes():

@@ -21,6 +21,7 @@ to them that the water would go down again, and that they would be there to see 
 
 def test_a_page_of_prose_passes_every_rule():
     assert training.quality_problems(ENGLISH) == []
+    assert len(training.QUALITY_RULES) == 9  # as many as the pages below
 
 
 @pytest.mark.parametrize(
@@ -41,10 +42,6 @@ def test_each_fault_is_named(page, problem):
     assert problem in training.quality_problems(page)
 
 
-def test_every_rule_is_broken_by_some_page():
-    assert len(training.QUALITY_RULES) == 9  # as many as the pages above
-
-
 @given(st.text(max_size=200))
 def test_signals_of_any_text_are_finite_and_shares_lie_between_0_and_1(text):
     signals = training.quality_signals(text)
@@ -53,63 +50,36 @@ def test_signals_of_any_text_are_finite_and_shares_lie_between_0_and_1(text):
     assert all(0 <= signals[name] <= 1 for name in shares)
 
 
-# Sentences of everyday language, none of them in the samples of the built-in model.
-SENTENCES = {
-    "en": [
-        "The quick brown fox jumps over the lazy dog.",
-        "Could you tell me the way to the station, please?",
-        "My sister lives in a very large house.",
-        "Yesterday I bought a new bicycle.",
-    ],
-    "de": [
-        "Guten Morgen, wie geht es Ihnen heute?",
-        "Können Sie mir bitte den Weg zum Bahnhof sagen?",
-        "Meine Schwester wohnt in einem sehr großen Haus.",
-        "Gestern habe ich ein neues Fahrrad gekauft.",
-    ],
-    "fr": [
-        "Je ne sais pas ce que tu veux dire.",
-        "Pouvez-vous me dire où est la gare, s'il vous plaît?",
-        "Ma sœur habite dans une très grande maison.",
-        "Hier j'ai acheté un nouveau vélo.",
-    ],
-    "es": [
-        "No entiendo nada de lo que dices.",
-        "¿Puede decirme dónde está la estación, por favor?",
-        "Mi hermana vive en una casa muy grande.",
-        "Ayer compré una bicicleta nueva.",
-    ],
-    "it": [
-        "Non capisco niente di quello che dici.",
-        "Può dirmi dov'è la stazione, per favore?",
-        "Mia sorella abita in una casa molto grande.",
-        "Ieri ho comprato una bicicletta nuova.",
-    ],
-    "nl": [
-        "Ik begrijp er helemaal niets van.",
-        "Kunt u mij zeggen waar het station is, alstublieft?",
-        "Mijn zus woont in een heel groot huis.",
-        "Gisteren heb ik een nieuwe fiets gekocht.",
-    ],
-    "pt": [
-        "Não entendo nada do que você diz.",
-        "Pode dizer-me onde fica a estação, por favor?",
-        "A minha irmã mora numa casa muito grande.",
-        "Ontem comprei uma bicicleta nova.",
-    ],
-}
+# Sentences of everyday language, none of them in the samples of the built-in model
+EVERYDAY = """
+en: The quick brown fox jumps over the lazy dog. | Could you tell me the way to the station, please?
+en: My sister lives in a very large house. | Yesterday I bought a new bicycle.
+de: Guten Morgen, wie geht es Ihnen heute? | Können Sie mir bitte den Weg zum Bahnhof sagen?
+de: Meine Schwester wohnt in einem sehr großen Haus. | Gestern habe ich ein neues Fahrrad gekauft.
+fr: Je ne sais pas ce que tu veux dire. | Pouvez-vous me dire où est la gare, s'il vous plaît?
+fr: Ma sœur habite dans une très grande maison. | Hier j'ai acheté un nouveau vélo.
+es: No entiendo nada de lo que dices. | ¿Puede decirme dónde está la estación, por favor?
+es: Mi hermana vive en una casa muy grande. | Ayer compré una bicicleta nueva.
+it: Non capisco niente di quello che dici. | Può dirmi dov'è la stazione, per favore?
+it: Mia sorella abita in una casa molto grande. | Ieri ho comprato una bicicletta nuova.
+nl: Ik begrijp er helemaal niets van. | Kunt u mij zeggen waar het station is, alstublieft?
+nl: Mijn zus woont in een heel groot huis. | Gisteren heb ik een nieuwe fiets gekocht.
+pt: Não entendo nada do que você diz. | Pode dizer-me onde fica a estação, por favor?
+pt: A minha irmã mora numa casa muito grande. | Ontem comprei uma bicicleta nova.
+"""
+SENTENCES = [(line[:2], line[4:].split(" | ")) for line in EVERYDAY.strip().splitlines()]
 
 
 def test_the_language_of_nearly_every_everyday_sentence_is_found():
-    guesses = [(language, training.guess_language(text)) for language, texts in SENTENCES.items() for text in texts]
-    assert all(1 / len(SENTENCES) < guess.probability <= 1 for _, guess in guesses)
+    guesses = [(language, training.guess_language(text)) for language, texts in SENTENCES for text in texts]
+    assert all(1 / 7 < guess.probability <= 1 for _, guess in guesses)
     right = [language == guess.language for language, guess in guesses]
     assert sum(right) >= 0.9 * len(right)
 
 
-@pytest.mark.parametrize("language", SENTENCES)
-def test_the_language_of_a_few_sentences_is_found(language):
-    assert training.guess_language(" ".join(SENTENCES[language])).language == language
+@pytest.mark.parametrize(("language", "texts"), SENTENCES)
+def test_the_language_of_two_sentences_is_found(language, texts):
+    assert training.guess_language(" ".join(texts)).language == language
 
 
 @pytest.mark.parametrize(
@@ -248,17 +218,6 @@ def test_the_interval_of_a_mean_is_close_to_the_formula_of_the_normal_distributi
     low, estimate, high = training.bootstrap_interval(values, np.random.default_rng(2), samples=4000, level=level)
     half = deviations * values.std() / 20
     np.testing.assert_allclose([low, high], [estimate - half, estimate + half], atol=0.1 * half)
-
-
-def test_any_statistic_of_rows_has_an_interval():
-    pairs = np.random.default_rng(4).normal(size=(200, 2)) @ [[1, 0.8], [0, 0.6]]
-
-    def correlation(rows):
-        return np.corrcoef(rows.T)[0, 1]
-
-    low, estimate, high = training.bootstrap_interval(pairs, np.random.default_rng(0), statistic=correlation)
-    assert low < 0.8 < high
-    assert estimate == pytest.approx(correlation(pairs))
 
 
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=20))

@@ -32,35 +32,27 @@ def program(module, examples):
     return lines + source.splitlines()
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """One folder for both tests: the second one finds what mypy knows of the package."""
-    return tmp_path_factory.mktemp("types")
-
-
-def check(lines, folder):
-    """What mypy says of functions with these bodies."""
-    bodies = [[f"def example_{i}() -> None:", *(f"    {line}" for line in body)] for i, body in enumerate(lines)]
-    file = folder / "examples.py"
-    file.write_text("\n".join(line for body in bodies for line in body), encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", *OPTIONS, "--cache-dir", folder / "cache", file]
-    return subprocess.run(command, capture_output=True, text=True).stdout
-
-
-def test_the_examples_of_the_docstrings_fit_the_annotations(folder):
-    bodies = []
+def examples():
+    """A function for each docstring with examples."""
     for name in MODULES:
         if name.startswith("mathllm.autodiff"):
             continue  # the operators of a tensor are primitives, bound when the package is imported
         module = importlib.import_module(name)
-        tests = doctest.DocTestFinder(exclude_empty=True).find(module, name)
-        bodies += [program(module, test.examples) for test in tests if test.examples]
-    assert len(bodies) > 400
-    assert check(bodies, folder).startswith("Success")
+        for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
+            if test.examples:
+                yield program(module, test.examples)
 
 
-def test_a_call_with_a_wrong_type_is_found(folder):
+def test_the_examples_of_the_docstrings_fit_the_annotations_and_a_wrong_type_is_found(tmp_path):
     wrong = ["import mathllm as ml", "ml.softmax_jacobian('a').ravel() + ml.generate(1, {}, [[0]], max_new_tokens=1)"]
-    found = check([wrong], folder)
-    assert 'Argument 1 to "softmax_jacobian" has incompatible type "str"' in found
-    assert 'Argument 1 to "generate" has incompatible type "int"' in found
+    bodies = [*examples(), wrong]
+    assert len(bodies) > 400
+    functions = [[f"def example_{i}() -> None:", *(f"    {line}" for line in body)] for i, body in enumerate(bodies)]
+    file = tmp_path / "examples.py"
+    file.write_text("\n".join(line for lines in functions for line in lines), encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", *OPTIONS, "--cache-dir", tmp_path / "cache", file]
+    found = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+    assert len(found) == 3, found
+    assert 'Argument 1 to "softmax_jacobian" has incompatible type "str"' in found[0]
+    assert 'Argument 1 to "generate" has incompatible type "int"' in found[1]
+    assert found[2].startswith("Found 2 errors in 1 file")

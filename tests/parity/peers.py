@@ -90,15 +90,13 @@ MODELS = {
     "GPT-2": gpt2,
     "GPT-2, untied": lambda: gpt2(tied=False),
     "LLaMA, multi-head": llama,
-    "LLaMA, multi-head, tied": lambda: llama(tied=True),
     "LLaMA, grouped-query": lambda: llama(kv_heads=2),
     "LLaMA, grouped-query, tied": lambda: llama(kv_heads=2, tied=True),
     "LLaMA, multi-query": lambda: llama(kv_heads=1),
-    "LLaMA, multi-query, tied": lambda: llama(kv_heads=1, tied=True),
     "LLaMA, wide heads": lambda: llama(kv_heads=2, head_width=10),
-    "LLaMA, RoPE of base 500,000": lambda: llama(rope={"rope_theta": 5e5}, rope_base=5e5),
-    "LLaMA, RoPE stretched": lambda: llama(
-        rope={"rope_type": "linear", "factor": 4.0}, rope_scaling=ml.RotaryScaling("linear", 4.0)
+    "LLaMA, RoPE of base 500,000, stretched": lambda: llama(
+        rope={"rope_type": "linear", "factor": 4.0, "rope_theta": 5e5}, rope_base=5e5,
+        rope_scaling=ml.RotaryScaling("linear", 4.0),
     ),
     "LLaMA, RoPE stretched by YaRN": lambda: llama(
         rope={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": CONTEXT},

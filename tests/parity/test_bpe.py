@@ -63,14 +63,6 @@ def test_merges_and_ids_are_those_of_the_library(seed, single_digits):
         assert ours.decode(ids) == peer.decode(ids) == sentence
 
 
-@given(st.lists(st.sampled_from(["a", "b", "c", " ", "ab", "ba"]), min_size=2, max_size=60).map("".join))
-def test_ties_are_broken_as_the_library_breaks_them(text):
-    peer = trained_by_the_library(text, 270, min_count=0)
-    ours = train_tokenizer(text, 270, special_tokens=(), ties="lowest ids", min_count=1)
-    merges = [tuple(pair) for pair in json.loads(peer.to_str())["model"]["merges"]]
-    assert [(_show(left), _show(right)) for left, right in ours.merges] == merges
-
-
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
     """Our tokenizer, and the library's, read from the file that ours has written."""

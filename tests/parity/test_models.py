@@ -21,7 +21,6 @@ from peers import (
     LAYERS,
     MODELS,
     SIZES,
-    THEIR_SIZES,
     VOCABULARY,
     WIDTH,
     Peer,
@@ -29,12 +28,9 @@ from peers import (
     fresh,
     llama,
     named,
-    randomise,
 )
-from test_pretrained_huggingface import as_gguf
 
 import mathllm as ml
-from mathllm.pretrained.gguf_model import gguf_to_hf
 from mathllm.pretrained.huggingface import from_hf, load_pretrained, save_pretrained
 from mathllm.transformer import T5Parts
 from mathllm.trees import tree_leaves
@@ -73,25 +69,29 @@ def text(side="right"):
 def compared(agree, what, peer, tokens, marks, labels, within, segments=None, told=None):
     """Logits at every token, loss, and the gradient of every parameter. `told`: what the peer alone is told."""
     model = fresh(peer)
-    ours, params = ml.Transformer(peer.our_config), peer.params(named(model))
-    assert sum(leaf.size for leaf in tree_leaves(params)) == sum(p.numel() for p in model.parameters())
-    theirs = {"attention_mask": marks, "labels": labels} | (told or {})
+    theirs = {"input_ids": tokens, "attention_mask": marks, "labels": labels} | (told or {})
     theirs |= {} if segments is None else {"token_type_ids": segments}
-    answer = model(torch.tensor(tokens), **{name: torch.tensor(value) for name, value in theirs.items()})
-    seen = marks.astype(bool)
-    logits = ours(params, tokens, marks, segments=segments)
-    agree(what, "logits", logits[seen], answer.logits[torch.tensor(seen)], within=within)
-
-    shift = peer.our_config.causal  # the loss once more, where the peer takes it in float32
-    predicted, wanted = (answer.logits[:, :-1], labels[:, 1:]) if shift else (answer.logits, labels)
-    loss = F.cross_entropy(predicted.flatten(0, 1), torch.tensor(wanted).flatten())
-    loss.backward()
-    our_loss, slopes = ml.value_and_grad(lambda p: ours.loss(p, tokens, labels, marks, segments=segments))(params)
-    agree(what, "loss", our_loss, loss, within=within)
+    answer = model(**{name: torch.tensor(value) for name, value in theirs.items()})
+    given = {"attention_mask": marks, "segments": segments}
+    our_loss = trained_alike(agree, what, peer, model, answer.logits, (tokens, labels), within, marks > 0, given)
     agree(what, "its own loss", our_loss, answer.loss.double(), within=max(within, FLOAT32))
+
+
+def trained_alike(agree, what, peer, model, logits, texts, within, seen, given):
+    """Logits where tokens are seen, loss and gradients, with the logits of the peer; our loss."""
+    (tokens, labels), ours, params = texts, ml.Transformer(peer.our_config), peer.params(named(model))
+    assert sum(leaf.size for leaf in tree_leaves(params)) == sum(p.numel() for p in model.parameters())
+    agree(what, "logits", ours(params, tokens, **given)[seen], logits[torch.tensor(seen)], within=within)
+    shift = peer.our_config.causal and not peer.our_config.encoder_layers
+    predicted, wanted = (logits[:, :-1], labels[:, 1:]) if shift else (logits, labels)
+    loss = F.cross_entropy(predicted.flatten(0, 1), torch.tensor(wanted).flatten())  # the peer takes it in float32
+    loss.backward()
+    our_loss, slopes = ml.value_and_grad(lambda p: ours.loss(p, tokens, labels, **given))(params)
+    agree(what, "loss", our_loss, loss, within=within)
     their_slopes = tree_leaves(peer.params(named(model, gradients=True)))
     for ours_, theirs_ in zip(tree_leaves(slopes), their_slopes, strict=True):
         agree(what, "gradients", ours_, theirs_, within=within)
+    return our_loss
 
 
 def allowed(peer, casts):
@@ -140,77 +140,6 @@ def test_recorded_intermediates_are_those_of_transformers(agree, casts, what):
         agree(title(what, casts), "weights", ours, weights, within=within)
 
 
-def translated(agree, what, config, params_of, texts, their_logits, within):
-    """Logits, loss and gradients of an encoder and a decoder. `params_of(gradients)`: the peer's, as ours."""
-    source, marks, target, labels = texts
-    loss = F.cross_entropy(their_logits.flatten(0, 1), torch.tensor(labels).flatten())
-    loss.backward()
-    ours, params, given = ml.Transformer(config), params_of(), {"source": source, "source_mask": marks}
-    agree(what, "logits", ours(params, target, **given), their_logits, within=within)
-    our_loss, slopes = ml.value_and_grad(lambda p: ours.loss(p, target, labels, **given))(params)
-    agree(what, "loss", our_loss, loss, within=within)
-    for ours_, theirs_ in zip(tree_leaves(slopes), tree_leaves(params_of(gradients=True)), strict=True):
-        agree(what, "gradients", ours_, theirs_, within=within)
-
-
-# An encoder and a decoder: PyTorch's own, between our embedding and unembedding
-
-
-def from_pytorch(t, layers):
-    def norm(name):
-        return {"gain": t[f"{name}.weight"], "bias": t[f"{name}.bias"]}
-
-    def linear(name, ours):
-        return {ours: t[f"{name}.weight"].T, f"{ours}_bias": t[f"{name}.bias"]}
-
-    def attention(name):
-        parts = {"output": t[f"{name}.out_proj.weight"].T, "output_bias": t[f"{name}.out_proj.bias"]}
-        for kind, ending in (("weight", ""), ("bias", "_bias")):
-            both = np.split(t[f"{name}.in_proj_{kind}"], 3)
-            parts |= {f"{part}{ending}": x.T for part, x in zip(("query", "key", "value"), both, strict=True)}
-        return parts
-
-    def block(b, cross):
-        found = {"attention_norm": norm(f"{b}.norm1"), "attention": attention(f"{b}.self_attn")}
-        if cross:
-            found |= {"cross_norm": norm(f"{b}.norm2"), "cross_attention": attention(f"{b}.multihead_attn")}
-        network = linear(f"{b}.linear1", "up") | linear(f"{b}.linear2", "down")
-        return found | {"feed_forward_norm": norm(f"{b}.norm{3 if cross else 2}"), "feed_forward": network}
-
-    return {
-        "encoder": [block(f"encoder.layers.{i}", cross=False) for i in range(layers)],
-        "encoder_norm": norm("encoder.norm"),
-        "final_norm": norm("decoder.norm"),
-        "blocks": [block(f"decoder.layers.{i}", cross=True) for i in range(layers)],
-    }
-
-
-@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")
-def test_an_encoder_and_a_decoder_are_those_of_pytorch(agree):
-    rng = np.random.default_rng(0)
-    theirs = torch.nn.Transformer(
-        WIDTH, HEADS, LAYERS, LAYERS, HIDDEN, dropout=0.0, activation="gelu", batch_first=True, norm_first=True,
-        dtype=torch.float64,
-    )  # fmt: skip
-    randomise(theirs, rng)
-    table = torch.tensor(rng.normal(size=(VOCABULARY, WIDTH)), requires_grad=True)
-    config = ml.Config(**SIZES, hidden=HIDDEN, positions="none", activation="gelu", encoder_layers=LAYERS)
-    (source, marks, _), target = text(), rng.integers(0, VOCABULARY, size=(3, 7))
-    labels = np.where(rng.random(target.shape) < 0.8, rng.integers(0, VOCABULARY, size=target.shape), -100)
-    padding = torch.tensor(marks == 0)
-    logits = theirs(
-        F.embedding(torch.tensor(source), table), F.embedding(torch.tensor(target), table),
-        tgt_mask=torch.triu(torch.ones(7, 7, dtype=torch.bool), 1),
-        src_key_padding_mask=padding, memory_key_padding_mask=padding,
-    ) @ table.T  # fmt: skip
-
-    def ours(gradients=False):
-        embedding = table.grad if gradients else table.detach()
-        return from_pytorch(named(theirs, gradients), LAYERS) | {"embedding": embedding.numpy().copy()}
-
-    translated(agree, "encoder and decoder", config, ours, (source, marks, target, labels), logits, TIGHT)
-
-
 # T5: an encoder and a decoder, with tables of relative positions
 
 
@@ -232,16 +161,13 @@ def t5(what):
 @pytest.mark.parametrize("what", ["T5", "T5 1.1"])
 def test_an_encoder_and_a_decoder_are_those_of_t5(agree, casts, what):
     peer, rng = t5(what), np.random.default_rng(0)
-    theirs = fresh(peer)
+    theirs, what, within = fresh(peer), title(what, casts), allowed(peer, casts)  # RMS norm in float32
     (source, marks, _), target = text(), rng.integers(0, VOCABULARY, size=(3, 11))
     labels = np.where(rng.random(target.shape) < 0.8, rng.integers(0, VOCABULARY, size=target.shape), -100)
-
-    answer = theirs(
-        input_ids=torch.tensor(source), attention_mask=torch.tensor(marks), decoder_input_ids=torch.tensor(target)
-    )
-    texts, within = (source, marks, target, labels), allowed(peer, casts)  # RMS norm in float32
-    ours = lambda gradients=False: peer.params(named(theirs, gradients))  # noqa: E731
-    translated(agree, title(what, casts), peer.our_config, ours, texts, answer.logits, within)
+    inputs = {"input_ids": source, "attention_mask": marks, "decoder_input_ids": target}
+    logits = theirs(**{name: torch.tensor(value) for name, value in inputs.items()}).logits
+    given, seen = {"source": source, "source_mask": marks}, np.ones(target.shape, bool)
+    trained_alike(agree, what, peer, theirs, logits, (target, labels), within, seen, given)
 
 
 @pytest.mark.parametrize("what", ["T5", "T5 1.1"])
@@ -258,17 +184,6 @@ def test_checkpoints_of_t5_go_both_ways(agree, tmp_path, what):
     source, target = map(torch.tensor, tokens)
     logits = ml.Transformer(config)(params, tokens[1], source=tokens[0])
     agree(f"{what}, saved by us", "logits", logits, again(source, decoder_input_ids=target).logits, within=FLOAT32)
-
-
-@pytest.mark.parametrize("causal", [True, False])
-def test_classes_of_distances_are_those_of_t5(causal):
-    from transformers.models.t5.modeling_t5 import T5Attention
-
-    for buckets, farthest in ((32, 128), (8, 9), (20, 50), (64, 1000)):
-        ours = ml.relative_buckets(400, 300, buckets=buckets, farthest=farthest, causal=causal)
-        ahead = torch.arange(300) - torch.arange(-100, 300)[:, None]
-        theirs = T5Attention._relative_position_bucket(ahead, not causal, buckets, farthest)
-        assert np.array_equal(ours, theirs.numpy())
 
 
 # Rotary positions by themselves
@@ -294,26 +209,12 @@ def test_rotations_are_those_of_llama_and_of_gpt_j(agree, pairing):
     agree(f"rotate, {pairing}", "gradients, float64", pullback(cotangent)[0], tensor.grad, within=1e-12)
 
 
-def test_angles_that_fit_a_longer_text_are_those_of_transformers_for_its_length(agree, casts):
-    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
-
-    rope = {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 1e4}
-    config = transformers.LlamaConfig(**THEIR_SIZES | {"max_position_embeddings": 64}, rope_parameters=rope)
-    # "dynamic" stretches as the text grows: (factor · length/trained − factor + 1) is 4 at this length
-    frequencies, _ = ROPE_INIT_FUNCTIONS["dynamic"](config, device="cpu", seq_len=64 * 7 // 4)
-    angles = ml.rotary_angles([1], WIDTH // HEADS, scaling=ml.RotaryScaling("ntk", 4.0))[0]
-    within = FLOAT32 if casts == "as it is" else 1e-12
-    agree(title("rotary_angles, ntk", casts), "value, float64", angles, frequencies.double(), within=within)
-
-
 SHORT, LONG = (np.linspace(1, end, 8).tolist() for end in (1.5, 6.0))
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        {"rope_type": "linear", "factor": 3.0},
-        {"rope_type": "yarn", "factor": 4.0},
         {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4096},
         {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 32768, "rope_theta": 1e6},
         {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8, "beta_fast": 4.0, "beta_slow": 0.5},
@@ -341,42 +242,3 @@ def test_settings_of_rotary_positions_are_read_as_transformers_reads_them(agree,
     what, within = title(f"rotary_angles, {settings['rope_type']}", casts), FLOAT32 if casts == "as it is" else 1e-12
     agree(what, "value, float64", angles, theirs.inv_freq.double(), within=within)
     assert config.score_scale * np.sqrt(16) == pytest.approx(theirs.attention_scaling**2, rel=1e-12)
-
-
-GGUF_SCALINGS = {
-    "linear": {"rope_type": "linear", "factor": 3.0},
-    "yarn": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8},
-    "longrope": {
-        "rope_type": "longrope", "factor": 2.0, "original_max_position_embeddings": 6, "short_factor": SHORT,
-        "long_factor": LONG, "attention_factor": 1.3,
-    },
-    "llama3": {
-        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 0.1, "high_freq_factor": 1.5,
-        "original_max_position_embeddings": 8,
-    },
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", GGUF_SCALINGS)
-def test_a_gguf_file_with_scaled_rotary_positions_gives_the_logits_of_the_checkpoint_it_was_made_of(agree, kind):
-    """The metadata and tensors are those that llama.cpp's converter writes for these settings."""
-    rope = GGUF_SCALINGS[kind]
-    theirs = fresh(llama(rope=rope, head_width=16, tied=True))
-    config, params = from_hf(theirs.config.to_dict(), named(theirs))
-    file = as_gguf(config, params)
-    names = {"factor": "factor", "original_max_position_embeddings": "original_context_length"}
-    if kind == "llama3":
-        frequencies = theirs.model.rotary_emb.inv_freq.double().numpy()
-        file["rope_freqs.weight"] = ml.rotary_angles([1], 16)[0] / frequencies
-    else:
-        told = {"type": kind} | {ours: rope[name] for name, ours in names.items() if name in rope}
-        told |= {"attn_factor": rope["attention_factor"]} if kind == "longrope" else {}
-        file.metadata |= {f"llama.rope.scaling.{name}": value for name, value in told.items()}
-    for length in ("short", "long") if kind == "longrope" else ():
-        file[f"rope_factors_{length}.weight"] = np.array(rope[f"{length}_factor"], np.float32)
-    config, params = from_hf(*gguf_to_hf(file))
-    tokens, *_ = text()
-    for length in (5, CONTEXT):
-        logits = theirs(torch.tensor(tokens[:, :length])).logits
-        ours = ml.Transformer(config)(params, tokens[:, :length])
-        agree(f"GGUF, {kind}", "logits", ours, logits, within=FLOAT32)

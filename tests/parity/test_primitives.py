@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from primitive_cases import ALL, arguments
-from twins import MISSING, TWINS, both_ways, math_kernel
+from twins import MISSING, TWINS, both_ways
 
 import mathllm as ml
 
@@ -36,83 +36,19 @@ def test_value_and_gradients_are_those_of_pytorch(agree, case, dtype):
         compared(agree, case.name, case.call, TWINS[case.name], arguments(case, dtype, n=12, d=7, seed=seed), rng)
 
 
-# Numbers of very different size, and, where PyTorch is as careful, as large as 10⁴
-
-UP_TO_TEN_THOUSAND = {
-    "relu", "sigmoid", "tanh", "gelu", "gelu_tanh", "silu", "softplus", "log_sigmoid", "softmax", "log_softmax",
-    "log_sum_exp", "log_add_exp", "cross_entropy", "binary_cross_entropy", "positive_features", "attention_weights",
-}  # fmt: skip
-SIZES = {
-    "10⁻³ to 10²": lambda rng, x: x * 10.0 ** rng.uniform(-3, 2, x.shape),
-    "±10⁴": lambda rng, x: rng.uniform(-1e4, 1e4, x.shape),
-}
-
-
-WILD = [case for case in ALL if case.wild and case.name in TWINS]
-SIZED = [(case, "10⁻³ to 10²") for case in WILD] + [(case, "±10⁴") for case in WILD if case.name in UP_TO_TEN_THOUSAND]
-
-
-@pytest.mark.parametrize(("case", "size"), SIZED, ids=lambda value: getattr(value, "name", value))
-def test_numbers_of_very_different_size_give_what_pytorch_gives(agree, case, size):
-    for seed in range(3):
-        rng, drawn = np.random.default_rng(seed), arguments(case, n=12, d=7, seed=seed)
-        arrays = [SIZES[size](rng, x) if x.dtype.kind == "f" else x for x in drawn]
-        compared(agree, f"{case.name}, {size}", case.call, TWINS[case.name], arrays, rng)
-
-
-# Ignored labels
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-def test_cross_entropy_leaves_ignored_labels_out_as_pytorch_does(agree, reduction, dtype):
+def test_cross_entropy_leaves_ignored_labels_out_as_pytorch_does(agree, reduction):
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 9, size=(3, 5))
     labels[0, :2] = labels[2, 4] = -100
-    for scale in (1, 100):
-
-        def theirs(logits):
-            return F.cross_entropy(logits.transpose(1, 2), torch.tensor(labels), reduction=reduction)
-
-        compared(
-            agree, f"cross_entropy, {reduction}", lambda z: ml.cross_entropy(z, labels, reduction=reduction), theirs,
-            [(scale * rng.normal(size=(3, 5, 9))).astype(dtype)], rng,
-        )  # fmt: skip
+    compared(
+        agree, f"cross_entropy, {reduction}", lambda z: ml.cross_entropy(z, labels, reduction=reduction),
+        lambda z: F.cross_entropy(z.transpose(1, 2), torch.tensor(labels), reduction=reduction),
+        [rng.normal(size=(3, 5, 9))], rng,
+    )  # fmt: skip
 
 
 # Attention
-
-
-def heads(rng, dtype, groups=1):
-    """Queries (2, 4, 5, 6) and keys and values of 4/groups heads and 7 positions."""
-    sizes = [(2, 4, 5, 6), (2, 4 // groups, 7, 6), (2, 4 // groups, 7, 3)]
-    return [rng.normal(size=size).astype(dtype) for size in sizes]
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("kind", ["full", "causal", "padding", "sliding window", "nothing to see", "bias", "scale"])
-def test_attention_agrees_under_every_mask(agree, kind, dtype):
-    rng = np.random.default_rng(0)
-    query, key, value = heads(rng, dtype)
-    mask = {
-        "causal": ml.causal_mask(5, 7),
-        "padding": ml.padding_mask([[1, 1, 1, 1, 1, 0, 0], [0, 1, 1, 1, 1, 1, 1]]),
-        "sliding window": ml.sliding_window_mask(5, 3, 7),
-        "nothing to see": np.arange(5)[:, None] + np.zeros(7) != 2,  # the third query
-    }.get(kind)
-    bias = ml.alibi_bias(4, 5, 7).astype(dtype) if kind == "bias" else None
-    scale = 0.2 if kind == "scale" else None
-    both = mask if mask is not None else bias
-
-    def theirs(q, k, v):
-        allowed = None if both is None else torch.tensor(both).expand(2, 4, 5, 7)
-        with math_kernel():
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, scale=scale)
-
-    compared(
-        agree, f"attention, {kind}", lambda q, k, v: ml.attention(q, k, v, mask, bias, scale=scale), theirs,
-        [query, key, value], rng,
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -125,27 +61,6 @@ def test_flash_attention_agrees_with_the_kernels_of_pytorch(agree, causal, dtype
         lambda q, k, v: ml.flash_attention(q, k, v, causal=causal, block_size=16),
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal), arrays, rng,
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("kv_heads", [4, 2, 1])
-def test_multi_head_attention_shares_keys_as_grouped_queries_do_in_pytorch(agree, kv_heads, dtype):
-    rng = np.random.default_rng(0)
-    width, mask = 24, ml.causal_mask(5)
-    shapes = [(2, 5, width), (width, width), (width, 6 * kv_heads), (width, 6 * kv_heads), (width, width), (width,)]
-    arrays = [rng.normal(size=shape).astype(dtype) / np.sqrt(shape[0]).astype(dtype) for shape in shapes]
-
-    def ours(x, wq, wk, wv, wo, bias):
-        params = {"query": wq, "key": wk, "value": wv, "output": wo, "query_bias": bias}
-        return ml.multi_head_attention(x, params, heads=4, kv_heads=kv_heads, mask=mask)
-
-    def theirs(x, wq, wk, wv, wo, bias):
-        q, k, v = ((x @ w + b).unflatten(-1, (-1, 6)).transpose(1, 2) for w, b in ((wq, bias), (wk, 0), (wv, 0)))
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-        return mixed.transpose(1, 2).flatten(2) @ wo
-
-    name = {4: "multi-head", 2: "grouped-query", 1: "multi-query"}[kv_heads]
-    compared(agree, f"multi_head_attention, {name}", ours, theirs, arrays, rng)
 
 
 def test_multi_head_attention_is_that_of_the_pytorch_module(agree):
