@@ -17,7 +17,6 @@ from mathllm.cross_entropy import (
 from mathllm.exponentials import (
     exp, exponent_range, log, log1m_exp, log_add_exp, log_product, log_sigmoid, log_sum_exp, sigmoid, softplus,
 )  # fmt: skip
-from mathllm.exhibits.similarity import interpret_cosine
 from mathllm.gradient_descent.word2vec import negative_sampling_loss
 from mathllm.gradients import erf, gelu, gelu_tanh, leaky_relu, numerical_derivative, relu, silu
 from mathllm.matrices import (
@@ -103,8 +102,6 @@ SIMILARITY = [
             lambda X: within(-1, cosine_similarity_matrix(X, X), 1)),
     Promise("cosine_similarity_matrix is symmetric", hard.row_matrices,
             lambda X: near(cosine_similarity_matrix(X, X), cosine_similarity_matrix(X, X).T)),
-    Promise("interpret_cosine takes every cosine of a matrix", hard.row_matrices,
-            lambda X: [interpret_cosine(c) != "" for c in cosine_similarity_matrix(X, X).ravel()[::7]]),
     Promise("retrieve gives cosines in [-1, 1]", hard.row_matrices,
             lambda X: [within(-1, retrieve(x, X, k=9)[1], 1) for x in X]),
     Promise("retrieve gives the best document first", hard.row_matrices, lambda X: falling(retrieve(X[0], X, k=99)[1])),
@@ -201,7 +198,6 @@ EXPONENTIALS = [
     Promise("exp never falls", hard.logarithms, lambda x: rising(exp(x), 2)),
     Promise("exp undoes log", hard.gradients, exp_undoes_log),
     Promise("exponent_range is where exp is neither 0 nor infinite", hard.numbers, exponent_range_is_right),
-    Promise("log(1) = 0", hard.once, lambda: [log(1.0, base=base) == 0 for base in (None, 2, 10, 3)], ONE),
     Promise("log never falls", hard.positive, lambda x: rising(log(x), 2) & rising(log(x, base=2), 2)),
     Promise("log to base 2 is exact at powers of 2", hard.once,
             lambda: log(2.0 ** np.arange(-1000, 1000), base=2) == np.arange(-1000, 1000), ONE),
@@ -321,9 +317,8 @@ def softmax_ignores_a_common_shift(z):
 
 
 SOFTMAX = [
-    Promise("softmax sums to 1", hard.logits, lambda z: sums_to_one(softmax(z))),
     Promise("softmax sums to 1 at every temperature", hard.logits,
-            lambda z: [sums_to_one(softmax(z, temperature=T)) for T in (1e-3, 0.5, 2, 1e6)]),
+            lambda z: [sums_to_one(softmax(z, temperature=T)) for T in (1e-3, 0.5, 1, 2, 1e6)]),
     Promise("softmax keeps the order of the logits", hard.logits, lambda z: rising(softmax(np.sort(z)), 2)),
     Promise("softmax gives equal logits equal probabilities", hard.logits,
             lambda z: np.ptp(softmax(np.stack([z, z])), axis=0) == 0),
@@ -408,15 +403,10 @@ CROSS_ENTROPY = [
     Promise("mutual_information of equal things is their entropy", hard.distributions,
             lambda p: near(mutual_information(np.diag(p[:50] / p[:50].sum())), entropy(p[:50] / p[:50].sum()), 32)),
     Promise("perplexity is at least 1", hard.positive, lambda x: perplexity(np.append(x, 0), base=np.e) >= 1),
-    Promise("perplexity takes every entropy", hard.distributions, lambda p: perplexity(entropy(p), base=np.e) >= 1),
-    Promise("perplexity takes every cross-entropy", hard.distribution_pairs,
-            lambda p, q: perplexity(cross_entropy_between(p, q), base=np.e) >= 1),
     Promise("perplexity of ln n is n", hard.once,
             lambda: near(perplexity(np.log([1, 2, 10, 50257]), base=np.e), [1, 2, 10, 50257], 32), ONE),
     Promise("perplexity does not depend on the base", hard.probabilities, perplexity_does_not_depend_on_the_base),
     Promise("convert_information there and back changes nothing", hard.probabilities, information_in_bits_and_back),
-    Promise("perplexity of a surprise is at least 1", hard.distributions,
-            lambda p: perplexity(surprise(p[:5]), base=np.e) >= 1),
     Promise("cross_entropy is at least 0", hard.labelled_logits, lambda z, y: token_losses(z, y) >= 0),
     Promise("cross_entropy is ln n where all logits are equal", hard.moderate,
             lambda x: near(token_losses(np.stack([x, x, x], axis=-1), np.zeros(len(x), int)), np.log(3))),

@@ -68,14 +68,11 @@ def save_model(folder, make, **sizes):
 # The command as a whole
 
 
-def test_every_command_says_what_it_does():
+def test_every_command_and_every_option_says_what_it_does():
     shown = run("--help").output
     for name, command in _mathllm.commands.items():
         assert re.search(rf"^  {name} +{command.help.splitlines()[0]}$", shown, re.MULTILINE), name
         assert run(name, "--help").output.startswith(f"Usage: mathllm {name}")
-
-
-def test_every_option_has_its_words():
     for command in [*_mathllm.commands.values(), *_mathllm.commands["models"].commands.values()]:
         for parameter in command.params:
             assert getattr(parameter, "help", None) or parameter.param_type_name == "argument", parameter.name
@@ -144,8 +141,7 @@ def test_main_gives_the_exit_code(capsys):
 # train
 
 
-@pytest.mark.parametrize("kind", ["char", "bpe"])
-@pytest.mark.parametrize("model_type", ["gpt2", "llama"])
+@pytest.mark.parametrize(("kind", "model_type"), [("char", "gpt2"), ("bpe", "llama")])
 def test_training_learns_and_what_it_saves_is_a_checkpoint_of_the_hub(text, tmp_path, kind, model_type):
     out = tmp_path / "out"
     options = ["--tokenizer", kind, "--vocabulary-size", 270, "--model-type", model_type, "--learning-rate", 0.01]

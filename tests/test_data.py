@@ -37,17 +37,14 @@ def toy(monkeypatch, tmp_path):
 # The table
 
 
-def test_the_table_pins_every_distribution_and_every_file_and_keeps_them_inside_their_package():
+def test_the_table_describes_every_package_pins_every_file_and_keeps_them_inside_their_package():
     packages = data.packages().values()
+    assert all(p.version and p.licence and p.source and p.contents and p.files for p in packages)
     files = [file for package in packages for file in package.files + package.derived]
     hashes = [thing.sha256 for thing in (*packages, *files)]
     assert all(re.fullmatch("[0-9a-f]{64}", value) for value in hashes)
     assert len(set(hashes)) == len(hashes)
     assert not [file.path for file in files if file.path.startswith("/") or ".." in file.path or "\\" in file.path]
-
-
-def test_the_table_names_version_licence_contents_and_source_of_every_package():
-    assert all(p.version and p.licence and p.source and p.contents and p.files for p in data.packages().values())
 
 
 # Finding a package
@@ -181,13 +178,10 @@ def test_names_are_the_5163_first_names_in_lower_case_each_once_in_order(needs):
     ("markdown", "plain"),
     [
         ("# Title\n\n## ACT I\n\n### SCENE I. A heath.\n\n**ANN**  \nHail!\n", "ANN:\nHail!\n"),
-        ("**ANN**  \n_Aside_  \nHail!  \n", "ANN:\nHail!\n"),
         ("**ANN**  \n__\\[To BOB]_  \nHail!\n", "ANN:\nHail!\n"),
         ("**ANN**  \n[Within]_  \nHail!\n", "ANN:\nHail!\n"),
         ("_Enter ANN,\nwith drums_\n\n**ANN**  \nHail!\n\n_Exit_\n", "ANN:\nHail!\n"),
-        ("*Enter ANN,\nwith drums.*\n\n**ANN**\nHail!", "ANN:\nHail!\n"),
         ("**ANN**\nHail!\n\n_Drums_\n\nAll hail!", "ANN:\nHail!\nAll hail!\n"),
-        ("**ANN**\nHail!\n\n**BOB**\nOh.", "ANN:\nHail!\n\nBOB:\nOh.\n"),
         ("**ANN**\n_Dies_\n\n**BOB**\nOh.", "BOB:\nOh.\n"),
         ("**ANN**\nOh.\n\n### SCENE II. Night\n\na light burning.\n\n**BOB**\nAh.", "ANN:\nOh.\n\nBOB:\nAh.\n"),
         ("**ANN**\nOh.\n\n**Scene III**\nA tavern.\n\n**BOB**\nAh.", "ANN:\nOh.\n\nBOB:\nAh.\n"),
