@@ -177,10 +177,6 @@ def binary_losses(z, target):
     return binary_cross_entropy(z, np.full(np.shape(z), target), reduction="none")
 
 
-def spectral_radius_is_below_its_bound(A):
-    return nearly_within(0, A.dtype.type(spectral_radius(A)), singular_values(A)[0], 64)
-
-
 def gradient_bounds_are_bounds(A):
     low, high = gradient_bounds([A, A.T, A])
     found = singular_values(jacobian_product([A, A.T, A]))
@@ -195,7 +191,7 @@ BACKPROPAGATION = [
     Promise("binary_cross_entropy has derivatives in [-1, 1]", hard.numbers,
             lambda z: [within(-1, gradient(lambda z, y=target: binary_losses(z, y), z), 1) for target in (0, 0.5, 1)]),
     Promise("spectral_radius is at most the largest singular value", hard.square_matrices,
-            spectral_radius_is_below_its_bound),
+            lambda A: nearly_within(0, A.dtype.type(spectral_radius(A)), singular_values(A)[0], 64)),
     Promise("gradient_bounds hold the singular values between them", hard.square_matrices, gradient_bounds_are_bounds),
     Promise("sawtooth_network lies in [0, 1]", hard.probabilities,
             lambda p: within(0, mlp_forward(p.astype(float)[:, None], sawtooth_network(20)), 1)),
@@ -354,10 +350,6 @@ INFERENCE = [
 # Chapter 15
 
 
-def dpo_loss_is_ln_2_for_the_reference(x):
-    return near(dpo_loss(x, -x, x, -x), np.log(2))
-
-
 def kl_estimate_is_half_the_square(policy, reference):
     d = np.abs(reference - policy).astype(np.float64)
     small = (d >= 1e-8) & (d <= 1e-2)
@@ -382,7 +374,7 @@ ALIGNMENT = [
     Promise("bradley_terry_loss of equal rewards is ln 2", hard.moderate,
             lambda x: near(bradley_terry_loss(x, x), np.log(2))),
     Promise("dpo_loss is at least 0", hard.moderate, lambda x: dpo_loss(x, -x, 0 * x, 0 * x) >= 0),
-    Promise("dpo_loss of the reference is ln 2", hard.moderate, dpo_loss_is_ln_2_for_the_reference),
+    Promise("dpo_loss of the reference is ln 2", hard.moderate, lambda x: near(dpo_loss(x, -x, x, -x), np.log(2))),
     Promise("ipo_loss is at least 0", hard.moderate, lambda x: ipo_loss(x, -x, 0 * x, 0 * x) >= 0),
     Promise("kto_loss lies in [0, 1]", hard.moderate,
             lambda x: [within(0, kto_loss([r], [0.0], [good]), 1) for r in x for good in (True, False)]),

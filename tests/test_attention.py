@@ -83,9 +83,6 @@ def test_flash_attention_needs_memory_for_the_sequence_and_not_for_its_square():
     assert flash[1] < peak(attention, 2048) / 20
 
 
-# ------------------------------------------------------------------------------------------------------------- heads
-
-
 def projections(width, heads, kv_heads, head_width):
     sizes = {"query": (width, heads), "key": (width, kv_heads), "value": (width, kv_heads)}
     params = {name: rng.normal(size=(d, h * head_width)) for name, (d, h) in sizes.items()}
@@ -103,9 +100,6 @@ def test_grouped_queries_are_many_heads_with_repeated_keys(kv_heads):
     grouped = multi_head_attention(x, params, heads=8, kv_heads=kv_heads, mask=mask, bias=bias)
     full = multi_head_attention(x, repeated, heads=8, mask=mask, bias=bias)
     np.testing.assert_allclose(grouped, full, atol=1e-12)
-
-
-# --------------------------------------------------------------------------------------------------------- positions
 
 
 def test_alibi_counts_the_distance_on_both_sides():
@@ -167,14 +161,11 @@ def test_a_scaling_has_settings_of_its_own():
     assert np.any(angles("yarn", whole_pairs=True) != angles("yarn", whole_pairs=False))
 
 
-def test_an_encoder_has_half_of_the_classes_for_what_comes_later():
+def test_an_encoder_has_half_of_the_classes_for_what_comes_later_and_the_last_queries_have_the_last_rows():
     both, back = relative_buckets(40, causal=False), relative_buckets(40, buckets=16)
     np.testing.assert_array_equal(np.tril(both), back)
     np.testing.assert_array_equal(np.triu(both, 1), np.triu(16 + back.T, 1))
-
-
-def test_classes_of_the_last_queries_are_the_last_rows():
-    np.testing.assert_array_equal(relative_buckets(2, 9, causal=False), relative_buckets(9, causal=False)[-2:])
+    np.testing.assert_array_equal(relative_buckets(2, 40, causal=False), both[-2:])
 
 
 def test_gradients_reach_every_projection_of_grouped_heads():

@@ -92,9 +92,6 @@ def test_what_cannot_be_right_is_refused_in_words(call, words):
         call()
 
 
-# -------------------------------------------------------------------------------------------- where descent begins
-
-
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 99))
 def test_orthogonal_weights_stretch_nothing(n, m, seed):
     W = initial_weights(np.random.default_rng(seed), n, m, scheme="orthogonal", scale=1.5)
@@ -118,9 +115,6 @@ def test_weights_have_the_spread_of_their_scheme(scheme, deviation):
     assert initial_weights(np.random.default_rng(0), 3, 2, scheme=scheme, dtype=np.float32).dtype == np.float32
 
 
-# ------------------------------------------------------------------------------------- vanishing and exploding
-
-
 def test_norms_by_depth_are_those_of_the_product_of_jacobians():
     rng = np.random.default_rng(3)
     x, cotangent = rng.normal(size=8), rng.normal(size=8)
@@ -137,9 +131,6 @@ def test_the_lower_bound_is_zero_where_the_error_meets_fewer_units():
     assert gradient_bounds([J.T])[0] == pytest.approx(math.sqrt(2))
     with np.errstate(over="raise"):
         assert gradient_bounds([np.eye(2) * 0.5] * 2000) == (0.0, 0.0)
-
-
-# --------------------------------------------------------------------------------------------------- approximation
 
 
 @pytest.mark.parametrize("depth", [1, 2, 5, 8])
@@ -160,19 +151,6 @@ def test_a_constant_is_a_curve_too():
         np.testing.assert_allclose(y, 3, rtol=1e-9)
 
 
-def test_the_gradient_of_the_listing_is_that_of_the_loss_it_prints():
-    start = exhibits.xor_init()
-    after = exhibits.train_xor(epochs=1).params
-    layers = [{"weight": start["W1"], "bias": start["b1"][0]}, {"weight": start["W2"], "bias": start["b2"][0]}]
-
-    def loss(layers):
-        return binary_cross_entropy(mlp_forward(exhibits.XOR_INPUTS, layers), exhibits.XOR_TARGETS)
-
-    first, second = ml.grad(loss)(layers)
-    for name, gradient in [("W1", first["weight"]), ("b1", first["bias"]), ("W2", second["weight"])]:
-        np.testing.assert_allclose((start[name] - after[name]) / 0.5, gradient.reshape(start[name].shape), atol=1e-12)
-
-
 def test_networks_trained_side_by_side_are_those_trained_alone():
     together = exhibits.train_xor([42, 7], epochs=50)
     alone = exhibits.train_xor(7, epochs=50)
@@ -191,9 +169,6 @@ def test_costs_are_counted_from_the_products(sizes, batch):
     assert cost.reverse_mode == 3 * cost.forward
     assert cost.forward_differences == (cost.parameters + 1) * cost.forward
     assert cost.central_differences == 2 * cost.parameters * cost.forward
-
-
-# --------------------------------------------------------------------------------------------------------- the engine
 
 
 def every_operator(a, b):

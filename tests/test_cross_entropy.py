@@ -12,9 +12,6 @@ import mathllm as ml
 rng = np.random.default_rng(7)
 
 
-# --------------------------------------------------------------------------------------------------------- information
-
-
 def test_what_cannot_happen_adds_nothing_and_what_was_ruled_out_costs_everything():
     assert ml.entropy([1.0, 0.0]) == 0
     assert ml.surprise(0.0) == np.inf
@@ -56,9 +53,6 @@ def test_the_gradient_at_a_masked_outcome_is_zero_and_not_nan():
         gradient = ml.grad(lambda z, f=function: f(ml.softmax(z)))(z)
         assert gradient[1] == 0
         assert np.all(np.isfinite(gradient))
-
-
-# -------------------------------------------------------------------------------------------------------- the loss
 
 
 def test_ignored_labels_count_neither_in_the_sum_nor_in_the_mean():
@@ -110,9 +104,6 @@ def test_info_nce_is_the_cross_entropy_of_the_diagonal():
 def test_info_nce_survives_a_temperature_near_zero():
     assert ml.info_nce(np.eye(3), np.eye(3), temperature=1e-4) == 0
     assert ml.info_nce(np.eye(3), np.eye(3)[::-1], temperature=1e-4) == pytest.approx(2 / 3 * 1e4)
-
-
-# -------------------------------------------------------------------------------------------------------- compression
 
 
 @given(

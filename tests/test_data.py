@@ -148,10 +148,10 @@ def test_a_file_that_is_no_text_is_a_clear_error(toy, monkeypatch):
         data.names()
 
 
-def test_data_needs_the_standard_library_and_numpy_alone():
+def test_data_and_glove_need_the_standard_library_and_numpy_alone():
     program = (
         "import sys, numpy, numpy.random; before = set(sys.modules);"
-        "from mathllm import data; data.packages(); data.clean_play('');"
+        "from mathllm import data; from mathllm.pretrained import glove; data.packages(); data.clean_play('');"
         "new = {m.partition('.')[0] for m in set(sys.modules) - before};"
         "print(sorted(new - set(sys.stdlib_module_names) - {'mathllm', 'numpy'}))"
     )

@@ -132,15 +132,12 @@ def test_the_training_loop_gives_each_batch_to_the_loss_and_the_loss_before_each
     assert [params["weight"].tolist() for _, params, _ in steps] == [[1.0], [-3.5]]  # 0 + 4/4, 1 − 18/4
 
 
-def test_no_steps_leave_the_parameters_as_they_were():
-    start = {"weight": np.ones(2)}
-    assert gradient_descent.minimize(lambda p: p["weight"].sum(), start, 0, learning_rate=1.0) is start
-
-
-def test_descents_follow_a_schedule():
+def test_descents_follow_a_schedule_and_no_steps_leave_the_parameters_as_they_were():
     path = descent_path(lambda w: w.sum(), [0.0], 3, learning_rate=lambda t: 1 / t)
     np.testing.assert_allclose(path.ravel(), [0, -1, -1.5, -1.5 - 1 / 3])
     assert descent_path(lambda w: w.sum(), [1.0], 0, learning_rate=1).tolist() == [[1]]
+    start = {"weight": np.ones(2)}
+    assert gradient_descent.minimize(lambda p: p["weight"].sum(), start, 0, learning_rate=1.0) is start
 
 
 def test_without_a_warmup_the_cosine_begins_at_its_peak_and_a_warmup_may_take_all_steps():

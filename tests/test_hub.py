@@ -127,13 +127,10 @@ def test_a_model_is_fetched_verified_and_found_again_without_a_network(hub, prog
     assert len(hub.asked) == fetched  # from the cache
 
 
-def test_what_the_hub_does_not_have_is_said_in_a_line(hub, program):
+def test_a_model_that_the_hub_does_not_have_or_whose_weights_cannot_be_read_is_refused_in_a_line(hub, program):
     done = program("models", "install", "someone/else")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "Error: the Hugging Face hub has no model someone/else\n"
-
-
-def test_a_repository_without_weights_that_can_be_read_is_refused(hub, program):
     del hub.files["model.safetensors"]
     done = program("models", "install", NAME)
     assert done.returncode != 0

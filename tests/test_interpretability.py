@@ -33,20 +33,12 @@ def run(name, seed=0):
     return model, params, record, model(params, TOKENS, tap=record_to(record), **options)
 
 
-# residual stream
-
-
 @pytest.mark.parametrize("name", MODELS)
-def test_the_stream_is_the_sum_of_what_was_written(name):
-    _, _, record, _ = run(name)
+def test_the_stream_is_the_sum_of_what_was_written_and_the_logits_that_of_the_attributions(name):
+    model, params, record, logits = run(name)
     contributions = interp.residual_contributions(record)
     assert len(contributions) == 1 + 2 * (2 + (name not in DECODERS))
     np.testing.assert_allclose(sum(contributions.values()), record["blocks.1.output"], atol=1e-12)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_attributions_add_up_to_the_logits(name):
-    model, params, record, logits = run(name)
     parts = interp.logit_attribution(model, params, record)
     np.testing.assert_allclose(sum(parts.values()), logits, atol=1e-12)  # rounding of a sum of seven
     assert ("bias" in parts) == (model.config.norm == "layer")
@@ -92,9 +84,6 @@ def test_the_lens_reads_a_post_norm_model_too_but_its_stream_is_no_sum():
         interp.logit_attribution(model, params, record)
 
 
-# attention
-
-
 def test_lists_are_taken_as_arrays():
     weights, value, output = [[[1.0, 0.0], [0.5, 0.5]]], [[[1.0], [2.0]]], [[3.0, 4.0]]
     np.testing.assert_array_equal(interp.head_contributions(weights, value, output), [[[3.0, 4.0], [4.5, 6.0]]])
@@ -103,9 +92,6 @@ def test_lists_are_taken_as_arrays():
     dictionary = {"encoder": np.eye(2), "encoder_bias": np.zeros(2), "decoder": np.eye(2), "decoder_bias": np.zeros(2)}
     assert interp.sparse_codes(dictionary, [2, -3]).tolist() == [2, 0]
     assert interp.sparse_autoencoder_loss(dictionary, [[2, -3]]) == pytest.approx(9.2)
-
-
-# probes
 
 
 def test_a_probe_does_not_care_in_what_unit_the_activations_are():
@@ -124,9 +110,6 @@ def test_probes_count_equal_labels_and_classes_that_do_not_occur():
     probe = interp.train_probe(np.ones((3, 2)), [1, 1, 1], classes=4, steps=5)
     assert probe["weight"].shape == (2, 4)
     assert interp.probe_accuracy(probe, np.ones((1, 2)), [1]) == 1
-
-
-# patching
 
 
 def test_a_replacement_by_the_value_itself_changes_nothing_and_by_zero_removes_the_part():
@@ -193,15 +176,9 @@ def test_a_silenced_head_is_the_run_without_its_share(name):
     assert params["blocks"][1]["attention"]["output"][:2].all()
 
 
-# superposition
-
-
 def test_a_neuron_that_never_changes_tells_nothing():
     correlations = interp.neuron_correlations(np.full((4, 1), 1e4 / 3), np.arange(4.0)[:, None])
     assert correlations.tolist() == [[0]]
-
-
-# induction heads
 
 
 @pytest.mark.parametrize("vocabulary", [4, 9, 30])
@@ -235,9 +212,6 @@ def test_texts_follow_their_own_successors():
     noisy = interp.successor_texts(2000, 2, 6, np.random.default_rng(0), noise=1.0)
     counts = np.bincount(noisy[:, 0] * 6 + noisy[:, 1], minlength=36)
     assert counts.max() < 100 < 2 * counts.min() + 100  # 56 ± 7 each
-
-
-# large numbers, and refusals
 
 
 def test_a_trained_dictionary_has_rows_of_length_1():

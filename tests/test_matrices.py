@@ -19,12 +19,11 @@ def attention_matrix(n, seed=0, causal=False):
     return A / A.sum(axis=1, keepdims=True)
 
 
-# ------------------------------------------------------------------------------------------------------------ products
-
-
 def test_three_loops_and_the_operator_agree():
     A, B = rng.normal(size=(3, 4)), rng.normal(size=(4, 5))
     np.testing.assert_allclose(matrices.matrix_product_by_hand(A, B), A @ B)
+    assert matrices.product_shape(A.shape, B.shape, (5, 2)) == (3, 2)
+    assert ml.multiply_adds(A.shape) == 0
 
 
 def test_symmetric_means_equal_to_the_transpose():
@@ -33,9 +32,6 @@ def test_symmetric_means_equal_to_the_transpose():
     assert not matrices.is_symmetric(W)
     assert not matrices.is_symmetric(np.ones((2, 3)))
     assert matrices.is_symmetric([[True, False], [False, True]])
-
-
-# --------------------------------------------------------------------------------------------------------- eigenvalues
 
 
 @pytest.mark.slow
@@ -62,9 +58,6 @@ def test_power_iteration_says_when_no_direction_wins(A):
         matrices.power_iteration(A, np.random.default_rng(0), max_steps=500)
 
 
-# ------------------------------------------------------------------------------------------------- attention as a walk
-
-
 @pytest.mark.parametrize("n", [2, 6, 30])
 def test_under_a_causal_mask_the_first_token_gets_everything(n):
     A = attention_matrix(n, causal=True)
@@ -82,6 +75,7 @@ def test_a_stationary_distribution_that_is_not_unique_is_refused_in_every_precis
 def test_a_single_token_attends_to_itself():
     assert ml.stationary_distribution([[1.0]]).tolist() == [1]
     assert matrices.spectral_gap([[1.0]]) == 1
+    assert matrices.attention_focus([[1.0, 0.0], [1.0, 0.0]]) == 1
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -92,17 +86,11 @@ def test_rows_that_were_rounded_to_their_dtype_still_sum_to_one(dtype):
     assert not matrices.is_row_stochastic(np.where(np.eye(300, dtype=bool), dtype(-0.1), A))
 
 
-# ----------------------------------------------------------------------------------------------------- singular values
-
-
 def test_decompositions_take_batches():
     W = rng.normal(size=(2, 3, 4, 5))
     one_by_one = [[matrices.low_rank_approximation(matrix, 2) for matrix in row] for row in W]
     np.testing.assert_allclose(matrices.low_rank_approximation(W, 2), one_by_one, atol=1e-12)
     assert matrices.low_rank_error(W, 2).shape == matrices.low_rank_error(W, 4).shape == (2, 3)
-
-
-# ---------------------------------------------------------------------------------------------------------------- LoRA
 
 
 def test_a_merged_matrix_keeps_its_dtype_beside_wider_factors():
