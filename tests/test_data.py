@@ -34,9 +34,6 @@ def toy(monkeypatch, tmp_path):
     return file
 
 
-# The table
-
-
 def test_the_table_describes_every_package_pins_every_file_and_keeps_them_inside_their_package():
     packages = data.packages().values()
     assert all(p.version and p.licence and p.source and p.contents and p.files for p in packages)
@@ -45,9 +42,6 @@ def test_the_table_describes_every_package_pins_every_file_and_keeps_them_inside
     assert all(re.fullmatch("[0-9a-f]{64}", value) for value in hashes)
     assert len(set(hashes)) == len(hashes)
     assert not [file.path for file in files if file.path.startswith("/") or ".." in file.path or "\\" in file.path]
-
-
-# Finding a package
 
 
 def test_a_package_is_found_in_the_folder_that_the_environment_names(toy):
@@ -106,9 +100,6 @@ def test_a_misspelt_name_is_refused_with_the_name_that_was_meant():
             ask("shakespear")
 
 
-# Damage
-
-
 @pytest.mark.parametrize(
     ("damage", "full", "problem"),
     [
@@ -159,9 +150,6 @@ def test_data_and_glove_need_the_standard_library_and_numpy_alone():
     assert done.stdout.strip() == "[]"
 
 
-# Names
-
-
 def test_names_are_the_5163_first_names_in_lower_case_each_once_in_order(needs):
     needs("names")
     names = data.names()
@@ -169,9 +157,6 @@ def test_names_are_the_5163_first_names_in_lower_case_each_once_in_order(needs):
     assert names == sorted(set(names))
     assert {"mary", "james", "zulma"} <= set(names)
     assert set("".join(names)) == set("abcdefghijklmnopqrstuvwxyz")
-
-
-# Shakespeare
 
 
 @pytest.mark.parametrize(

@@ -55,9 +55,6 @@ def assert_close(ours, theirs, dtype, within=None):
         np.testing.assert_allclose(a / scale, b / scale, rtol=0, atol=within or ROUNDING[dtype])
 
 
-# ------------------------------------------------------------------------------------------------ the loss
-
-
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("length", [1, 64, 150])  # a block of queries and less, exactly one, several
@@ -121,9 +118,6 @@ def test_a_loss_that_has_no_meaning_is_refused(tokens, targets, words):
     _, model, params = models(CONFIGS["gpt2"])
     with pytest.raises(ValueError, match=words):
         model.next_token_loss(params, tokens, targets)
-
-
-# ------------------------------------------------------------------------------------------------ a step of decoding
 
 
 def equal(ours, theirs):
@@ -256,8 +250,6 @@ def test_batches_and_checked_drafts_are_read_by_the_reading_step(monkeypatch):
     np.testing.assert_array_equal(result.tokens, ml.generate(model, params, text[:1], max_new_tokens=5))
     assert (1, 11) in shapes  # the prompt and four drafts
 
-
-# ------------------------------------------------------------------------------------------------ training
 
 forks = pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="the system cannot fork")
 

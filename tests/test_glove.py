@@ -11,8 +11,6 @@ from mathllm import data
 from mathllm.errors import MissingDataError
 from mathllm.pretrained import glove
 
-# The real table: its nearest words and analogies stand in chapter 2
-
 
 def test_glove_has_400000_words_of_50_components_in_float32_mapped_once_and_not_to_be_written(needs):
     needs("glove")
@@ -28,9 +26,6 @@ def test_the_plain_words_are_those_of_the_parquet_file_in_its_order(needs):
     place = needs("glove")
     table = parquet.read_table(place / "data" / "glove_6B_index.parquet")
     assert glove.read_words(place) == table["index"].to_pylist()
-
-
-# A small table of the same form
 
 
 @pytest.fixture
