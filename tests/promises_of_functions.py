@@ -17,7 +17,6 @@ from mathllm.cross_entropy import (
 from mathllm.exponentials import (
     exp, exponent_range, log, log1m_exp, log_add_exp, log_product, log_sigmoid, log_sum_exp, sigmoid, softplus,
 )  # fmt: skip
-from mathllm.exhibits.similarity import interpret_cosine
 from mathllm.gradient_descent.word2vec import negative_sampling_loss
 from mathllm.gradients import erf, gelu, gelu_tanh, leaky_relu, numerical_derivative, relu, silu
 from mathllm.matrices import (
@@ -37,27 +36,27 @@ from mathllm.vectors import distance, frobenius_norm, norm, normalize, one_hot
 # Chapter 1
 
 
-def norm_is_below_its_bound(x):
-    return nearly_within(0, norm(x), float(np.abs(x).max()) * len(x) ** 0.5)
-
-
-def norm_obeys_the_triangle_inequality(a, b):
-    return nearly_within(0, norm(a + b), float(norm(a)) + float(norm(b)))
-
-
-def distance_obeys_the_triangle_inequality(a, b, c):
-    return nearly_within(0, distance(a, c), distance(a, b) + distance(b, c))
-
-
 VECTORS = [
     Promise("norm is at least every component", hard.vectors, lambda x: norm(x) >= np.abs(x).max()),
-    Promise("norm is at most sqrt(d) times the largest component", hard.vectors, norm_is_below_its_bound),
+    Promise(
+        "norm is at most sqrt(d) times the largest component",
+        hard.vectors,
+        lambda x: nearly_within(0, norm(x), float(np.abs(x).max()) * len(x) ** 0.5),
+    ),
     Promise("norm does not depend on signs", hard.vectors, lambda x: norm(np.abs(x)) == norm(x)),
     Promise("norm of a single component is its absolute value", hard.numbers, lambda x: norm(x[:, None]) == np.abs(x)),
-    Promise("norm obeys the triangle inequality", hard.vector_pairs, norm_obeys_the_triangle_inequality),
+    Promise(
+        "norm obeys the triangle inequality",
+        hard.vector_pairs,
+        lambda a, b: nearly_within(0, norm(a + b), float(norm(a)) + float(norm(b))),
+    ),
     Promise("distance from a vector to itself is 0", hard.vectors, lambda x: distance(x, x) == 0),
     Promise("distance is symmetric", hard.vector_pairs, lambda a, b: distance(a, b) == distance(b, a)),
-    Promise("distance obeys the triangle inequality", hard.vector_triples, distance_obeys_the_triangle_inequality),
+    Promise(
+        "distance obeys the triangle inequality",
+        hard.vector_triples,
+        lambda a, b, c: nearly_within(0, distance(a, c), distance(a, b) + distance(b, c)),
+    ),
     Promise("normalize gives length 1", hard.directions, lambda x: near(norm(normalize(x)), 1)),
     Promise("normalize gives components in [-1, 1]", hard.directions, lambda x: within(-1, normalize(x), 1)),
     Promise("one_hot sums to 1", hard.once, lambda: one_hot([0, 2, 1], 3).sum(axis=1) == 1, ONE),
@@ -65,10 +64,6 @@ VECTORS = [
 
 
 # Chapter 2
-
-
-def dot_obeys_the_cauchy_schwarz_inequality(a, b):
-    return nearly_within(0, np.abs(dot(a, b)), float(norm(a)) * float(norm(b)))
 
 
 def of_size_one(x):
@@ -91,7 +86,8 @@ def nearest_does_not_depend_on_lengths(X):
 SIMILARITY = [
     Promise("dot is symmetric", hard.moderate_pairs, lambda a, b: dot(a, b) == dot(b, a)),
     Promise("dot of a vector with itself is at least 0", hard.vectors, lambda x: dot(x, x) >= 0),
-    Promise("dot obeys the Cauchy-Schwarz inequality", hard.moderate_pairs, dot_obeys_the_cauchy_schwarz_inequality),
+    Promise("dot obeys the Cauchy-Schwarz inequality", hard.moderate_pairs,
+            lambda a, b: nearly_within(0, np.abs(dot(a, b)), float(norm(a)) * float(norm(b)))),
     Promise("cosine_similarity lies in [-1, 1]", hard.direction_pairs,
             lambda a, b: within(-1, cosine_similarity(a, b), 1)),
     Promise("cosine_similarity is symmetric", hard.direction_pairs,
@@ -103,8 +99,6 @@ SIMILARITY = [
             lambda X: within(-1, cosine_similarity_matrix(X, X), 1)),
     Promise("cosine_similarity_matrix is symmetric", hard.row_matrices,
             lambda X: near(cosine_similarity_matrix(X, X), cosine_similarity_matrix(X, X).T)),
-    Promise("interpret_cosine takes every cosine of a matrix", hard.row_matrices,
-            lambda X: [interpret_cosine(c) != "" for c in cosine_similarity_matrix(X, X).ravel()[::7]]),
     Promise("retrieve gives cosines in [-1, 1]", hard.row_matrices,
             lambda X: [within(-1, retrieve(x, X, k=9)[1], 1) for x in X]),
     Promise("retrieve gives the best document first", hard.row_matrices, lambda X: falling(retrieve(X[0], X, k=99)[1])),
@@ -182,10 +176,6 @@ MATRICES = [
 # Chapter 4
 
 
-def log_sum_exp_is_below_its_bound(z):
-    return nearly_within(-np.inf, log_sum_exp(z), float(z.max()) + np.log(len(z)))
-
-
 def exp_undoes_log(x):
     x = np.abs(x)
     return near(exp(log(x)), x, 2 + 2 * np.abs(np.log(x)), size=x)
@@ -201,7 +191,6 @@ EXPONENTIALS = [
     Promise("exp never falls", hard.logarithms, lambda x: rising(exp(x), 2)),
     Promise("exp undoes log", hard.gradients, exp_undoes_log),
     Promise("exponent_range is where exp is neither 0 nor infinite", hard.numbers, exponent_range_is_right),
-    Promise("log(1) = 0", hard.once, lambda: [log(1.0, base=base) == 0 for base in (None, 2, 10, 3)], ONE),
     Promise("log never falls", hard.positive, lambda x: rising(log(x), 2) & rising(log(x, base=2), 2)),
     Promise("log to base 2 is exact at powers of 2", hard.once,
             lambda: log(2.0 ** np.arange(-1000, 1000), base=2) == np.arange(-1000, 1000), ONE),
@@ -210,7 +199,8 @@ EXPONENTIALS = [
     Promise("log_product of probabilities is at most 0", hard.probabilities, lambda p: log_product(p[:, None]) <= 0),
     Promise("log_product of nothing is 0", hard.once, lambda: log_product(np.ones(0)) == 0, ONE),
     Promise("log_sum_exp is at least the largest", hard.logits, lambda z: log_sum_exp(z) >= z.max()),
-    Promise("log_sum_exp is at most the largest plus ln n", hard.logits, log_sum_exp_is_below_its_bound),
+    Promise("log_sum_exp is at most the largest plus ln n", hard.logits,
+            lambda z: nearly_within(-np.inf, log_sum_exp(z), float(z.max()) + np.log(len(z)))),
     Promise("log_sum_exp of one number is that number", hard.numbers, lambda x: log_sum_exp(x[:, None]) == x),
     Promise("log_sum_exp has a gradient that sums to 1", hard.logits, lambda z: sums_to_one(gradient(log_sum_exp, z))),
     Promise("log_add_exp is at least the larger", hard.number_pairs,
@@ -267,10 +257,6 @@ def beliefs():
     return [Beta(a, b) for a in sizes for b in sizes]
 
 
-def beta_has_a_small_variance():
-    return [within(0, belief.mean, 1) & within(0, belief.variance, 0.25) for belief in beliefs()]
-
-
 def ngram_models(ids):
     for n in (1, 2, 3, 4):
         for smoothing in ("add-k", "witten-bell", "kneser-ney"):
@@ -304,7 +290,8 @@ PROBABILITY = [
     Promise("posterior does not depend on the size of the likelihoods", hard.once, posterior_is_one_third, ONE),
     Promise("sequential_posterior sums to 1", hard.once,
             lambda: near(sequential_posterior([0.5, 0.5], [[0.9, 0.3]] * 3000).sum(axis=1), 1, 1e4), ONE),
-    Promise("Beta has a mean in [0, 1] and a variance in [0, 1/4]", hard.once, beta_has_a_small_variance, ONE),
+    Promise("Beta has a mean in [0, 1] and a variance in [0, 1/4]", hard.once,
+            lambda: [within(0, belief.mean, 1) & within(0, belief.variance, 0.25) for belief in beliefs()], ONE),
     Promise("n-gram models predict distributions", hard.texts,
             lambda ids: [sums_to_one(model.next_probabilities(ids[:3])) for model in ngram_models(ids)], ONE),
     Promise("n-gram models give log-probabilities of at most 0", hard.texts,
@@ -321,9 +308,8 @@ def softmax_ignores_a_common_shift(z):
 
 
 SOFTMAX = [
-    Promise("softmax sums to 1", hard.logits, lambda z: sums_to_one(softmax(z))),
     Promise("softmax sums to 1 at every temperature", hard.logits,
-            lambda z: [sums_to_one(softmax(z, temperature=T)) for T in (1e-6, 0.5, 2, 1e9)]),
+            lambda z: [sums_to_one(softmax(z, temperature=T)) for T in (1e-6, 0.5, 1, 2, 1e9)]),
     Promise("softmax keeps the order of the logits", hard.logits, lambda z: rising(softmax(np.sort(z)), 2)),
     Promise("softmax gives equal logits equal probabilities", hard.logits,
             lambda z: np.ptp(softmax(np.stack([z, z])), axis=0) == 0),
@@ -376,10 +362,6 @@ def code_gives_back_the_message(p):
     return arithmetic_decode(arithmetic_encode(message, lambda seen: p), lambda seen: p, 3) == message
 
 
-def perplexity_does_not_depend_on_the_base(x):
-    return near(perplexity(x / np.log(2), base=2), perplexity(x, base=np.e), 64)
-
-
 def information_in_bits_and_back(x):
     bits = convert_information(x, from_base=np.e, to_base=2)
     return near(convert_information(bits, from_base=2, to_base=np.e), x, 4)
@@ -409,15 +391,11 @@ CROSS_ENTROPY = [
     Promise("mutual_information of equal things is their entropy", hard.distributions,
             lambda p: near(mutual_information(np.diag(p[:50] / p[:50].sum())), entropy(p[:50] / p[:50].sum()), 32)),
     Promise("perplexity is at least 1", hard.positive, lambda x: perplexity(np.append(x, 0), base=np.e) >= 1),
-    Promise("perplexity takes every entropy", hard.distributions, lambda p: perplexity(entropy(p), base=np.e) >= 1),
-    Promise("perplexity takes every cross-entropy", hard.distribution_pairs,
-            lambda p, q: perplexity(cross_entropy_between(p, q), base=np.e) >= 1),
     Promise("perplexity of ln n is n", hard.once,
             lambda: near(perplexity(np.log([1, 2, 10, 50257]), base=np.e), [1, 2, 10, 50257], 32), ONE),
-    Promise("perplexity does not depend on the base", hard.probabilities, perplexity_does_not_depend_on_the_base),
+    Promise("perplexity does not depend on the base", hard.probabilities,
+            lambda x: near(perplexity(x / np.log(2), base=2), perplexity(x, base=np.e), 64)),
     Promise("convert_information there and back changes nothing", hard.probabilities, information_in_bits_and_back),
-    Promise("perplexity of a surprise is at least 1", hard.distributions,
-            lambda p: perplexity(surprise(p[:5]), base=np.e) >= 1),
     Promise("cross_entropy is at least 0", hard.labelled_logits, lambda z, y: token_losses(z, y) >= 0),
     Promise("cross_entropy is ln n where all logits are equal", hard.moderate,
             lambda x: near(token_losses(np.stack([x, x, x], axis=-1), np.zeros(len(x), int)), np.log(3))),

@@ -1,4 +1,5 @@
 """Chapter 15: shown, compared, rewarded; and kept near the reference."""
+# ruff: noqa: I001 (the names of the chapter are one paragraph)
 
 import numpy as np
 import pytest
@@ -8,21 +9,9 @@ from refusing import refusing
 
 import mathllm as ml
 from mathllm.alignment import (
-    advantages,
-    bradley_terry_loss,
-    clipped_surrogate,
-    completion_labels,
-    completion_log_probabilities,
-    dpo_loss,
-    group_advantages,
-    grpo_loss,
-    ipo_loss,
-    kl_estimate,
-    kl_optimal_policy,
-    kto_loss,
-    lora_adapters,
-    with_adapters,
-)
+    advantages, bradley_terry_loss, clipped_surrogate, completion_labels, completion_log_probabilities, dpo_loss,
+    group_advantages, grpo_loss, ipo_loss, kl_estimate, kl_optimal_policy, kto_loss, lora_adapters, with_adapters,
+)  # fmt: skip
 from mathllm.gradient_descent import adam_init, adam_step
 
 rng = np.random.default_rng(15)

@@ -29,26 +29,14 @@ def array(*shape):
         (operator.mul, (array(4, 2, 3), array(2, 1))),
         (operator.truediv, (array(2, 3), np.abs(array(2, 3)) + 0.5)),
         (lambda x: 1 - 2 / x + (3 + x) * -x, (np.abs(array(2, 3)) + 0.5,)),
-        (lambda x: x**3, (array(2, 3),)),
         (lambda x: x**0.5, (np.abs(array(4)) + 0.5,)),
-        (operator.matmul, (array(2, 3), array(3, 4))),
-        (operator.matmul, (array(5, 2, 3), array(3, 4))),
-        (operator.matmul, (array(2, 3), array(5, 3, 4))),
-        (operator.matmul, (array(3), array(3))),
-        (operator.matmul, (array(3), array(3, 4))),
-        (operator.matmul, (array(2, 3), array(3))),
-        (operator.matmul, (array(3), array(5, 3, 4))),
-        (operator.matmul, (array(5, 2, 3), array(3))),
-        (lambda x: x.sum(), (array(2, 3),)),
-        (lambda x: x.sum(axis=1), (array(2, 3, 4),)),
+        *[(operator.matmul, (array(*left), array(3))) for left in [(3,), (2, 3), (5, 2, 3)]],
+        *[(operator.matmul, (array(3), array(*right))) for right in [(3, 4), (5, 3, 4)]],
+        *[(operator.matmul, pair) for pair in [(array(5, 2, 3), array(3, 4)), (array(2, 3), array(5, 3, 4))]],
         (lambda x: x.sum(axis=(0, -1), keepdims=True), (array(2, 3, 4),)),
         (lambda x: x.mean(axis=0), (array(2, 3),)),
-        (lambda x: x.reshape(3, -1), (array(2, 6),)),
         (lambda x: x.reshape((3, -1)), (array(2, 6),)),
-        (lambda x: x.transpose(2, 0, 1), (array(2, 3, 4),)),
-        (lambda x: x.T, (array(2, 3),)),
         (lambda x: x.swapaxes(0, -1), (array(2, 3, 4),)),
-        (lambda x: x[[0, 0, 2]], (array(3, 2),)),
         (lambda x: -x[0, ..., 1], (array(3, 2),)),
         (lambda x: x[1:, None], (array(3, 2),)),
     ],
@@ -62,11 +50,6 @@ def test_sum_to_is_the_transpose_of_broadcasting(shapes):
     small, large = shapes.input_shapes[0], shapes.result_shape
     x, w = np.ones(small), np.arange(np.prod(large, dtype=int), dtype=float).reshape(large)
     assert np.sum(np.broadcast_to(x, large) * w) == np.sum(x * ml.autodiff.sum_to(w, small))
-
-
-def test_sum_to_refuses_a_gradient_of_a_shape_that_never_was():
-    with pytest.raises(ml.ShapeError, match=r"\(2, 3\).*\(4,\)"):
-        ml.autodiff.sum_to(np.ones((2, 3)), (4,))
 
 
 @pytest.mark.parametrize("axes", [(2, 0, 1), (-1, 0, 1), (-2, 0, -1), ((1, -1, 0),), ()])
@@ -201,6 +184,7 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: ml.grad(np.sum)([1.0, 2.0]), TypeError, r"np\.sum\(\) records no gradient: use a primitive"),
     (lambda: ml.grad(lambda x: np.mean(x * x))([1.0, 2.0]), TypeError, r"np\.mean\(\) records no gradient"),
     (lambda: ml.grad(lambda x: ml.norm([x, x]))(1.0), TypeError, "list of tensors"),
+    (lambda: ml.autodiff.sum_to(np.ones((2, 3)), (4,)), ml.ShapeError, r"\(2, 3\).*\(4,\)"),
     (lambda: ml.norm([[1, 2], [3]]), ml.ShapeError, "unequal length"),
     (lambda: ml.norm(["a"]), TypeError, "real numbers"),
     (lambda: ml.norm([1], [2]), TypeError, "positional argument"),

@@ -26,9 +26,7 @@ def ids_in_code(text):
 
     Prose does not count; {…} is anything.
 
-    >>> sorted(ids_in_code('"run.step1.shape" ```{code-cell} python\nx\n```'))
-    []
-    >>> ids_in_code('```{code-cell} python\nreference.check("run.step1.shape", (4,))\n```')
+    >>> ids_in_code('"run.step2.rows"\n```{code-cell} python\nreference.check("run.step1.shape", (4,))\n```')
     {'run.step1.shape'}
     >>> len(ids_in_code('```{code-cell} python\nreference.check(f"primer.ch02.table.band{n}", label)\n```'))
     5

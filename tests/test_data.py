@@ -34,23 +34,14 @@ def toy(monkeypatch, tmp_path):
     return file
 
 
-# The table
-
-
-def test_the_table_pins_every_distribution_and_every_file_and_keeps_them_inside_their_package():
+def test_the_table_describes_every_package_pins_every_file_and_keeps_them_inside_their_package():
     packages = data.packages().values()
+    assert all(p.version and p.licence and p.source and p.contents and p.files for p in packages)
     files = [file for package in packages for file in package.files + package.derived]
     hashes = [thing.sha256 for thing in (*packages, *files)]
     assert all(re.fullmatch("[0-9a-f]{64}", value) for value in hashes)
     assert len(set(hashes)) == len(hashes)
     assert not [file.path for file in files if file.path.startswith("/") or ".." in file.path or "\\" in file.path]
-
-
-def test_the_table_names_version_licence_contents_and_source_of_every_package():
-    assert all(p.version and p.licence and p.source and p.contents and p.files for p in data.packages().values())
-
-
-# Finding a package
 
 
 def test_a_package_is_found_in_the_folder_that_the_environment_names(toy):
@@ -109,9 +100,6 @@ def test_a_misspelt_name_is_refused_with_the_name_that_was_meant():
             ask("shakespear")
 
 
-# Damage
-
-
 @pytest.mark.parametrize(
     ("damage", "full", "problem"),
     [
@@ -151,18 +139,15 @@ def test_a_file_that_is_no_text_is_a_clear_error(toy, monkeypatch):
         data.names()
 
 
-def test_data_needs_the_standard_library_and_numpy_alone():
+def test_data_and_glove_need_the_standard_library_and_numpy_alone():
     program = (
         "import sys, numpy, numpy.random; before = set(sys.modules);"
-        "from mathllm import data; data.packages(); data.clean_play('');"
+        "from mathllm import data; from mathllm.pretrained import glove; data.packages(); data.clean_play('');"
         "new = {m.partition('.')[0] for m in set(sys.modules) - before};"
         "print(sorted(new - set(sys.stdlib_module_names) - {'mathllm', 'numpy'}))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-# Names
 
 
 def test_names_are_the_5163_first_names_in_lower_case_each_once_in_order(needs):
@@ -174,20 +159,14 @@ def test_names_are_the_5163_first_names_in_lower_case_each_once_in_order(needs):
     assert set("".join(names)) == set("abcdefghijklmnopqrstuvwxyz")
 
 
-# Shakespeare
-
-
 @pytest.mark.parametrize(
     ("markdown", "plain"),
     [
         ("# Title\n\n## ACT I\n\n### SCENE I. A heath.\n\n**ANN**  \nHail!\n", "ANN:\nHail!\n"),
-        ("**ANN**  \n_Aside_  \nHail!  \n", "ANN:\nHail!\n"),
         ("**ANN**  \n__\\[To BOB]_  \nHail!\n", "ANN:\nHail!\n"),
         ("**ANN**  \n[Within]_  \nHail!\n", "ANN:\nHail!\n"),
         ("_Enter ANN,\nwith drums_\n\n**ANN**  \nHail!\n\n_Exit_\n", "ANN:\nHail!\n"),
-        ("*Enter ANN,\nwith drums.*\n\n**ANN**\nHail!", "ANN:\nHail!\n"),
         ("**ANN**\nHail!\n\n_Drums_\n\nAll hail!", "ANN:\nHail!\nAll hail!\n"),
-        ("**ANN**\nHail!\n\n**BOB**\nOh.", "ANN:\nHail!\n\nBOB:\nOh.\n"),
         ("**ANN**\n_Dies_\n\n**BOB**\nOh.", "BOB:\nOh.\n"),
         ("**ANN**\nOh.\n\n### SCENE II. Night\n\na light burning.\n\n**BOB**\nAh.", "ANN:\nOh.\n\nBOB:\nAh.\n"),
         ("**ANN**\nOh.\n\n**Scene III**\nA tavern.\n\n**BOB**\nAh.", "ANN:\nOh.\n\nBOB:\nAh.\n"),

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from refusing import refusing
 
 import mathllm as ml
@@ -26,12 +25,6 @@ def test_infinities_pass_through_and_one_impossible_token_makes_the_sentence_imp
     assert exponentials.log_product([0.5, 0.0, 0.9]) == -np.inf
 
 
-@given(hnp.arrays(np.float64, (3, 4), elements=st.floats(0.01, 1)))
-def test_the_log_of_a_product_along_any_axis(p):
-    for axis in (0, 1, -1, None):
-        np.testing.assert_allclose(ml.exp(exponentials.log_product(p, axis=axis)), np.prod(p, axis=axis), rtol=1e-12)
-
-
 def test_log_sum_exp_of_nothing_is_minus_infinity():
     assert ml.log_sum_exp([]) == -np.inf
     assert ml.log_sum_exp([-np.inf, -np.inf]) == -np.inf
@@ -43,12 +36,13 @@ def test_log_sum_exp_of_nothing_is_minus_infinity():
     assert gradient(np.array([[-np.inf, -np.inf], [-np.inf, 1.0]])).tolist() == [[0, 0], [0, 1]]
 
 
-def test_log_sum_exp_takes_the_axes_of_numpy():
+def test_sums_and_products_take_the_axes_of_numpy():
     x = rng.normal(size=(2, 3, 4))
     for axis in (0, 1, -1, (0, 2), None):
         for keepdims in (False, True):
             expected = np.log(np.sum(np.exp(x), axis=axis, keepdims=keepdims))
             np.testing.assert_allclose(ml.log_sum_exp(x, axis=axis, keepdims=keepdims), expected, strict=True)
+        np.testing.assert_allclose(exponentials.log_product(np.exp(x), axis=axis), x.sum(axis=axis), atol=1e-12)
 
 
 def test_a_sum_beyond_the_largest_float16_has_a_logarithm_all_the_same():
@@ -56,21 +50,12 @@ def test_a_sum_beyond_the_largest_float16_has_a_logarithm_all_the_same():
     assert ml.log_sum_exp(2.0, axis=None) == 2
 
 
-@given(hnp.arrays(np.float64, (2, 3), elements=st.floats(-1e4, 1e4)), st.sampled_from([0, 1, -1, None, (0, 1)]))
-def test_after_the_subtraction_the_maximum_is_zero(x, axis):
-    z, m = exponentials.subtract_maximum(x, axis=axis)
-    assert np.all(z.max(axis=axis) == 0)
-    np.testing.assert_array_equal(m, x.max(axis=axis, keepdims=True))
-    own = x.copy()
-    assert exponentials.subtract_maximum(own, axis=axis, out=own)[0] is own
-    np.testing.assert_array_equal(own, z)
-
-
 def test_no_infinite_maximum_is_subtracted():
     x = np.array([[-np.inf, -np.inf], [np.inf, 0.0], [np.nan, 1.0], [-1.7e308, 1.7e308]])
     z, m = exponentials.subtract_maximum(x)
     np.testing.assert_array_equal(z, [[-np.inf, -np.inf], [np.inf, 0], [np.nan, 1], [-np.inf, 0]])
     np.testing.assert_array_equal(m[:, 0], [-np.inf, np.inf, np.nan, 1.7e308])
+    assert exponentials.subtract_maximum(x, out=x)[0] is x
     assert exponentials.subtract_maximum(np.float16([1, 2]), dtype=np.float32)[0].dtype == np.float32
 
 

@@ -55,9 +55,6 @@ def assert_close(ours, theirs, dtype, within=None):
         np.testing.assert_allclose(a / scale, b / scale, rtol=0, atol=within or ROUNDING[dtype])
 
 
-# ------------------------------------------------------------------------------------------------ the loss
-
-
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("length", [1, 64, 150])  # a block of queries and less, exactly one, several
@@ -121,9 +118,6 @@ def test_a_loss_that_has_no_meaning_is_refused(tokens, targets, words):
     _, model, params = models(CONFIGS["gpt2"])
     with pytest.raises(ValueError, match=words):
         model.next_token_loss(params, tokens, targets)
-
-
-# ------------------------------------------------------------------------------------------------ a step of decoding
 
 
 def equal(ours, theirs):
@@ -257,8 +251,6 @@ def test_batches_and_checked_drafts_are_read_by_the_reading_step(monkeypatch):
     assert (1, 11) in shapes  # the prompt and four drafts
 
 
-# ------------------------------------------------------------------------------------------------ training
-
 forks = pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="the system cannot fork")
 
 
@@ -287,20 +279,15 @@ def test_a_run_has_the_losses_and_parameters_of_the_readable_run(name, workers):
     assert not multiprocessing.active_children()
 
 
-def test_weights_may_decay_each_at_its_own_rate():
-    _, model, params = models(CONFIGS["gpt2"])
-    decay = ml.tree_map(lambda p: 0.3 * (p.ndim > 1), params)
-    expected, _ = run(ml.train, model, params, weight_decay=decay)
-    ours, _ = run(fast.train, model, params, weight_decay=decay)
-    assert_close(ours.params, expected.params, np.float64, within=1e-9)
-
-
-def test_other_optimisers_and_parameters_of_several_dtypes_are_trained_too():
+def test_decay_of_each_weight_other_optimisers_and_parameters_of_several_dtypes_are_trained_too():
     readable, model, params = models(CONFIGS["llama"])
-    options = {"step": ml.gradient_descent.sgd_step, "weight_decay": 0.0}
     start = ml.training_state(params, np.random.default_rng(3), ml.gradient_descent.sgd_init)
-    expected, _ = run(ml.train, readable, params, state=start, **options)
-    assert_close(run(fast.train, model, params, state=start, **options)[0].params, expected.params, np.float64)
+    for options in (
+        {"step": ml.gradient_descent.sgd_step, "weight_decay": 0.0, "state": start},
+        {"weight_decay": ml.tree_map(lambda p: 0.3 * (p.ndim > 1), params)},
+    ):
+        expected, _ = run(ml.train, readable, params, **options)
+        assert_close(run(fast.train, model, params, **options)[0].params, expected.params, np.float64, within=1e-9)
     params["final_norm"]["gain"] = params["final_norm"]["gain"].astype(np.float32)
     assert equal(run(fast.train, model, params)[0].params, run(ml.train, model, params)[0].params)
 

@@ -1,8 +1,6 @@
 """GloVe opens at once, answers as published, and refuses a table that is not whole."""
 
-import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pyarrow
@@ -12,8 +10,6 @@ from pyarrow import parquet
 from mathllm import data
 from mathllm.errors import MissingDataError
 from mathllm.pretrained import glove
-
-# The real table: its nearest words and analogies stand in chapter 2
 
 
 def test_glove_has_400000_words_of_50_components_in_float32_mapped_once_and_not_to_be_written(needs):
@@ -26,26 +22,10 @@ def test_glove_has_400000_words_of_50_components_in_float32_mapped_once_and_not_
     assert glove.load() is wv
 
 
-def test_the_first_query_needs_numpy_alone(needs):
-    needs("glove")
-    program = textwrap.dedent("""
-        import sys
-        sys.modules["pyarrow"] = None
-        from mathllm.pretrained import glove
-        print(glove.load().nearest("king", k=1)[0][0])
-        print(sorted(sys.modules.keys() & {"matplotlib", "pandas", "IPython", "anywidget"}))
-    """)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["prince", "[]"]
-
-
 def test_the_plain_words_are_those_of_the_parquet_file_in_its_order(needs):
     place = needs("glove")
     table = parquet.read_table(place / "data" / "glove_6B_index.parquet")
     assert glove.read_words(place) == table["index"].to_pylist()
-
-
-# A small table of the same form
 
 
 @pytest.fixture
@@ -61,7 +41,8 @@ def toy(monkeypatch, tmp_path):
     return folder
 
 
-def test_words_and_rows_belong_together(toy):
+def test_words_and_rows_belong_together_and_without_pyarrow(toy, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     wv = glove.load()
     table = np.load(toy / "glove_6B_50d_emb.npy")
     assert all(np.array_equal(wv.vector(word), table[row]) for row, word in enumerate(["king", "queen", "car"]))

@@ -124,22 +124,13 @@ def test_a_model_is_fetched_verified_and_found_again_without_a_network(hub, prog
     fetched = len(hub.asked)
     said = program("generate", NAME, "the cat", "--max-new-tokens", 6, HF_HUB_OFFLINE="1")
     assert said.stdout == program("generate", tmp_path / "original", "the cat", "--max-new-tokens", 6).stdout
-    assert NAME in program("models", "list").stdout
-    assert len(hub.asked) == fetched  # from the cache, every time
-
-    (place / "model.safetensors").resolve().write_bytes(b"damaged")
-    checked = program("models", "verify", NAME)
-    assert checked.returncode == 1
-    assert f"{NAME} is damaged: model.safetensors does not have the checksum" in checked.stdout
+    assert len(hub.asked) == fetched  # from the cache
 
 
-def test_what_the_hub_does_not_have_is_said_in_a_line(hub, program):
+def test_a_model_that_the_hub_does_not_have_or_whose_weights_cannot_be_read_is_refused_in_a_line(hub, program):
     done = program("models", "install", "someone/else")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "Error: the Hugging Face hub has no model someone/else\n"
-
-
-def test_a_repository_without_weights_that_can_be_read_is_refused(hub, program):
     del hub.files["model.safetensors"]
     done = program("models", "install", NAME)
     assert done.returncode != 0

@@ -1,4 +1,5 @@
 """Chapter 14: choosing tokens, keeping keys and values, beams, guesses checked, and a watermark."""
+# ruff: noqa: I001 (the names of the chapter are one paragraph)
 
 import itertools
 import math
@@ -13,31 +14,10 @@ from refusing import refusing
 import mathllm as ml
 from mathllm.attention import RotaryScaling, sliding_window_mask
 from mathllm.inference import (
-    KVCache,
-    ModelDraft,
-    PromptLookup,
-    accept_drafts,
-    apply_temperature,
-    beam_search,
-    continuation,
-    detect_watermark,
-    generate,
-    greedy,
-    green_list,
-    keep_min_p,
-    keep_top_k,
-    keep_top_p,
-    keys_computed,
-    kv_cache_bytes,
-    left_pad,
-    penalize_repetition,
-    sample_token,
-    sampler,
-    speculative_generate,
-    step_flops,
-    watermark_logits,
-)
-from mathllm.inference.speculative import _accept_greedy
+    KVCache, ModelDraft, PromptLookup, accept_drafts, apply_temperature, beam_search, continuation, detect_watermark,
+    generate, greedy, green_list, keep_min_p, keep_top_k, keep_top_p, kv_cache_bytes, left_pad,
+    penalize_repetition, sample_token, sampler, speculative_generate, watermark_logits,
+)  # fmt: skip
 from mathllm.transformer import Config, Transformer, gpt2_config, llama_config, mixtral_config, t5_config
 from mathllm.transformer import model as model_module
 
@@ -73,11 +53,6 @@ def model_of(name, seed=0):
 
 
 # ------------------------------------------------------------------------------------------------------------- filters
-
-
-def test_small_temperatures_approach_the_greedy_choice_without_overflow():
-    p = ml.softmax(apply_temperature([1e308, 1.0, -1e308], 1e-3))
-    np.testing.assert_array_equal(p, [1, 0, 0])
 
 
 @given(batches, st.integers(1, 6))
@@ -120,18 +95,10 @@ def test_filters_keep_dtype_shape_and_input(name, dtype):
     z = np.array([[1e4, -1e4, 0], [1, 2, -np.inf]], dtype)
     z.flags.writeable = False
     out = FILTERS[name](z)
-    assert out.dtype == dtype
-    assert out.shape == z.shape
-    assert not np.isnan(out).any()
+    assert (out.dtype, out.shape) == (dtype, z.shape)
     assert np.isfinite(out.max(axis=-1)).all()
     assert FILTERS[name](np.zeros((0, 3), dtype)).shape == (0, 3)
     assert np.isfinite(FILTERS["top p"](np.zeros((1, 1), dtype))).all()
-
-
-def test_sampling_draws_with_the_probabilities_of_the_softmax():
-    logits = np.tile([2.0, 1.0, 0.5], (20_000, 1))
-    share = np.bincount(sample_token(logits, np.random.default_rng(0)), minlength=3) / len(logits)
-    np.testing.assert_allclose(share, ml.softmax([2.0, 1.0, 0.5]), atol=0.015)  # four standard errors of 20,000 draws
 
 
 # --------------------------------------------------------------------------------------------------------------- cache
@@ -187,32 +154,6 @@ def test_a_cache_takes_the_memory_that_the_calculator_says():
     assert KVCache(config, batch=3, capacity=9, dtype=np.float32).nbytes == kv_cache_bytes(**sizes)
 
 
-@pytest.mark.parametrize("cached", [False, True])
-def test_the_model_computes_as_many_keys_as_the_count_says(cached):
-    model, params, _ = model_of("gpt2")
-    cache, computed = KVCache(model.config, capacity=6) if cached else None, []
-    for step in range(6):
-        tokens = TOKENS[:1, step if cached else 0 : step + 1]
-        model(params, tokens, tap=ml.record_to(record := {}), cache=cache)
-        computed.append(record["blocks.0.attention.output"].shape[1])
-        assert record["blocks.1.attention.key"].shape[2] == step + 1  # all keys are at hand
-    np.testing.assert_array_equal(computed, keys_computed(6, cached=cached))
-
-
-def test_a_step_costs_the_square_of_the_length_without_a_cache_and_the_length_with_one():
-    config = gpt2_config()
-    cost = {cached: [step_flops(config, length, cached) for length in (10**6, 2 * 10**6)] for cached in (False, True)}
-    assert 3.8 < np.divide(*cost[False][::-1]) < 4
-    assert 1.9 < np.divide(*cost[True][::-1]) < 2
-
-
-def test_a_cache_keeps_float32():
-    model = Transformer(CONFIGS["llama"])
-    params = model.init(np.random.default_rng(0), np.float32)
-    cache = KVCache(model.config, capacity=4, dtype=np.float32)
-    assert model(params, [[1, 2]], cache=cache).dtype == np.float32
-
-
 def test_a_refused_call_leaves_the_cache_as_it_was():
     model, params, _ = model_of("llama")
     cache = KVCache(model.config, capacity=4)
@@ -227,14 +168,11 @@ def test_a_refused_call_leaves_the_cache_as_it_was():
 
 
 def random_tables(seed, size=3):
-    """ln P(next | all so far), drawn once for every beginning."""
-    noise, tables = np.random.default_rng(seed), {}
+    """ln P(next | all so far), another one for every beginning."""
 
     def after(sequences, parents):
-        for sequence in map(tuple, sequences.tolist()):
-            if sequence not in tables:
-                tables[sequence] = ml.log_softmax(noise.normal(0, 2, size))
-        return np.array([tables[tuple(sequence)] for sequence in sequences.tolist()])
+        noises = [np.random.default_rng([seed, *sequence]) for sequence in sequences.tolist()]
+        return np.array([ml.log_softmax(noise.normal(0, 2, size)) for noise in noises])
 
     return after
 
@@ -250,14 +188,20 @@ def all_sequences(after, length, size=3, end=None):
     return open_ | closed
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 2.0])
-def test_beams_enough_for_all_sequences_find_the_best(seed, alpha):
+@pytest.mark.parametrize("beams", [4, 81])
+def test_hypotheses_come_best_first_with_their_scores_and_with_beams_enough_they_are_the_best(seed, alpha, beams):
     after = random_tables(seed)
-    best = beam_search(after, num_beams=81, max_new_tokens=4, length_penalty=alpha, eos_token_id=0)[0]
-    scores = {s: total / len(s) ** alpha for s, total in all_sequences(after, 4, end=0).items()}
-    assert best.tokens == max(scores, key=scores.get)
-    assert math.isclose(best.score, max(scores.values()))
+    found = beam_search(after, num_beams=beams, max_new_tokens=4, length_penalty=alpha, eos_token_id=0)
+    totals = all_sequences(after, 4, end=0)
+    scores = {tokens: total / len(tokens) ** alpha for tokens, total in totals.items()}
+    assert len(found) == min(beams, len(totals))
+    assert found == sorted(found, key=lambda hypothesis: -hypothesis.score)
+    for hypothesis in found:
+        assert math.isclose(hypothesis.log_probability, totals[hypothesis.tokens])
+        assert math.isclose(hypothesis.score, scores[hypothesis.tokens])
+    assert beams == 4 or found[0].tokens == max(scores, key=scores.get)
 
 
 def test_hypotheses_that_have_ended_are_found_where_nothing_goes_on():
@@ -265,17 +209,6 @@ def test_hypotheses_that_have_ended_are_found_where_nothing_goes_on():
     found = beam_search(lambda *_: only_the_end, num_beams=2, max_new_tokens=5, eos_token_id=0)
     assert found == [((0,), 0.0, 0.0)]
     assert beam_search(random_tables(0), num_beams=2, max_new_tokens=0) == [((), 0.0, 0.0)]
-
-
-def test_hypotheses_come_best_first_with_the_score_of_their_tokens():
-    after = random_tables(1)
-    everything = all_sequences(after, 3, end=0)
-    found = beam_search(after, num_beams=4, max_new_tokens=3, eos_token_id=0)
-    assert len(found) == 4
-    assert [h.score for h in found] == sorted((h.score for h in found), reverse=True)
-    for hypothesis in found:
-        assert math.isclose(hypothesis.log_probability, everything[hypothesis.tokens])
-        assert math.isclose(hypothesis.score, hypothesis.log_probability / len(hypothesis.tokens))
 
 
 # ---------------------------------------------------------------------------------------------------------- generation
@@ -302,9 +235,7 @@ def test_a_text_that_outgrows_its_rotary_positions_is_read_anew_for_every_token(
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-@pytest.mark.parametrize(
-    "choice", [{}, {"temperature": 0.8, "top_p": 0.9}, {"num_beams": 3}, {"repetition_penalty": 1.5}]
-)
+@pytest.mark.parametrize("choice", [{"temperature": 0.8, "top_p": 0.9}, {"num_beams": 3, "repetition_penalty": 1.5}])
 def test_generation_is_the_same_with_and_without_a_cache(name, choice):
     model, params, options = model_of(name)
     padded, mask = left_pad([TOKENS[0, :4], TOKENS[1, :2]])
@@ -319,7 +250,7 @@ def test_generation_is_the_same_with_and_without_a_cache(name, choice):
 
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize(
-    "extra", [{}, {"num_beams": 3, "length_penalty": 0.5}, {"repetition_penalty": 1.3}, {"window": 3}, {"window": 1}]
+    "extra", [{"num_beams": 3, "length_penalty": 0.5}, {"repetition_penalty": 1.3, "window": 3}, {"window": 1}]
 )
 def test_prompts_of_different_lengths_go_on_together_as_they_would_alone(name, extra):
     model, params, options = model_of(name)
@@ -336,13 +267,9 @@ def test_prompts_of_different_lengths_go_on_together_as_they_would_alone(name, e
         assert not new[len(alone) :].any()
 
 
-def test_greedy_generation_appends_the_argmax_each_time():
+def test_of_no_prompt_and_of_no_more_tokens_nothing_is_written():
     model, params, _ = model_of("gpt2")
-    text = TOKENS[:1, :2]
-    for _ in range(5):
-        text = np.append(text, [greedy(model(params, text)[:, -1])], axis=1)
-    np.testing.assert_array_equal(generate(model, params, TOKENS[:1, :2], max_new_tokens=5), text)
-    np.testing.assert_array_equal(generate(model, params, TOKENS[:1, :2], max_new_tokens=0), TOKENS[:1, :2])
+    np.testing.assert_array_equal(generate(model, params, TOKENS, max_new_tokens=0), TOKENS)
     assert generate(model, params, np.zeros((0, 3), int)).shape == (0, 3)
 
 
@@ -458,10 +385,9 @@ def test_a_draft_looked_up_in_the_prompt_changes_no_token_and_saves_passes():
 @pytest.mark.parametrize(
     ("prompt", "new", "highest"),
     [
-        ([0], 3, 54),  # 26 degrees of freedom: exceeded once in a thousand seeds
-        ([0, 1, 2, 0], 2, 26.2),  # 8 degrees of freedom
+        pytest.param([0], 3, 54, id="drafts of a small model"),  # exceeded once in a thousand seeds
+        pytest.param([0, 1, 2, 0], 2, 26.2, id="drafts looked up in the prompt", marks=pytest.mark.nightly),
     ],
-    ids=["drafts of a small model", "drafts looked up in the prompt"],
 )
 def test_speculative_texts_have_the_distribution_of_the_large_model(prompt, new, highest):
     config = gpt2_config(vocabulary=3, width=4, layers=1, heads=1, context=12)
@@ -478,25 +404,10 @@ def test_speculative_texts_have_the_distribution_of_the_large_model(prompt, new,
     assert np.sum((counts.ravel() - expected) ** 2 / expected) < highest
 
 
-def test_greedy_speculation_accepts_what_chance_accepts_with_probabilities_of_0_and_1():
-    rng = np.random.default_rng(0)
-    for count in (0, 1, 4):
-        for _ in range(30):
-            logits, drafted = rng.normal(size=(count + 1, 3)), rng.integers(3, size=count)
-            chosen, kept = _accept_greedy(drafted, None, logits)
-            expected, accepted = accept_drafts(
-                drafted, ml.one_hot(drafted, 3), ml.one_hot(greedy(logits), 3), np.random.default_rng(1)
-            )
-            assert (chosen.tolist(), kept) == (expected.tolist(), accepted)
-
-
 def test_the_latest_earlier_occurrence_is_looked_up():
     lookup = PromptLookup(2)
-    tokens, probabilities = lookup(np.array([1, 2, 3, 1, 2, 4, 1, 2]), 2, None)
-    assert tokens.tolist() == [4, 1]
-    assert probabilities is None
-    assert lookup(np.array([1, 2, 3]), 2, None)[0].size == 0
-    assert lookup(np.array([1, 2]), 2, None)[0].size == 0
+    assert lookup(np.array([1, 2, 3, 1, 2, 4, 1, 2]), 2, None)[0].tolist() == [4, 1]
+    assert lookup(np.array([1, 2, 3]), 2, None)[0].size == lookup(np.array([1, 2]), 2, None)[0].size == 0
 
 
 # ----------------------------------------------------------------------------------------------------------- watermark
@@ -506,20 +417,6 @@ def test_a_green_list_has_its_share_and_depends_on_token_and_key():
     lists = np.array([[green_list(token, 40, fraction=0.25, key=key) for token in range(5)] for key in range(3)])
     assert (lists.sum(axis=-1) == 10).all()
     assert len({tuple(one) for one in lists.reshape(-1, 40)}) == 15
-
-
-def test_a_marked_text_is_found_and_an_unmarked_one_is_not():
-    model = Transformer(Config(**SIZES | {"vocabulary": 60, "context": 256}))
-    params = model.init(np.random.default_rng(0))
-
-    def text(processor):
-        options = {"max_new_tokens": 150, "rng": np.random.default_rng(1), "logits_processor": processor}
-        return generate(model, params, [[0]], **options)[0]
-
-    marked = text(lambda tokens, logits: watermark_logits(logits, tokens, strength=2.0, key=42))
-    assert detect_watermark(marked, 60, key=42).p_value < 1e-6
-    assert detect_watermark(marked, 60, key=43).p_value > 0.01
-    assert detect_watermark(text(None), 60, key=42).p_value > 0.01
 
 
 def test_p_values_of_unmarked_texts_are_spread_evenly():
@@ -562,7 +459,6 @@ RNG = np.random.default_rng(0)
 test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: apply_temperature([1.0], 0), ValueError, "greedy"),
     (lambda: greedy([1.0, np.nan]), ValueError, "NaN"),
-    (lambda: greedy([-np.inf, -np.inf]), ValueError, "all are masked"),
     (lambda: apply_temperature([1.0], np.ones(2)), TypeError, "one number temperature, got ndarray"),
     (lambda: sample_token([np.inf, 0.0], RNG), ValueError, r"\+∞"),
     (lambda: sample_token([-np.inf, -np.inf], RNG), ValueError, "all are masked"),
@@ -586,17 +482,12 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: left_pad([]), ValueError, "at least one prompt"),
     (lambda: left_pad([[1], []]), ValueError, "in each at least one"),
     (lambda: generate(*small(), TOKENS, temperature=0), ValueError, "greedy decoding leave them out"),
-    (lambda: generate(*small(), TOKENS, temperature=0.0, rng=RNG), ValueError, "greedy decoding"),
     (lambda: generate(*small(), TOKENS, top_p=0.9), ValueError, "give rng="),
     (lambda: generate(*small(), TOKENS, num_beams=2, rng=RNG), ValueError, "draws nothing"),
     (lambda: generate(*small(), TOKENS, num_beams=2, min_p=0.1), ValueError, "draws nothing"),
-    (lambda: generate(*small(), TOKENS, num_beams=2, top_k=3), ValueError, "draws nothing"),
-    (lambda: generate(*small(), TOKENS, num_beams=2, top_p=0.9), ValueError, "draws nothing"),
-    (lambda: generate(*small(), TOKENS, num_beams=2, temperature=0.5), ValueError, "draws nothing"),
     (lambda: generate(*small(), TOKENS, num_beams=2, num_return_sequences=2), ValueError, "draws nothing"),
-    (lambda: generate(*small(), TOKENS, num_beams=2, window=3), TypeError, "window"),
     (lambda: sampler(RNG, top_k=0), ValueError, r"k in \[1, ∞\), got 0"),
-    (lambda: generate(*small(), TOKENS[:, :3], num_beams=0), ValueError, "num_beams.*got 0"),
+    (lambda: generate(*small(), TOKENS, num_beams=2, window=3), TypeError, "window"),
     (lambda: generate(*small(), TOKENS, max_new_tokens=-1), ValueError, "got -1"),
     (lambda: generate(*small(), TOKENS, max_new_tokens=20), ml.ShapeError, "24 tokens.*need 25"),
     (lambda: generate(*small(), [1, 2]), ml.ShapeError, "left_pad"),
