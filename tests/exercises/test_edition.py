@@ -19,6 +19,7 @@ LEARNERS = ["ada", "alan"]
 
 TRY_ALL = """
 import json, sys
+sys.modules["mathllm_grading"] = None
 from mathllm_exercises import arrange, check, items, numbers
 from mathllm_exercises.own_numbers import own_numbers
 import mathllm as ml, numpy as np

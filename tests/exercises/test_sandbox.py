@@ -247,7 +247,7 @@ def test_every_place_that_can_be_written_to_is_small_and_belongs_to_the_sandbox(
 )
 def test_a_fork_bomb_ends_with_its_shell(course, bomb):
     before = children_of_the_warm_process()
-    result = run(NORM, graded(), bomb, cell_seconds=20, processes=40)
+    result = run(NORM, graded(), bomb, cell_seconds=6, processes=40)
     assert result.points == [POINTS]
     psutil.wait_procs(children_of_the_warm_process() - before, timeout=300)
     assert children_of_the_warm_process() <= before
