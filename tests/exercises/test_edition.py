@@ -126,11 +126,6 @@ def test_who_is_not_in_the_class_is_told_so():
         own_numbers(entry, "eve")
 
 
-def test_an_edition_does_not_write_over_a_folder(edition):
-    with pytest.raises(FileExistsError, match="name a new folder"):
-        make_edition(edition, LEARNERS, "mathllm")
-
-
 @pytest.mark.nightly
 def test_the_edition_sets_itself_up_and_runs_a_chapter(edition, tmp_path):
     folder = shutil.copytree(edition, tmp_path / "edition")
