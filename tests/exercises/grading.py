@@ -2,11 +2,13 @@
 
 import contextlib
 import copy
+import multiprocessing
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
+import tempfile
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -91,19 +93,27 @@ def make_course(root, assignment, more="", key="k" * 64):
 
 def generated(root, assignment, only=None, **settings):
     """The same with the assignment generated, of which only these graded cells are kept, and their answers."""
-    from mathllm_grading.autograde import course
-    from nbgrader.apps.api import NbGraderAPI
-    from nbgrader.coursedir import CourseDirectory
-
     make_course(root, assignment, **settings)
     if only:
         path = root / "source" / assignment / f"{assignment}.ipynb"
         notebook = nbformat.read(path, 4)
         notebook.cells = [cell for cell in notebook.cells if grade_id(cell).removesuffix("-answer") in only]
         nbformat.write(notebook, path)
-    app = course(str(root))
-    assert NbGraderAPI(CourseDirectory(parent=app), parent=app).generate_assignment(assignment)["success"]
+    nbgrader(f"generate_assignment {assignment}", root)
     return root
+
+
+def new_gradebooks_at_once():
+    """Let nbgrader ask alembic itself for the version of a new gradebook, and not a program that takes six seconds."""
+    import nbgrader.api
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    def version():
+        with nbgrader.api._temp_alembic_ini("sqlite://") as settings:
+            return ScriptDirectory.from_config(Config(settings)).get_current_head()
+
+    nbgrader.api.get_alembic_version = version
 
 
 def grade_id(cell):
@@ -155,14 +165,47 @@ def view(*command, places=(), writable=()):
     return [*words, "--cap-add", "ALL", *command]
 
 
+def start(main, arguments, folder, **environment):
+    """A process that runs a command in a folder, and a file with what it says.
+
+    It is forked from this one: what is imported here need not be imported there.
+    """
+    said = tempfile.TemporaryFile("w+")  # noqa: SIM115  end() closes it
+    process = multiprocessing.get_context("fork").Process(
+        target=_run, args=(main, arguments, folder, environment, said)
+    )
+    process.start()
+    return process, said
+
+
+def _run(main, arguments, folder, environment, said):
+    os.chdir(folder)
+    os.environ |= environment
+    sys.stdout = sys.stderr = said
+    for stream in (1, 2):
+        os.dup2(said.fileno(), stream)
+    warnings.simplefilter("ignore")
+    main(arguments)
+
+
+def end(process, said):
+    """The exit code of that process, and what it said."""
+    process.join()
+    said.seek(0)
+    with said:
+        return process.exitcode, said.read()
+
+
 def nbgrader(command, folder, **environment):
     """Run an nbgrader command as one would type it; what it said."""
-    result = subprocess.run(
-        ["nbgrader", *command.split()], cwd=folder, capture_output=True, text=True,
-        env=os.environ | {"PATH": PATH, "MATHLLM_COURSE_KEY": ""} | environment,
-    )  # fmt: skip
-    assert result.returncode == 0, f"nbgrader {command}\n{result.stdout}{result.stderr}"
-    return result.stdout + result.stderr
+    from nbgrader.apps.nbgraderapp import NbGraderApp
+
+    new_gradebooks_at_once()
+    code, said = end(
+        *start(NbGraderApp.launch_instance, command.split(), folder, **{"MATHLLM_COURSE_KEY": ""} | environment)
+    )
+    assert code == 0, f"nbgrader {command}\n{said}"
+    return said
 
 
 def alive(mark):

@@ -8,7 +8,7 @@ import shutil
 import exercise_text
 import nbformat
 import pytest
-from grading import EXERCISES, grade_id, run
+from grading import EXERCISES, grade_id, new_gradebooks_at_once, run
 from mathllm_exercises import item, items, marking
 from mathllm_grading.autograde import course
 from nbgrader.api import Gradebook
@@ -27,6 +27,7 @@ def generated(tmp_path_factory):
     root = tmp_path_factory.mktemp("course")
     shutil.copy(EXERCISES / "nbgrader_config.py", root)
     shutil.copytree(EXERCISES / "source", root / "source")
+    new_gradebooks_at_once()
     app = course(str(root))
     api = NbGraderAPI(CourseDirectory(parent=app), parent=app)
     return root, {name: api.generate_assignment(name) for name in NAMES}

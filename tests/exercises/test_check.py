@@ -6,7 +6,6 @@ import subprocess
 import sys
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,7 +84,7 @@ def said(id, answer):
     return str(check(id, answer))
 
 
-def test_a_right_answer_passes_every_check_and_scores_all_points(capsys):
+def test_a_right_answer_passes_every_check_and_scores_all_points():
     shown = check("99.test.double", doubled)
     assert shown.passed
     assert shown.mistakes == ()
@@ -123,9 +122,10 @@ def test_a_known_mistake_is_named_also_next_to_another_one():
     assert check("99.test.double", lambda x: (x * x).astype(float)).mistakes[0] == squares.mistakes[0]
 
 
-def test_a_known_mistake_is_named_whatever_type_its_number_has():
-    for kind in (int, np.int64, float, np.float64):
-        assert check("99.test.count", kind(3)).mistakes == ("You began with one.",)
+@pytest.mark.parametrize("kind", [int, np.int64, float, np.float64, np.float32, np.array, Fraction, Decimal])
+def test_a_number_is_right_or_a_known_mistake_whatever_its_type(kind):
+    assert check("99.test.count", kind(2)).passed
+    assert check("99.test.count", kind(3)).mistakes == ("You began with one.",)
 
 
 def test_a_function_that_calls_mathllms_own_is_refused_wherever_it_is_defined(monkeypatch):
@@ -257,7 +257,8 @@ def test_the_learners_side_needs_numpy_alone():
     """In the browser there is no nbgrader, and no IPython is needed to look at a report."""
     code = (
         "import sys\n"
-        "for name in ('IPython', 'nbgrader', 'nbformat', 'matplotlib', 'jupytext'): sys.modules[name] = None\n"
+        "for name in ('IPython', 'nbgrader', 'nbformat', 'matplotlib', 'jupytext', 'mathllm_grading'):\n"
+        "    sys.modules[name] = None\n"
         "from mathllm_exercises import check, items\n"
         "print(check('01.vectors.quick_components', 4).score())"
     )
@@ -323,11 +324,6 @@ def test_each_check_has_a_verdict_of_its_own_once_values_are_right(answer, lines
     assert [line for line in lines if line not in said(DOUBLE.id, answer)] == []
 
 
-@pytest.mark.parametrize("answer", [Fraction(2), Decimal(2), np.float32(2), np.array(2), True + 1])
-def test_a_right_number_is_right_whatever_its_type(answer):
-    assert check("99.test.count", answer).passed
-
-
 @pytest.mark.parametrize("watched", [False, True], ids=["by an alarm", "by watching lines"])
 def test_an_endless_loop_ends_with_a_message_of_its_own(watched, monkeypatch):
     def endless(x):
@@ -380,9 +376,3 @@ def test_unknown_wrong_answers_are_noted_only_where_the_learner_wants_it(tmp_pat
     assert notes[1] == {
         "item": "99.test.count", "check": "right values", "sentences": [], "unknown": "7 is not the answer",
     }  # fmt: skip
-
-
-def test_the_learners_package_never_imports_the_graders():
-    for path in Path(kernel_side.__file__).parent.rglob("*.py"):
-        imported = re.findall(r"^\s*(?:from|import) .*", path.read_text(encoding="utf-8"), re.MULTILINE)
-        assert not any("mathllm_grading" in line for line in imported), path

@@ -4,6 +4,7 @@ import os
 from datetime import UTC, datetime
 
 import pytest
+from grading import new_gradebooks_at_once
 from mathllm_grading.collect import Collect, ReleaseAssignment, ReleaseFeedback, exchange_problem
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange import ExchangeError
@@ -21,6 +22,7 @@ def handed_in(learner, day=1):
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory):
+    new_gradebooks_at_once()
     return f"sqlite:///{tmp_path_factory.mktemp('database')}/gradebook.db"
 
 

@@ -58,20 +58,20 @@ def test_the_recipe_copies_what_the_package_is_built_from():
         assert {place, *place.parents} & copied().keys(), path
 
 
-def test_the_recipe_installs_extras_that_exist_with_the_pinned_versions():
-    folder, extras = installed()
-    assert extras <= PROJECT["optional-dependencies"].keys()
-    assert f"--constraint {folder}/requirements.lock" in RECIPE.read_text(encoding="utf-8")
-    assert copied()[folder / "requirements.lock"] == ROOT / "requirements.lock"
-
-
-def test_these_extras_hold_all_that_the_packages_of_the_course_import():
+def test_the_extras_that_the_recipe_installs_hold_all_that_the_packages_of_the_course_import():
     extras = [PROJECT["optional-dependencies"][extra] for extra in installed()[1]]
     asked = [Requirement(entry) for entry in sum(extras, PROJECT["dependencies"])]
     asked += [Requirement(entry) for each in asked for entry in metadata.requires(each.name) or ()]
     there = {canonicalize_name(each.name) for each in asked if each.marker is None}
+    providers = metadata.packages_distributions()
     for package in set(imported()):
-        assert there & set(map(canonicalize_name, metadata.packages_distributions()[package])), package
+        assert there & set(map(canonicalize_name, providers[package])), package
+
+
+def test_the_recipe_installs_the_pinned_versions():
+    folder, _ = installed()
+    assert f"--constraint {folder}/requirements.lock" in RECIPE.read_text(encoding="utf-8")
+    assert copied()[folder / "requirements.lock"] == ROOT / "requirements.lock"
 
 
 def test_the_recipe_has_a_tested_python_and_bubblewrap_and_ends_without_the_rights_of_root():

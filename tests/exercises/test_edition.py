@@ -19,6 +19,7 @@ LEARNERS = ["ada", "alan"]
 
 TRY_ALL = """
 import json, sys
+sys.modules["mathllm_grading"] = None
 from mathllm_exercises import arrange, check, items, numbers
 from mathllm_exercises.own_numbers import own_numbers
 import mathllm as ml, numpy as np
@@ -123,11 +124,6 @@ def test_who_is_not_in_the_class_is_told_so():
     assert own_numbers(entry, "ada")["temperature"] == 2.0
     with pytest.raises(ValueError, match="'eve' is not in it: set MATHLLM_LEARNER"):
         own_numbers(entry, "eve")
-
-
-def test_an_edition_does_not_write_over_a_folder(edition):
-    with pytest.raises(FileExistsError, match="name a new folder"):
-        make_edition(edition, LEARNERS, "mathllm")
 
 
 @pytest.mark.nightly

@@ -20,7 +20,7 @@ from pathlib import Path
 import grading
 import pytest
 from click.testing import CliRunner
-from grading import PATH, answered
+from grading import PATH, answered, end, nbgrader, start
 from mathllm_exercises import item
 from mathllm_grading import gradebook, sandbox, workers
 from mathllm_grading.__main__ import main
@@ -37,18 +37,15 @@ SQUARED = "def norm(x):\n    return np.sum(x * x, axis=-1)"
 LATER = "2026-11-21 10:00:00 UTC"
 SLOW = "import time\nopen('@STARTED@', 'w').close()\ntime.sleep(300)"
 # A kernel without a sandbox starts sooner, and is found in the list of processes.
-HERE = {"MATHLLM_UNSANDBOXED": "yes", "PATH": PATH}
+HERE = {"MATHLLM_UNSANDBOXED": "yes"}
 POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 
 
-def program(folder, *arguments, code=0, **environment):
-    """Run a command of ours, or of nbgrader's, as one would type it; its output."""
-    start = [] if arguments[0] == "nbgrader" else [sys.executable, "-m", "mathllm_grading"]
-    done = subprocess.run(
-        [*start, *arguments], cwd=folder, capture_output=True, text=True, env=os.environ | HERE | environment
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
+def program(folder, *arguments, main=main, code=0, **environment):
+    """Run our command in a process of its own; its output."""
+    ended, said = end(*start(main, arguments, folder, **HERE | environment))
+    assert ended == code, said
+    return said
 
 
 def hand_in(root, learner, answer=None, **settings):
@@ -117,7 +114,7 @@ def test_a_class_is_graded_as_nbgrader_grades_it(course):
     stock = shutil.copytree(course, course.parent / "stock")
     sandboxed = {"MATHLLM_UNSANDBOXED": "" if sandbox.problem() is None else "yes"}
     shown = program(course, "grade", NAME, "--jobs", "2", **sandboxed)
-    program(stock, "nbgrader", "autograde", NAME, **sandboxed)
+    nbgrader(f"autograde {NAME}", stock, **sandboxed)
 
     assert contents(course) == contents(stock)
     assert scores(course) == {"right": [FULL, 0], "squared": [0, 0], "broken": [0, 1], "dies": [0, 1]}
@@ -178,34 +175,39 @@ def kill_some(task):
     return Result(task.learner)
 
 
-# Kills this process, or one that it forked, at a given step: a file, a folder, a database or a program that it touches;
-# "half" is in the middle of a grade that is recorded.
-KILLED_AT = """
-import os, signal, sys
-from mathllm_grading import gradebook
-from mathllm_grading.__main__ import main
-write = gradebook._write
-def written(row, grade, unchanged):
-    write(row, grade, unchanged)
-    row.notebook.comments[0].auto_comment = "half"
-    sys.audit("half")
-gradebook._write = written
-STEPS = {"open", "os.chmod", "os.fork", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink",
-         "shutil.move", "shutil.rmtree", "shutil.copytree", "sqlite3.connect", "subprocess.Popen"}
-count, last, here = 0, sys.argv.pop(1), os.getpid()
-def step(event, arguments):
-    global count
-    if os.getpid() != here:  # the process that grades has steps of its own
-        return
-    count += event in STEPS
-    if event == last or (event in STEPS and str(count) == last):
-        os.kill(os.getpid(), signal.SIGKILL)
-sys.addaudithook(step)
-try:
-    main(sys.argv[1:])
-finally:
-    print("steps:", count)
-"""
+STEPS = {
+    "open", "os.chmod", "os.fork", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink",
+    "shutil.move", "shutil.rmtree", "shutil.copytree", "sqlite3.connect", "subprocess.Popen",
+}  # fmt: skip
+
+
+def killed_at(last):
+    """Our command in a process that is killed at this step: when it touches a file, a folder, a database or a program
+    for the nth time, or (half) in the middle of a grade that it records."""
+
+    def run(arguments):
+        count, here, write = 0, os.getpid(), gradebook._write
+
+        def written(row, grade, unchanged):
+            write(row, grade, unchanged)
+            row.notebook.comments[0].auto_comment = "half"
+            sys.audit("half")
+
+        def step(event, _):
+            nonlocal count
+            if os.getpid() == here:  # the process that grades has steps of its own
+                count += event in STEPS
+                if event == last or (event in STEPS and count == last):
+                    os.kill(here, signal.SIGKILL)
+
+        gradebook._write = written
+        sys.addaudithook(step)
+        try:
+            main(arguments)
+        finally:
+            print("steps:", count)
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -218,12 +220,8 @@ def half_graded(generated, tmp_path_factory):
     hand_in(course, "broken", b'{"cells": [')
     hand_in(course, "squared", SQUARED)
     whole = shutil.copytree(course, course.parent / "whole")
-    shown = subprocess.check_output(killed_at("never"), cwd=whole, text=True, env=os.environ | HERE)
+    shown = program(whole, "grade", NAME, "--jobs", "1", main=killed_at("never"))
     return course, int(re.search(r"steps: (\d+)", shown)[1]), contents(whole)
-
-
-def killed_at(step):
-    return [sys.executable, "-c", KILLED_AT, str(step), "grade", NAME, "--jobs", "1"]
 
 
 @pytest.mark.parametrize(
@@ -235,8 +233,7 @@ def test_a_run_that_is_killed_at_any_step_is_finished_by_the_next_and_nothing_is
     before, steps, whole = half_graded
     course = shutil.copytree(before, tmp_path / "course")
     step = part if part == "half" else 1 + part * steps // 20
-    done = subprocess.run(killed_at(step), cwd=course, capture_output=True, env=os.environ | HERE)
-    assert done.returncode == -signal.SIGKILL
+    program(course, "grade", NAME, "--jobs", "1", main=killed_at(step), code=-signal.SIGKILL)
     assert scores(course)["again"][0] in ((0,) if part == "half" else (0, FULL))
     assert part != "half" or LATER not in (course / "autograded" / "again" / NAME / "timestamp.txt").read_text()
     program(course, "grade", NAME, "--jobs", "1")
@@ -259,25 +256,23 @@ def test_a_gradebook_that_stays_locked_is_said_to_be_and_keeps_its_grades(inside
     assert scores(inside)["a"][0] == FULL
 
 
-def hear_interrupts():
-    """A shell starts what runs in the background deaf to them, and its children inherit that."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def in_a_terminal(arguments):
+    """Our command, which Ctrl-C interrupts with all processes that it has started, and nothing else."""
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    main(arguments)
 
 
 def test_an_interrupt_leaves_whole_grades_and_no_process(course):
     hand_in(course, "a")
     hand_in(course, "b", SLOW.replace("@STARTED@", str(course / "started")))
-    command = [sys.executable, "-m", "mathllm_grading", "grade", NAME, "--jobs", "1"]
-    running = subprocess.Popen(
-        command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | HERE,
-        start_new_session=True, preexec_fn=hear_interrupts,
-    )  # fmt: skip
+    running, said = start(in_a_terminal, ["grade", NAME, "--jobs", "1"], course, **HERE)
     while not ((course / "started").exists() and (course / "autograded" / "a").exists()):
-        assert running.poll() is None, running.stdout.read()
+        assert running.is_alive()
         time.sleep(0.1)
     os.killpg(running.pid, signal.SIGINT)  # as Ctrl-C does
-    shown, _ = running.communicate(timeout=600)
-    assert running.returncode == 130, shown
+    code, shown = end(running, said)
+    assert code == 130, shown
     assert "Traceback" not in shown
     assert "1 graded, 0 graded before, 0 failed, 1 not begun or not finished" in shown
     assert scores(course) == {"a": [FULL, 0]}
@@ -325,12 +320,6 @@ def test_two_runs_in_one_course_do_not_meet(inside):
 
 
 OTHER_COURSE = "c = get_config()\nc.CourseDirectory.root = {!r}\n"
-ELSEWHERE = """
-import os, pickle, sys
-from mathllm_grading.run import grade
-os.chdir("/")
-pickle.dump(grade(pickle.load(open(sys.argv[1], "rb"))), open(sys.argv[2], "wb"))
-"""
 
 
 def test_a_worker_whose_account_has_another_course_grades_in_the_folder_of_its_task(inside, tmp_path):
@@ -340,11 +329,12 @@ def test_a_worker_whose_account_has_another_course_grades_in_the_folder_of_its_t
     (tmp_path / "nbgrader_config.py").write_text(OTHER_COURSE.format(str(other)))
     with Run(NAME) as run:
         (task,) = run.tasks
-        (tmp_path / "task").write_bytes(pickle.dumps(task))
-        account = os.environ | HERE | {"JUPYTER_CONFIG_DIR": str(tmp_path)}
-        command = [sys.executable, "-c", ELSEWHERE, str(tmp_path / "task"), str(tmp_path / "result")]
-        subprocess.run(command, env=account, check=True)
-        run._recorded(pickle.loads((tmp_path / "result").read_bytes()))
+        sent, result = pickle.dumps(task), tmp_path / "result"
+        program(
+            "/", sent, main=lambda sent: result.write_bytes(pickle.dumps(grade(pickle.loads(*sent)))),
+            JUPYTER_CONFIG_DIR=str(tmp_path),
+        )  # fmt: skip
+        run._recorded(pickle.loads(result.read_bytes()))
     assert scores(inside) == {"ada": [FULL, 0]}
 
 
@@ -510,7 +500,7 @@ def test_a_cluster_grades_into_postgresql_what_one_machine_grades_into_sqlite(in
     alone = ours("grade", NAME)
     shutil.rmtree(inside / "autograded")
     monkeypatch.setenv("MATHLLM_GRADEBOOK", postgres)
-    program(inside, "nbgrader", "generate_assignment", NAME, "--force")
+    nbgrader(f"generate_assignment {NAME} --force", inside)
     together = ours("grade", NAME, "--scheduler", scheduler)
     assert "4 graded, 0 graded before, 0 failed" in together
     assert points(together) == points(alone)

@@ -298,7 +298,7 @@ print("found:", found)
 squares_and_length = [49, 7]
 """,
     "norm": "from mathllm import norm",
-    "nearest": "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass",
+    "nearest": "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: signal.pause()",
 }
 SETTINGS = "c.Limits.cell_seconds = 20\n"
 
@@ -513,48 +513,41 @@ def course(tmp_path_factory):
         else:
             case.hand_in(folder, right)
     log = nbgrader(f"autograde {NAME}", root)
-    (root / "autograde.log").write_text(log, encoding="utf-8")
     nbgrader(f"generate_feedback {NAME} --student=z*", root)
     assert right.exists()
-    return root
-
-
-@pytest.fixture(scope="module")
-def gradebook(course):
-    """{learner: {name: (score, needs a person)}}"""
-    prefix = "01-vectors-"
-    return {who: {name.removeprefix(prefix): row[name] for name in row} for who, row in grades(course).items()}
+    return SimpleNamespace(root=root, log=log, graded=root / "autograded", grades=grades(root))
 
 
 @pytest.mark.parametrize("learner", CASES)
-def test_each_case_earns_exactly_what_its_row_says(course, gradebook, learner):
-    case, grades = CASES[learner], gradebook[learner]
-    assert not case.said or f"{learner}: {case.said}" in (course / "autograde.log").read_text(encoding="utf-8")
-    assert set(grades) == set(POINTS)
-    assert {name: score for name, (score, _) in grades.items() if score} == case.score
-    assert {name for name, (_, flagged) in grades.items() if flagged} == case.review
-    assert all(score is not None for name, (score, _) in grades.items() if name not in case.review - ALL)
+def test_each_case_earns_exactly_what_its_row_says(course, learner):
+    case = CASES[learner]
+    found = {name.removeprefix("01-vectors-"): grade for name, grade in course.grades[learner].items()}
+    assert not case.said or f"{learner}: {case.said}" in course.log
+    assert set(found) == set(POINTS)
+    assert {name: score for name, (score, _) in found.items() if score} == case.score
+    assert {name for name, (_, flagged) in found.items() if flagged} == case.review
+    assert all(score is not None for name, (score, _) in found.items() if name not in case.review - ALL)
 
 
 def test_what_a_submission_finds_of_its_course_is_nothing_and_it_leaves_no_process(course):
-    shown = nbformat.read(course / "autograded" / "escapes" / NAME / f"{NAME}.ipynb", 4)
+    shown = nbformat.read(course.graded / "escapes" / NAME / f"{NAME}.ipynb", 4)
     printed = "".join(output.get("text", "") for cell in shown.cells for output in cell.get("outputs", []))
     assert "found: []\n" in printed
-    assert gone(str(course))
+    assert gone(str(course.root))
 
 
 def test_no_link_and_no_page_gets_beside_a_graded_notebook(course):
-    graded = [path for path in (course / "autograded").rglob("*") if not path.is_dir()]
+    graded = [path for path in course.graded.rglob("*") if not path.is_dir()]
     assert not any(path.is_symlink() or path.suffix in (".html", ".svg") for path in graded)
-    assert (course / "autograded" / "crowded" / NAME / "evil.html.txt").read_text() == SCRIPT
-    assert (course / "autograded" / "taken-names" / NAME / "evil.html-1.txt").read_text() == SCRIPT
-    assert not list(course.glob(f"*ed/taken-names/{NAME}/timestamp.txt"))
+    assert (course.graded / "crowded" / NAME / "evil.html.txt").read_text() == SCRIPT
+    assert (course.graded / "taken-names" / NAME / "evil.html-1.txt").read_text() == SCRIPT
+    assert not list(course.root.glob(f"*ed/taken-names/{NAME}/timestamp.txt"))
     assert len([path for path in graded if "crowded" in path.parts]) < 1_010
-    linked = [path.name for path in (course / "autograded").glob("linked-*/**/*.*")]
+    linked = [path.name for path in course.graded.glob("linked-*/**/*.*")]
     assert linked == [f"{NAME}.ipynb"] * 3
-    shown = (course / "autograded" / "overlong" / NAME / f"{NAME}.ipynb").read_text()
+    shown = (course.graded / "overlong" / NAME / f"{NAME}.ipynb").read_text()
     assert not any(line in shown for line in Path("/etc/passwd").read_text().splitlines())
-    assert not list((course / "autograded" / "overlong").rglob("leak*"))
+    assert not list((course.graded / "overlong").rglob("leak*"))
 
 
 def active_parts(html):
@@ -568,30 +561,32 @@ def active_parts(html):
     return found
 
 
-def test_feedback_carries_nothing_active_to_the_learner(course):
-    pages = [course / "feedback" / learner / NAME / f"{NAME}.html" for learner in ("z-active", "z-characters", "zoe")]
-    active, odd, honest = [page.read_text(encoding="utf-8") for page in pages]
+LOOKED_AT = ("z-active", "z-characters", "zoe")
+
+
+def assert_nothing_active(active, odd, honest):
+    """Pages of these three learners: a hostile one holds what an honest one holds, and shows the rest as text."""
     assert active_parts(active) == active_parts(odd) == active_parts(honest)
-    assert "alert(1)" in active  # shown, as text
-    assert PICTURE in active
-    assert "<strong>bold</strong>" in active
+    for shown in ("alert(1)", PICTURE, "<strong>bold</strong>"):
+        assert shown in active
+
+
+def test_feedback_carries_nothing_active_to_the_learner(course):
+    pages = [course.root / "feedback" / learner / NAME / f"{NAME}.html" for learner in LOOKED_AT]
+    assert_nothing_active(*(page.read_text(encoding="utf-8") for page in pages))
 
 
 def test_the_formgrader_carries_nothing_active_to_the_instructor(course, monkeypatch):
     """The formgrader makes its pages in the instructor's Jupyter server, with these settings and this exporter."""
-    monkeypatch.chdir(course)
+    monkeypatch.chdir(course.root)
     formgrader, server = FormgradeExtension(), SimpleNamespace(settings={})
-    formgrader.root_dir = str(course)
-    formgrader.initialize([], root=str(course))
+    formgrader.root_dir = str(course.root)
+    formgrader.initialize([], root=str(course.root))
     formgrader.init_tornado_settings(server)
-    pages = []
-    for learner in ("z-active", "z-characters", "zoe"):
-        path = f"autograded/{learner}/{NAME}/{NAME}.ipynb"
-        resources = {"index": 0, "total": 1, "base_url": "", "submission_id": "x", "student": "x", "notebook_path": "x"}
-        pages.append(server.settings["nbgrader_exporter"].from_filename(path, resources=resources)[0])
-    assert active_parts(pages[0]) == active_parts(pages[1]) == active_parts(pages[2])
-    assert "alert(1)" in pages[0]
-    assert PICTURE in pages[0]
+    resources = {"index": 0, "total": 1, "base_url": "", "submission_id": "x", "student": "x", "notebook_path": "x"}
+    paths = [f"autograded/{learner}/{NAME}/{NAME}.ipynb" for learner in LOOKED_AT]
+    exporter = server.settings["nbgrader_exporter"]
+    assert_nothing_active(*(exporter.from_filename(path, resources=dict(resources))[0] for path in paths))
 
 
 def test_every_attack_in_the_table_has_its_test():

@@ -14,7 +14,7 @@ from grading import answered, generated, hand_in
 from mathllm_course import report
 from mathllm_course.__main__ import main
 from mathllm_course.platform import read_learners
-from mathllm_exercises import item, items, marking, recorded
+from mathllm_exercises import item, marking, recorded
 from mathllm_grading import gradebook
 from mathllm_grading.__main__ import main as grading
 from mathllm_grading.autograde import course as application
@@ -39,7 +39,7 @@ CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,01_vectors (998),Final S
 
 @pytest.fixture(scope="module")
 def three_exercises(tmp_path_factory):
-    asked = [entry.grade_id for entry in items("01") if entry.graded][:3]
+    asked = ("01-2", "01-vectors-length_by_hand", "01-vectors-norm", "01-vectors-own_length")
     return generated(tmp_path_factory.mktemp("generated"), NAME, asked)
 
 
@@ -272,19 +272,18 @@ def test_a_verdict_is_read_as_it_is_written():
 
 
 @pytest.mark.slow
-def test_a_report_counts_what_was_solved_and_which_mistakes_were_made(tmp_path, monkeypatch):
-    monkeypatch.chdir(generated(tmp_path, NAME))
+def test_a_report_counts_what_was_solved_and_which_mistakes_were_made(inside, monkeypatch):
     assert "nobody is graded in 01_vectors" in office("report", NAME, code=1)
     for learner, answer in {"ada": None, "bob": SQUARED, "eve": SQUARED, "zoe": SEVEN}.items():
         given = {"01-vectors-norm-answer": answer} if answer else {}
-        hand_in(tmp_path, learner, answered(f"source/{NAME}/{NAME}.ipynb", given))
+        hand_in(inside, learner, answered(f"source/{NAME}/{NAME}.ipynb", given))
     monkeypatch.setenv("MATHLLM_UNSANDBOXED", "yes")
     assert CliRunner().invoke(grading, ["grade", NAME]).exit_code == 0
     assert "report.html and report.csv" in office("report", NAME)
     found = {row["item"]: row for row in rows("report.csv")}
     assert found["01-vectors-norm"]["full_marks"] == "0.250"
     assert found["01-vectors-norm"]["learners"] == "4"
-    page = (tmp_path / "report.html").read_text()
+    page = (inside / "report.html").read_text()
     assert "2 made this mistake" in page
     assert "2026-11-20: 4 handed in" in page
     assert "<script>" not in page

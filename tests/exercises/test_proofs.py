@@ -3,13 +3,12 @@
 They take the road a submission takes — inputs drawn, values encoded, decoded, judged — without starting a kernel.
 """
 
-from contextlib import nullcontext
 from pathlib import Path
 
 import exercise_cells
 import numpy as np
 import pytest
-from mathllm_exercises import check, item, items, kernel_side, marking
+from mathllm_exercises import check, item, items, marking
 from mathllm_exercises.kernel_side import NOT_DEFINED
 from mathllm_exercises.own_numbers import own_numbers
 
@@ -58,8 +57,9 @@ def test_every_released_stub_scores_nothing(path, monkeypatch):
     monkeypatch.setenv("MATHLLM_LEARNER", "reader")
     seen = []
     for entry, answer in run_assignment(path, exercise_cells.released):
-        assert marks_of(entry, answer, "reader", 0).points == 0
-        assert check(entry.id, answer).marks.points == 0
+        report = check(entry.id, answer)
+        assert report.marks.points == 0
+        assert entry.kind == "repair" or "no answer yet" in str(report).splitlines()[-1]
         seen.append(entry.id)
     assert seen == [entry.id for _, entry in exercise_cells.answers(path) if entry.kind != "text"]
 
@@ -67,7 +67,7 @@ def test_every_released_stub_scores_nothing(path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("id", CODE_ITEMS)
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_every_known_mistake_scores_what_its_card_says_and_is_named(id, learner, monkeypatch):
+def test_every_known_mistake_scores_what_its_card_says_and_is_named(id, learner):
     entry, own = item(id), own_numbers(item(id), learner)
     cases = marking.draw(entry, np.random.default_rng(SEEDS[learner]))
     bank = marking.known_mistakes(entry, cases, own)
@@ -75,11 +75,6 @@ def test_every_known_mistake_scores_what_its_card_says_and_is_named(id, learner,
         marks = marking.mark(entry, cases, observations, own, bank)
         assert marks.points == mistake.score, f"{mistake.sentence}\n{marking.text(marks)}"
         assert mistake.sentence in marks.mistakes, f"{mistake.sentence}\n{marking.text(marks)}"
-    monkeypatch.setattr(kernel_side, "asking", lambda names: nullcontext())  # the bank may use what no answer may
-    monkeypatch.setenv("MATHLLM_LEARNER", learner)
-    for mistake in entry.mistakes[:1]:
-        answer = mistake.make if entry.calls else mistake.make(**own)
-        assert mistake.sentence in check(id, answer).mistakes
 
 
 @pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).calls])
@@ -90,31 +85,8 @@ def test_every_function_item_knows_three_mistakes(id):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).calls])
-def test_an_answer_that_always_raises_or_is_no_number_scores_nothing(id):
-    def raises(*args):
-        raise ValueError
-
-    for answer in (raises, lambda *args: float("nan")):
-        assert marks_of(item(id), answer, "reader", 0).points == 0
-
-
-@pytest.mark.parametrize("id", CODE_ITEMS)
-def test_no_answer_yet_is_no_answer_yet(id):
-    for answer in (..., None):
-        report = check(id, answer)
-        assert report.marks.points == 0
-        assert "no answer yet" in str(report).splitlines()[-1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).numbers])
-def test_nobodys_own_numbers_make_a_known_mistake_right(id):
-    entry = item(id)
-    for n in range(40):
-        own = own_numbers(entry, f"learner {n}")
-        cases = marking.draw(entry, np.random.default_rng(0))
-        for sentence, _, failed in marking.known_mistakes(entry, cases, own):
-            assert failed == {*range(len(entry.checks))}, (own, sentence)
+def test_an_answer_that_is_no_number_scores_nothing(id):
+    assert marks_of(item(id), lambda *args: float("nan"), "reader", 0).points == 0
 
 
 def test_a_card_names_what_may_not_be_used():
