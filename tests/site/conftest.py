@@ -1,5 +1,6 @@
 """The built site and its pages, shared by all tests of this folder, and by the workers that run them."""
 
+import contextlib
 import fcntl
 import functools
 import http.server
@@ -95,9 +96,9 @@ def address(site):
     thread.join()
 
 
-@pytest.fixture
-def open_page(browser, address):
-    """Open a page in a fresh window; at the end, it must have asked nobody else and reported no error."""
+@contextlib.contextmanager
+def _windows(browser, address):
+    """Opens pages, each in a fresh window; at the end, none may have asked another server or reported an error."""
     contexts, complaints = [], []
 
     def heard(message):
@@ -118,27 +119,50 @@ def open_page(browser, address):
         context.on("response", lambda answer: answer.status < 400 or complaints.append(f"{answer.status} {answer.url}"))
         page = context.new_page()
         page.goto(f"{address}/{name}", wait_until="load")
+        page.evaluate("window.MathJax?.startup?.promise")  # waits until the formulas are set
         return page
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    try:
+        yield open_page
+    finally:
+        for context in contexts:
+            context.close()
     assert complaints == []
 
 
+@pytest.fixture(scope="session")
+def windows(browser, address):
+    """`with windows() as open_page` gives a function that opens a page by its name."""
+    return functools.partial(_windows, browser, address)
+
+
 @pytest.fixture
-def visit(open_page):
-    """Open a page and wait until its formulas and figures are there."""
+def open_page(windows):
+    """Opens a page with its formulas, for one test."""
+    with windows() as open_page:
+        yield open_page
 
-    def visit(name, theme="light"):
-        page = open_page(name, theme)
-        page.evaluate("window.MathJax?.startup?.promise")  # waits until the formulas are set
-        page.evaluate("for (const image of document.images) image.loading = 'eager'")
-        figures = page.locator('script[type="application/vnd.jupyter.widget-view+json"]')
-        if figures.count():  # what draws them is loaded when the first comes near
-            figures.first.locator("..").scroll_into_view_if_needed()
-            page.locator(".widget-subarea").last.wait_for()
-        page.wait_for_load_state("networkidle")
-        return page
 
-    return visit
+@pytest.fixture(scope="module")
+def page(windows, request):
+    """The page of this name with its formulas and figures, for several tests."""
+    with windows() as open_page:
+        yield with_figures(open_page(request.param))
+
+
+@pytest.fixture(scope="module")
+def softmax(windows):
+    """Chapter 6, a short one with all kinds of things on its page, for several tests."""
+    with windows() as open_page:
+        yield with_figures(open_page("notebooks/06_softmax.html"))
+
+
+def with_figures(page):
+    """The page, once its images and figures are there."""
+    page.evaluate("for (const image of document.images) image.loading = 'eager'")
+    figures = page.locator('script[type="application/vnd.jupyter.widget-view+json"]')
+    if figures.count():  # what draws them is loaded when the first comes near
+        figures.first.locator("..").scroll_into_view_if_needed()
+        page.locator(".widget-subarea").last.wait_for()
+    page.wait_for_load_state("networkidle")
+    return page
