@@ -255,8 +255,7 @@ BROKEN = """async (rules) => {
 
 @on_pages(*OPENED)
 def test_a_page_opens_whole_asking_nobody_else_and_its_figures_move_without_a_kernel(page):
-    formulas = page.locator(".math").count()
-    assert page.locator(".math mjx-container").count() >= formulas
+    page.wait_for_function("document.querySelectorAll('.math:not(:has(mjx-container))').length === 0")
     assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
     assert [text for text in page.locator("mjx-assistive-mml mtext").all_text_contents() if "\\" in text] == []
     assert page.evaluate("[...document.images].filter(i => !(i.complete && i.naturalWidth)).map(i => i.src)") == []
@@ -326,9 +325,8 @@ UNTOUCHED = """async () => {
 
 
 @pytest.fixture(scope="module", params=["10_attention", pytest.param("08_gradients", marks=pytest.mark.nightly)])
-def long_chapter(windows, request):
-    with windows() as open_page:
-        yield open_page(f"notebooks/{request.param}.html")
+def long_chapter(window, request):
+    return window(f"notebooks/{request.param}.html")
 
 
 def test_a_chapter_weighs_less_than_a_megabyte_until_its_figures_come_near(site, long_chapter):
