@@ -2,40 +2,22 @@
 
 import numpy as np
 import pytest
-from test_widgets import SAME, run_js
+from test_widgets import SAME, run_js, same
 
 import mathllm as ml
 from mathllm.exhibits import backpropagation as exhibits
 from mathllm.figures.widgets import (
     AttentionStepper,
-    FeaturePlane,
     KLPenalty,
     MergeStepper,
     ParameterCalculator,
     RankSlider,
-    RotaryPair,
 )
-
-SHORT = {"name": "short", "tokens": ["a", "b"], "query": [[1.0]], "key": [[1.0], [2.0]], "value": []}
 
 
 @pytest.fixture
 def rng():
     return np.random.default_rng(1)
-
-
-@pytest.mark.parametrize(
-    ("figure", "wrong", "words"),
-    [
-        (AttentionStepper, {"examples": [SHORT]}, "one row per token"),
-        (AttentionStepper, {"row": 3}, "no row 3"),
-        (RotaryPair, {"query_position": 31}, "query_position"),
-        (FeaturePlane, {"features": 3, "active": [4]}, r"from 1 to 3, got \[4\]"),
-    ],
-)
-def test_a_figure_refuses_what_it_cannot_show(figure, wrong, words):
-    with pytest.raises(Exception, match=words):
-        figure(**wrong)
 
 
 # Chapter 2: the angle between two arrows
@@ -44,7 +26,7 @@ def test_a_figure_refuses_what_it_cannot_show(figure, wrong, words):
 def test_the_arrows_have_the_lengths_and_the_angle_of_the_sliders(rng):
     drawn = rng.uniform([0, 0.5, 0.5], [180, 4, 4], size=(100, 3))
     settings = np.vstack([drawn, [[0, 4, 4], [180, 0.5, 4], [90, 1, 1]]])  # the ends of the sliders among them
-    a, b = np.array(run_js("angle_cosine.js", "arrows", settings.tolist())).swapaxes(0, 1)
+    a, b = np.array(run_js("angle_cosine.js", "arrows", settings)).swapaxes(0, 1)
     np.testing.assert_allclose(ml.norm(a), settings[:, 1], rtol=SAME)
     np.testing.assert_allclose(ml.norm(b), settings[:, 2], rtol=SAME)
     bearing = np.degrees(np.arctan2(b[:, 1], b[:, 0]) - np.arctan2(a[:, 1], a[:, 0]))
@@ -54,8 +36,7 @@ def test_the_arrows_have_the_lengths_and_the_angle_of_the_sliders(rng):
 @pytest.mark.parametrize(("name", "function"), [("dot", ml.dot), ("cosineSimilarity", ml.cosine_similarity)])
 def test_the_numbers_below_the_arrows_are_those_of_mathllm(rng, name, function):
     pairs = rng.normal(size=(100, 2, 5))
-    shown = run_js("angle_cosine.js", name, pairs.tolist())
-    np.testing.assert_allclose(shown, function(pairs[:, 0], pairs[:, 1]), rtol=0, atol=SAME * 10)
+    same("angle_cosine.js", name, pairs, function(pairs[:, 0], pairs[:, 1]))
 
 
 # Chapter 3: a grid moved by a matrix
@@ -65,36 +46,28 @@ DRAWN = np.random.default_rng(1).uniform(-2, 2, size=(100, 2, 2))
 MATRICES = np.vstack([DRAWN, np.zeros((1, 2, 2)), np.eye(2)[None], -np.eye(2)[None]])
 
 
-def js(name, *arguments):
-    """The exported function, called once for each matrix of the list."""
-    return run_js("grid_deformation.js", name, [list(one) for one in zip(*arguments, strict=True)])
-
-
-def test_a_point_goes_where_the_matrix_sends_it(rng):
+def test_a_point_goes_where_the_matrix_sends_it_and_the_radii_of_the_ellipse_are_the_singular_values(rng):
     points = rng.normal(size=(len(MATRICES), 2))
-    moved = js("apply", MATRICES.tolist(), points.tolist())
-    np.testing.assert_allclose(moved, ml.matrices.matrix_vector_product(MATRICES, points), atol=SAME * 10)
-
-
-def test_the_radii_of_the_ellipse_are_the_singular_values():
-    np.testing.assert_allclose(js("singularValues", MATRICES.tolist()), ml.singular_values(MATRICES), atol=SAME * 10)
+    wanted = ml.matrices.matrix_vector_product(MATRICES, points)
+    same("grid_deformation.js", "apply", zip(MATRICES, points, strict=True), wanted)
+    same("grid_deformation.js", "singularValues", MATRICES[:, None], ml.singular_values(MATRICES))
 
 
 def test_the_eigenvalues_are_the_real_ones_and_none_for_a_rotation():
-    found = js("eigenvalues", MATRICES.tolist())
+    rotation = [[0, -1], [1, 0]]
+    *found, last = run_js("grid_deformation.js", "eigenvalues", [*MATRICES[:, None], [rotation]])
     for W, ours in zip(MATRICES, found, strict=True):
         values = ml.matrices.eigenvalues(W)
         wanted = [] if np.iscomplexobj(values) else values
         np.testing.assert_allclose(sorted(ours), sorted(wanted), atol=1e-6)  # roots of nearly equal values: √1e-16
     assert 10 < sum(not ours for ours in found) < 90  # both kinds were tried
-    assert js("eigenvalues", [[[0, -1], [1, 0]]]) == [[]]
+    assert last == []
 
 
 def test_the_amount_leads_from_the_identity_to_the_matrix(rng):
     amounts = rng.uniform(size=len(MATRICES))
-    blended = js("blend", MATRICES.tolist(), amounts.tolist())
     wanted = np.eye(2) + amounts[:, None, None] * (MATRICES - np.eye(2))
-    np.testing.assert_allclose(blended, wanted, atol=SAME)
+    same("grid_deformation.js", "blend", zip(MATRICES, amounts, strict=True), wanted, atol=SAME)
 
 
 # Chapter 3: the rank slider
@@ -105,12 +78,10 @@ def test_the_picture_is_the_low_rank_approximation_and_its_error(rng, shape):
     W = rng.random(shape)
     U, sizes, Vt = ml.matrices.svd(W)
     ranks = range(min(shape) + 1)
-    pictures = run_js("rank_slider.js", "approximate", [[U.T.tolist(), sizes.tolist(), Vt.tolist(), r] for r in ranks])
-    expected = [ml.matrices.low_rank_approximation(W, rank) for rank in ranks]
-    np.testing.assert_allclose(pictures, expected, atol=SAME * 10)
-    errors = run_js("rank_slider.js", "relativeError", [[sizes.tolist(), rank] for rank in ranks])
-    expected = [ml.matrices.low_rank_error(W, rank) / ml.frobenius_norm(W) for rank in ranks]
-    np.testing.assert_allclose(errors, expected, atol=SAME * 10)
+    pictures = [ml.matrices.low_rank_approximation(W, rank) for rank in ranks]
+    same("rank_slider.js", "approximate", [[U.T, sizes, Vt, rank] for rank in ranks], pictures)
+    errors = [ml.matrices.low_rank_error(W, rank) / ml.frobenius_norm(W) for rank in ranks]
+    same("rank_slider.js", "relativeError", [[sizes, rank] for rank in ranks], errors)
     counts = run_js("rank_slider.js", "factorSize", [[*shape, rank] for rank in ranks])
     assert counts == [rank * sum(shape) for rank in ranks]
 
@@ -118,8 +89,8 @@ def test_the_picture_is_the_low_rank_approximation_and_its_error(rng, shape):
 def test_all_singular_values_together_give_the_picture_back(rng):
     picture = rng.random((12, 20))
     figure = RankSlider(picture, rank=12)
-    (ours,) = run_js("rank_slider.js", "approximate", [[figure.columns, figure.sizes, figure.rows, 12]])
-    np.testing.assert_allclose(ours, picture, atol=1e-3)  # the factors travel with five decimals
+    args = [[figure.columns, figure.sizes, figure.rows, 12]]
+    same("rank_slider.js", "approximate", args, [picture], atol=1e-3)  # the factors travel with five decimals
 
 
 # Chapter 4: products of probabilities
@@ -132,8 +103,7 @@ FACTORS += [(0.5, 24), (0.5, 25)]
 
 def test_float16_is_rounded_as_numpy_rounds_it(rng):
     numbers = np.concatenate([10.0 ** rng.uniform(-9, 1, size=500), [0.0, 2.0**-24, 2.0**-25, 1.5 * 2.0**-24, 1.0]])
-    ours = run_js("log_product.js", "toHalf", [[x] for x in numbers.tolist()])
-    np.testing.assert_array_equal(ours, numbers.astype(np.float16).astype(float))
+    same("log_product.js", "toHalf", numbers[:, None], numbers.astype(np.float16).astype(float), atol=0)
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -146,14 +116,13 @@ def test_the_product_is_that_of_the_number_type_bit_by_bit(name):
 
 
 def test_the_sum_of_logarithms_is_that_of_mathllm():
-    ours = run_js("log_product.js", "logSum", [list(case) for case in FACTORS])
-    np.testing.assert_allclose(ours, [ml.exponentials.log_product(np.full(n, p)) for p, n in FACTORS], rtol=SAME)
+    wanted = [ml.exponentials.log_product(np.full(n, p)) for p, n in FACTORS]
+    same("log_product.js", "logSum", FACTORS, wanted, rtol=SAME, atol=0)
 
 
-@pytest.mark.parametrize("name", TYPES)
-def test_the_track_ends_where_the_type_ends(name):
-    (ours,) = run_js("log_product.js", "lowest", [[name]])
-    assert ours == pytest.approx(ml.exponentials.exponent_range(TYPES[name]).lowest, rel=SAME)
+def test_the_track_ends_where_the_type_ends():
+    wanted = [ml.exponentials.exponent_range(dtype).lowest for dtype in TYPES.values()]
+    same("log_product.js", "lowest", [[name] for name in TYPES], wanted, rtol=SAME, atol=0)
 
 
 def test_small_numbers_are_written_with_powers_of_ten():
@@ -172,24 +141,18 @@ def updates(rng):
     return [(one, ml.probability.Beta(*one[:2]).update(*one[2:])) for one in settings]
 
 
-def test_throws_change_the_prior_as_in_mathllm(updates):
-    after = run_js("beta_posterior.js", "update", [setting for setting, _ in updates])
-    assert after == [[posterior.a, posterior.b] for _, posterior in updates]
-
-
 def test_the_curves_are_the_densities_of_mathllm(rng, updates):
     cases = [(rng.uniform(0.01, 0.99), posterior) for _, posterior in updates]
-    shown = run_js(
-        "beta_posterior.js", "betaDensity", [[theta, posterior.a, posterior.b] for theta, posterior in cases]
-    )
-    ours = [float(posterior.density(theta)) for theta, posterior in cases]
+    args = [[theta, posterior.a, posterior.b] for theta, posterior in cases]
+    wanted = [posterior.density(theta) for theta, posterior in cases]
     # exponents of up to 500 magnify the last digit of their logarithms
-    np.testing.assert_allclose(shown, ours, rtol=1000 * SAME, atol=1e-300)
+    same("beta_posterior.js", "betaDensity", args, wanted, rtol=1000 * SAME, atol=1e-300)
 
 
-def test_the_numbers_below_the_curves_are_those_of_mathllm(updates):
-    shown = run_js("beta_posterior.js", "summary", [[posterior.a, posterior.b] for _, posterior in updates])
-    for numbers, (_, posterior) in zip(shown, updates, strict=True):
+def test_throws_change_the_prior_and_the_numbers_below_the_curves_as_in_mathllm(updates):
+    after = [[posterior.a, posterior.b] for _, posterior in updates]
+    assert run_js("beta_posterior.js", "update", [setting for setting, _ in updates]) == after
+    for numbers, (_, posterior) in zip(run_js("beta_posterior.js", "summary", after), updates, strict=True):
         assert numbers["mean"] == pytest.approx(posterior.mean, rel=SAME)
         assert numbers["deviation"] == pytest.approx(np.sqrt(posterior.variance), rel=10 * SAME)
         assert numbers["mode"] == (None if posterior.a + posterior.b == 2 else pytest.approx(posterior.mode, rel=SAME))
@@ -205,13 +168,13 @@ def logits(rng):
 
 
 def test_the_ratio_below_the_bars_is_that_of_the_probabilities(logits):
-    ratios = run_js("softmax_bars.js", "ratio", [[row[0], row[1], 2.0] for row in logits.tolist()])
     p = ml.softmax(logits, temperature=2.0)
-    np.testing.assert_allclose(ratios, p[:, 0] / p[:, 1], rtol=SAME)
+    args = [[row[0], row[1], 2.0] for row in logits]
+    same("softmax_bars.js", "ratio", args, p[:, 0] / p[:, 1], rtol=SAME, atol=0)
 
 
 def test_raising_all_logits_changes_no_probability(logits):
-    moved = np.array(run_js("softmax_bars.js", "raised", [[row, 1, [-5, 10]] for row in logits.tolist()]))
+    moved = np.array(run_js("softmax_bars.js", "raised", [[row, 1, [-5, 10]] for row in logits]))
     np.testing.assert_allclose(ml.softmax(moved), ml.softmax(logits), atol=SAME)
     assert moved.max() <= 10
     assert np.any(moved != logits)
@@ -230,26 +193,27 @@ def pairs(rng):
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
-def test_weights_become_probabilities(pairs):
-    ours = run_js("two_distributions.js", "normalized", [[w] for w in (7 * pairs[0]).tolist()])
-    np.testing.assert_allclose(ours, pairs[0], rtol=SAME)
-
-
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize(
     ("name", "function"), [("crossEntropy", ml.cross_entropy_between), ("klDivergence", ml.kl_divergence)]
 )
 def test_the_bars_are_those_of_mathllm(pairs, name, function, base):
-    shown = run_js("two_distributions.js", name, [[p, q, base] for p, q in zip(*pairs.tolist(), strict=True)])
-    np.testing.assert_allclose(shown, function(*pairs, base=base), rtol=0, atol=SAME * 10)
+    args = [[p, q, base] for p, q in zip(*pairs, strict=True)]
+    same("two_distributions.js", name, args, function(*pairs, base=base))
 
 
 @pytest.mark.parametrize("base", BASES)
 def test_entropy_and_perplexity_are_those_of_mathllm(pairs, base):
-    H = run_js("two_distributions.js", "entropy", [[p, base] for p in pairs[0].tolist()])
-    np.testing.assert_allclose(H, ml.entropy(pairs[0], base=base), rtol=0, atol=SAME * 10)
-    choices = run_js("two_distributions.js", "perplexity", [[h, base] for h in H])
-    np.testing.assert_allclose(choices, ml.perplexity(np.array(H), base=base), rtol=SAME * 10)
+    H = ml.entropy(pairs[0], base=base)
+    same("two_distributions.js", "entropy", [[p, base] for p in pairs[0]], H)
+    same(
+        "two_distributions.js",
+        "perplexity",
+        [[h, base] for h in H],
+        ml.perplexity(H, base=base),
+        rtol=10 * SAME,
+        atol=0,
+    )
 
 
 def test_probability_zero_for_what_happens_costs_infinitely_much():
@@ -258,7 +222,8 @@ def test_probability_zero_for_what_happens_costs_infinitely_much():
         assert run_js("two_distributions.js", name, [[[1, 0, 0], [0.5, 0.5, 0]]])[0] == pytest.approx(np.log(2))
 
 
-def test_the_last_weight_does_not_go_to_zero():
+def test_weights_become_probabilities_and_the_last_does_not_go_to_zero(pairs):
+    same("two_distributions.js", "normalized", 7 * pairs[0][:, None], pairs[0], rtol=SAME, atol=0)
     assert run_js("two_distributions.js", "changed", [[[0, 3, 0], 1, 0], [[1, 3, 0], 1, 0]]) == [[0, 3, 0], [1, 0, 0]]
 
 
@@ -270,11 +235,17 @@ CURVES = {"square": lambda x: x * x, "cube": lambda x: x**3, "exponential": np.e
 @pytest.mark.parametrize("curve", CURVES)
 def test_secant_and_tangent_have_the_slopes_that_mathllm_gives(rng, curve):
     x, h = rng.uniform(-1.5, 1.5, size=100), rng.choice([-1, 1], size=100) * rng.uniform(0.01, 1, size=100)
-    slopes = run_js("secant_tangent.js", "secantSlope", [[curve, *pair] for pair in np.transpose([x, h]).tolist()])
-    np.testing.assert_allclose(slopes, ml.gradients.secant_slope(CURVES[curve], x, h), rtol=1e-9, atol=SAME)
-    slopes = run_js("secant_tangent.js", "slope", [[curve, at] for at in x.tolist()])
-    # Central differences are right to about ten digits.
-    np.testing.assert_allclose(slopes, ml.numerical_derivative(CURVES[curve], x), rtol=1e-8, atol=1e-8)
+    secants = ml.gradients.secant_slope(CURVES[curve], x, h)
+    same(
+        "secant_tangent.js",
+        "secantSlope",
+        [[curve, *pair] for pair in zip(x, h, strict=True)],
+        secants,
+        rtol=1e-9,
+        atol=SAME,
+    )
+    tangents = ml.numerical_derivative(CURVES[curve], x)  # central differences are right to about ten digits
+    same("secant_tangent.js", "slope", [[curve, at] for at in x], tangents, rtol=1e-8, atol=1e-8)
 
 
 def test_one_point_makes_no_line_and_a_corner_no_tangent():
@@ -303,11 +274,10 @@ NEAR = 1e-7
 @pytest.mark.parametrize("surface", HEIGHTS)
 def test_the_gradient_is_that_of_the_height(rng, surface):
     height, places = HEIGHTS[surface], rng.uniform(-2, 2, size=(50, 2))
-    cases = [[surface, place] for place in places.tolist()]
-    shown = run_js("descent_surface.js", "height", cases)
-    np.testing.assert_allclose(shown, [height(place) for place in places], rtol=1e-12, atol=1e-12)
-    slopes = run_js("descent_surface.js", "gradient", cases)
-    np.testing.assert_allclose(slopes, [ml.grad(height)(place) for place in places], rtol=1e-10, atol=1e-10)
+    args = [[surface, place] for place in places]
+    same("descent_surface.js", "height", args, [height(place) for place in places], rtol=1e-12, atol=1e-12)
+    slopes = [ml.grad(height)(place) for place in places]
+    same("descent_surface.js", "gradient", args, slopes, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5, 0.9])
@@ -346,10 +316,9 @@ MASKS = {"none": None, "causal": ml.causal_mask(4), "window": ml.sliding_window_
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("scaled", [True, False])
 def test_every_matrix_of_the_figure_is_that_of_mathllm(rng, mask, scaled):
-    cases = [[*(rng.normal(size=(4, 3)).tolist() for _ in range(3)), mask, scaled] for _ in range(10)]
+    cases = [[*rng.normal(size=(3, 4, 3)), mask, scaled] for _ in range(10)]
     shown = run_js("attention_stepper.js", "attention", cases)
     for (query, key, value, *_), ours in zip(cases, shown, strict=True):
-        query, key = np.array(query), np.array(key)
         scale = 1 / np.sqrt(3) if scaled else 1.0
         weights = ml.attention_weights(query, key, MASKS[mask], scale=scale)
         np.testing.assert_allclose(ours["raw"], query @ key.T, atol=SAME)
@@ -359,18 +328,17 @@ def test_every_matrix_of_the_figure_is_that_of_mathllm(rng, mask, scaled):
         np.testing.assert_allclose(ours["output"], output, atol=SAME)
 
 
-def test_the_first_example_is_explained_in_words():
+def test_the_first_example_is_explained_in_words_that_name_a_masked_key():
     three = AttentionStepper().examples[0]
-    lines = run_js("attention_stepper.js", "words", [[step, 0, three, "none", True] for step in (1, 4, 5)])
+    *lines, masked = run_js(
+        "attention_stepper.js",
+        "words",
+        [*([step, 0, three, "none", True] for step in (1, 4, 5)), [3, 0, three, "causal", True]],
+    )
     assert lines[0][0] == "with key “1”: 1·1 + 0·1 = 1"
     assert lines[1][1].endswith("= 0.401")
     assert lines[2][-1] == "= [6.02, 3.98]"
-
-
-def test_a_masked_key_is_named_in_words():
-    three = AttentionStepper().examples[0]
-    (lines,) = run_js("attention_stepper.js", "words", [[3, 0, three, "causal", True]])
-    assert ["masked" in line for line in lines] == [False, True, True]
+    assert ["masked" in line for line in masked] == [False, True, True]
 
 
 def test_an_example_without_values_ends_with_the_weights():
@@ -381,10 +349,10 @@ def test_an_example_without_values_ends_with_the_weights():
 
 
 def test_the_rotated_score_is_that_of_rotate(rng):
-    cases = [[*rng.normal(size=(2, 2)).tolist(), *rng.integers(0, 31, 2).tolist(), rng.uniform()] for _ in range(50)]
-    for (query, key, m, n, rate), score in zip(cases, run_js("rotary_pair.js", "score", cases), strict=True):
-        a, b = (ml.rotate(np.array([x]), angles=np.array([[t * rate]]))[0] for x, t in ((query, m), (key, n)))
-        assert score == pytest.approx(a @ b, abs=SAME)
+    pairs, places, rates = rng.normal(size=(50, 2, 2)), rng.integers(0, 31, size=(50, 2)), rng.uniform(size=50)
+    a, b = (ml.rotate(pairs[:, i], angles=(places[:, i] * rates)[:, None]) for i in range(2))
+    args = [[*pair, *place, rate] for pair, place, rate in zip(pairs, places, rates, strict=True)]
+    same("rotary_pair.js", "score", args, ml.dot(a, b), atol=SAME)
 
 
 # Chapter 11: backpropagation step by step
@@ -400,10 +368,7 @@ NAMES = {
 @pytest.mark.parametrize("target", [0, 1])
 def test_every_number_of_the_figure_is_that_of_mathllm(rng, target):
     drawn = [[rng.normal(size=shape) for shape in (2, (2, 2), 2, 2, (), ())] for _ in range(20)]
-    cases = [
-        [x.tolist(), target, {"W1": W1.tolist(), "b1": b1.tolist(), "W2": W2.tolist(), "b2": float(b2)}, float(rate)]
-        for x, W1, b1, W2, b2, rate in drawn
-    ]
+    cases = [[x, target, {"W1": W1, "b1": b1, "W2": W2, "b2": float(b2)}, rate] for x, W1, b1, W2, b2, rate in drawn]
     for (x, W1, b1, W2, b2, rate), shown in zip(drawn, run_js("backprop_stepper.js", "trace", cases), strict=True):
         ours = exhibits.trace_network(x, W1, b1, [W2], [b2], target, learning_rate=rate)
         for theirs, name in NAMES.items():
@@ -413,17 +378,14 @@ def test_every_number_of_the_figure_is_that_of_mathllm(rng, target):
             np.testing.assert_allclose(np.ravel(after), np.ravel(getattr(ours, name)), atol=SAME)
 
 
-def test_the_words_hold_the_right_numbers():
-    steps = run_js("backprop_stepper.js", "words", [[step, [1.0, 0.5], 1] for step in range(1, 9)])
+def test_the_words_hold_the_right_numbers_and_name_an_inactive_unit():
+    args = [*([step, [1.0, 0.5], 1] for step in range(1, 9)), [6, [-2.0, -2.0], 1]]
+    *steps, inactive = run_js("backprop_stepper.js", "words", args)
     assert steps[0][0] == "A: z = 0.15·1 + 0.2·0.5 + 0.35 = 0.6,  a = max(0, z) = 0.6"
     assert steps[3] == ["δ = ŷ − y = 0.7645 − 1 = −0.2355"]
     assert steps[5][0].endswith("= −0.0942")
     assert steps[7][1] == "ŷ: 0.7645 → 0.8202,  loss: 0.2685 → 0.1982"
-
-
-def test_an_inactive_unit_is_named():
-    (lines,) = run_js("backprop_stepper.js", "words", [[6, [-2.0, -2.0], 1]])
-    assert ["the unit is inactive" in line for line in lines] == [True, True]
+    assert ["the unit is inactive" in line for line in inactive] == [True, True]
 
 
 def test_the_loss_is_finite_for_scores_of_any_size():
@@ -495,31 +457,18 @@ def test_the_figure_joins_overlapping_pairs_from_the_left():
     assert joined == [ml.training.apply_merges("a" * n, {("a", "a"): 0}) for n in range(1, 8)]
 
 
-@pytest.fixture
-def runs(rng):
-    """Parameters and tokens of training runs."""
-    return 10 ** rng.uniform([7, 9], [12, 14], size=(30, 2))
-
-
-def test_the_bars_are_the_memory_of_each_worker(runs):
-    budgets = [(N, 2**k, stage) for N in runs[:, 0].tolist() for k in range(10) for stage in range(4)]
-    bars = run_js("training_budget.js", "zeroMemory", budgets)
-    np.testing.assert_allclose(bars, [ml.scale.zero_memory(*budget) for budget in budgets], rtol=SAME)
-
-
-def test_operations_days_and_loss_are_those_of_the_package(runs):
-    operations = np.array(run_js("training_budget.js", "flops", runs.tolist()), float)  # whole numbers written out
-    np.testing.assert_allclose(operations, ml.scale.training_flops(*runs.T), rtol=SAME)
-    losses = run_js("training_budget.js", "loss", runs.tolist())
-    np.testing.assert_allclose(losses, ml.scale.scaling_loss(*runs.T), rtol=SAME)
-    days = run_js("training_budget.js", "days", [[C, 1024] for C in operations.tolist()])
-    np.testing.assert_allclose(days, operations / (1024 * 312e12 * 0.4) / 86400, rtol=SAME)
-
-
-def test_the_bubble_of_the_pipeline_is_that_of_the_package():
-    stages = [[stages, many] for stages in (1, 2, 8, 32) for many in (1, 5, 128)]
-    bubbles = run_js("training_budget.js", "bubble", stages)
-    np.testing.assert_allclose(bubbles, [ml.scale.pipeline_bubble(*pair) for pair in stages])
+def test_memory_operations_days_loss_and_bubble_of_a_run_are_those_of_the_package(rng):
+    runs = 10 ** rng.uniform([7, 9], [12, 14], size=(30, 2))  # parameters and tokens
+    operations, many = ml.scale.training_flops(*runs.T), {"rtol": SAME, "atol": 0}
+    shown = np.array(run_js("training_budget.js", "flops", runs), float)  # whole numbers written out
+    np.testing.assert_allclose(shown, operations, rtol=SAME)
+    days = operations / (1024 * 312e12 * 0.4) / 86400
+    same("training_budget.js", "days", [[C, 1024] for C in operations], days, **many)
+    same("training_budget.js", "loss", runs, ml.scale.scaling_loss(*runs.T), **many)
+    budgets = [(N, 2**k, stage) for N in runs[:, 0] for k in range(10) for stage in range(4)]
+    same("training_budget.js", "zeroMemory", budgets, [ml.scale.zero_memory(*budget) for budget in budgets], **many)
+    stages = [[stages, batches] for stages in (1, 2, 8, 32) for batches in (1, 5, 128)]
+    same("training_budget.js", "bubble", stages, [ml.scale.pipeline_bubble(*pair) for pair in stages])
 
 
 # Chapter 14: the filters before a draw
@@ -532,9 +481,9 @@ def test_the_bars_are_the_distribution_that_is_sampled_from(rng):
     ]
     settings.append((np.zeros(12), 1.0, 12, 0.5))  # ties, and a sum that reaches p exactly
     settings.append((np.array([9.0, 0.0, 0.0]), 1.0, 3, 1.0))
-    bars = run_js("sampling_filters.js", "filtered", [[z.tolist(), T, int(k), p] for z, T, k, p in settings])
+    bars = run_js("sampling_filters.js", "filtered", settings)
     for (z, T, k, p), bar in zip(settings, bars, strict=True):
-        kept = ml.softmax(ml.inference.reshape_logits(z, T, min(int(k), len(z)), p, None))
+        kept = ml.softmax(ml.inference.reshape_logits(z, T, min(k, len(z)), p, None))
         if np.ptp(z) == 0:  # of equal logits mathllm and the figure may keep different ones, but as many
             kept = np.sort(kept)[::-1]
         np.testing.assert_allclose(bar, kept, atol=SAME)
@@ -548,29 +497,19 @@ def test_the_nucleus_is_the_smallest_that_reaches_p():
 # Chapter 15: a reward with a penalty
 
 
-@pytest.fixture
-def preferences(rng):
-    """Reference, reward, true reward and β."""
-    return [
-        (rng.dirichlet(np.ones(n)), rng.normal(size=n) * 3, rng.normal(size=n), float(beta))
+def test_the_bars_are_the_best_policy_and_the_curves_its_divergence_reward_and_true_reward(rng):
+    cases = [
+        (rng.dirichlet(np.ones(n)), rng.normal(size=n) * 3, rng.normal(size=n), beta)
         for n in (2, 4, 7)
         for beta in 10 ** rng.uniform(-1, 1, size=20)
     ]
-
-
-def test_the_bars_are_the_best_policy(preferences):
-    arguments = [[p.tolist(), reward.tolist(), beta] for p, reward, _, beta in preferences]
-    for (p, reward, _, beta), bars in zip(preferences, run_js("kl_penalty.js", "optimum", arguments), strict=True):
-        np.testing.assert_allclose(bars, ml.alignment.kl_optimal_policy(p, reward, beta=beta), atol=SAME)
-
-
-def test_the_curves_are_divergence_reward_and_true_reward(preferences):
-    arguments = [[p.tolist(), reward.tolist(), truth.tolist(), [beta, 1.0]] for p, reward, truth, beta in preferences]
-    for (p, reward, truth, beta), points in zip(preferences, run_js("kl_penalty.js", "path", arguments), strict=True):
-        for coefficient, point in zip([beta, 1.0], points, strict=True):
-            best = ml.alignment.kl_optimal_policy(p, reward, beta=coefficient)
-            expected = [ml.kl_divergence(best, p), best @ reward, best @ truth]
-            np.testing.assert_allclose(point, expected, atol=1e-11)  # sums of up to seven terms of size 20
+    bars = run_js("kl_penalty.js", "optimum", [[p, reward, beta] for p, reward, _, beta in cases])
+    points = run_js("kl_penalty.js", "path", [[p, reward, truth, [beta, 1.0]] for p, reward, truth, beta in cases])
+    for (p, reward, truth, beta), bar, curve in zip(cases, bars, points, strict=True):
+        best = [ml.alignment.kl_optimal_policy(p, reward, beta=coefficient) for coefficient in (beta, 1.0)]
+        np.testing.assert_allclose(bar, best[0], atol=SAME)
+        wanted = [[ml.kl_divergence(policy, p), policy @ reward, policy @ truth] for policy in best]
+        np.testing.assert_allclose(curve, wanted, atol=1e-11)  # sums of up to seven terms of size 20
 
 
 def test_a_reward_a_thousand_times_beta_overflows_nothing():

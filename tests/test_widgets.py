@@ -24,6 +24,7 @@ import("data:text/javascript;charset=utf-8," + encodeURIComponent(module))
 
 NAMES = [cls.__name__ for cls in widgets.Figure.__subclasses__()]
 WORDS = {"king": [3.0, 4.0], "queen": [3.0, 5.0], "car": [0.0, 1.0]}
+SHORT = {"name": "short", "tokens": ["a", "b"], "query": [[1.0]], "key": [[1.0], [2.0]], "value": []}
 ARGUMENTS = {
     "RankSlider": ([[0.0, 1.0], [1.0, 0.0]],),
     "WordMap": (WORDS, {"royalty": ["king", "queen"], "vehicles": ["car"]}),
@@ -33,7 +34,13 @@ ARGUMENTS = {
 
 def run_js(file, function, args):
     """What the function that the widget's ES module exports gives for each list of arguments in `args`."""
-    return answer_of_node(PROGRAM, json.dumps({"module": module(file), "name": function, "args": args}))
+    message = {"module": module(file), "name": function, "args": list(args)}
+    return answer_of_node(PROGRAM, json.dumps(message, default=lambda array: array.tolist()))
+
+
+def same(file, function, args, wanted, **tolerance):
+    """The function of the widget gives what mathllm gives."""
+    np.testing.assert_allclose(run_js(file, function, args), wanted, **{"rtol": 0, "atol": 10 * SAME, **tolerance})
 
 
 def answer_of_node(program, message):
@@ -55,55 +62,37 @@ def rng():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_figure_says_in_words_what_it_shows(name):
-    words = repr(figure(name))
-    assert words.startswith("Interactive figure: ")
-    assert words.endswith(".")
+def test_a_figure_says_in_words_what_it_shows_and_fetches_nothing(name):
+    words, cls = repr(figure(name)), getattr(widgets, name)
+    assert re.fullmatch(r"Interactive figure: .*\.", words)
     assert len(words) <= 110  # anywidget cuts off the rest
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_figure_fetches_nothing(name):
-    cls = getattr(widgets, name)
     addresses = set(re.findall(r"https?://[\w./-]+", cls._esm + cls._css))
     assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, never fetched
-    assert "@import" not in cls._css
-    assert not re.search(r"^import ", cls._esm, re.MULTILINE)
+    assert not re.search(r"@import|^import ", cls._esm + cls._css, re.MULTILINE)
 
 
-def test_numbers_are_shown_with_a_true_minus_sign_and_zero_without():
+def test_numbers_are_shown_with_a_true_minus_sign_zero_without_and_sizes_with_three_digits():
     fixed = run_js("word_map.js", "fixed", [[-6e-17, 3], [-0.004, 2], [-1.5, 2], [2, 0]])
     assert fixed == ["0.000", "0.00", "−1.50", "2"]
     short = run_js("word_map.js", "short", [[-6e-17, 3], [-3.5, 2], [4, 4], [0.12345, 4]])
     assert short == ["0", "−3.5", "4", "0.1235"]
-
-
-def test_sizes_are_read_with_three_digits():
-    words = run_js("word_map.js", "inWords", [[7.02e9], [1e12], [124439808], [9500], [12], [0.031]])
-    assert words == ["7.02 billion", "1 trillion", "124 million", "9.5 thousand", "12", "0.031"]
+    sizes = run_js("word_map.js", "inWords", [[7.02e9], [1e12], [124439808], [9500], [12], [0.031]])
+    assert sizes == ["7.02 billion", "1 trillion", "124 million", "9.5 thousand", "12", "0.031"]
 
 
 @pytest.mark.parametrize("temperature", [0.1, 1.0, 10.0])
 def test_bars_and_weights_are_the_softmax_of_mathllm(rng, temperature):
     logits = np.vstack([rng.uniform(-5, 10, size=(50, 4)), [[-5, -5, -5, -5], [10, -5, -5, 10]]])
-    shown = run_js("word_map.js", "softmax", [[row, temperature] for row in logits.tolist()])
-    np.testing.assert_allclose(shown, ml.softmax(logits, temperature=temperature), rtol=0, atol=SAME)
+    wanted = ml.softmax(logits, temperature=temperature)
+    same("word_map.js", "softmax", [[row, temperature] for row in logits], wanted, atol=SAME)
 
 
-def test_the_length_in_the_figure_is_the_norm(rng):
-    vectors = rng.normal(size=(100, 5)).tolist()
-    np.testing.assert_allclose(run_js("vector_length.js", "norm", [[v] for v in vectors]), ml.norm(vectors), rtol=SAME)
-
-
-def test_the_working_under_the_figure_shows_the_squares_and_their_sum():
-    shown = run_js("vector_length.js", "formula", [[[3, 4]], [[-3, 4]], [[0.5, 0]]])
-    assert shown == ["√(3² + 4²) = √25", "√((−3)² + 4²) = √25", "√(0.5² + 0²) = √0.25"]
-
-
-def test_a_dragged_arrow_lands_on_halves_and_stays_on_the_plane(rng):
-    points = rng.uniform(-12, 12, size=(100, 2))
-    expected = np.clip(np.round(points * 2) / 2, -8, 8)
-    np.testing.assert_allclose(run_js("vector_length.js", "snap", [[p] for p in points.tolist()]), expected, atol=0)
+def test_the_length_of_the_arrow_is_the_norm_with_its_working_and_a_dragged_arrow_lands_on_halves(rng):
+    vectors, points = rng.normal(size=(100, 5)), rng.uniform(-12, 12, size=(100, 2))
+    same("vector_length.js", "norm", vectors[:, None], ml.norm(vectors), rtol=SAME, atol=0)
+    working = ["√(3² + 4²) = √25", "√((−3)² + 4²) = √25", "√(0.5² + 0²) = √0.25"]
+    assert run_js("vector_length.js", "formula", [[[3, 4]], [[-3, 4]], [[0.5, 0]]]) == working
+    same("vector_length.js", "snap", points[:, None], np.clip(np.round(points * 2) / 2, -8, 8), atol=0)
 
 
 OUTSIDE = {
@@ -135,6 +124,9 @@ def test_a_figure_refuses_settings_off_its_controls(name, outside):
 @pytest.mark.parametrize(
     ("name", "arguments", "settings", "reason"),
     [
+        ("AttentionStepper", (), {"examples": [SHORT]}, "one row per token"),
+        ("AttentionStepper", (), {"row": 3}, "no row 3"),
+        ("FeaturePlane", (), {"features": 3, "active": [4]}, r"from 1 to 3, got \[4\]"),
         ("KLPenalty", (), {"answers": ["a", "b"]}, "answers 2, reference 4"),
         ("KLPenalty", (), {"reference": [0.5, 0.3, 0.2, 0.1]}, "distribution"),
         ("KLPenalty", (), {"reference": [0.5, 0.3, 0.2, 0.0]}, "without zeros"),
@@ -144,6 +136,7 @@ def test_a_figure_refuses_settings_off_its_controls(name, outside):
         ("RankSlider", (np.ones(4),), {}, r"RankSlider(\(\))? needs"),
         ("RankSlider", (np.ones((65, 2)),), {}, r"RankSlider(\(\))? needs"),
         ("RankSlider", (np.eye(3),), {"rank": 4}, r"rank in \[0, 3\], got 4"),
+        ("RotaryPair", (), {"query_position": 31}, "query_position"),
         ("SamplingFilters", (["a"], [1.0, 0.0]), {}, "got tokens 1, logits 2"),
         ("SamplingFilters", (["a", "b"], [0.0, 1.0]), {}, "falling"),
         ("SoftmaxBars", (), {"labels": ["alone"]}, "got labels 1, logits 3"),
@@ -155,21 +148,15 @@ def test_a_figure_refuses_settings_off_its_controls(name, outside):
     ],
 )
 def test_a_figure_says_why_it_cannot_be_drawn(name, arguments, settings, reason):
-    with pytest.raises(ValueError, match=reason):
+    with pytest.raises((ValueError, traitlets.TraitError), match=reason):
         getattr(widgets, name)(*arguments, **settings)
 
 
-def test_the_distances_on_the_map_are_distances(rng):
+def test_the_map_shows_distances_and_lists_the_other_words_nearest_first(rng):
     points = rng.normal(size=(20, 6))
-    shown = run_js("word_map.js", "distances", [[points.tolist(), i] for i in range(20)])
-    np.testing.assert_allclose(shown, ml.distance(points[:, None], points), rtol=SAME)
-
-
-def test_the_map_lists_the_other_words_nearest_first(rng):
-    points = rng.normal(size=(20, 6))
-    expected = np.argsort(ml.distance(points[:, None], points), axis=1)[:, 1:]
-    shown = run_js("word_map.js", "neighbours", [[points.tolist(), i] for i in range(20)])
-    np.testing.assert_array_equal(shown, expected)
+    args, distances = [[points, i] for i in range(20)], ml.distance(points[:, None], points)
+    same("word_map.js", "distances", args, distances, rtol=SAME, atol=0)
+    same("word_map.js", "neighbours", args, np.argsort(distances, axis=1)[:, 1:], atol=0)
 
 
 def test_the_style_sheet_touches_nothing_but_the_figures():

@@ -75,8 +75,9 @@ def fill(app, docname, source):
 
 
 def add_script(app, pagename, templatename, context, doctree):
-    """What asks the cards, for this page alone."""
+    """What asks the cards, for this page alone: it sets their formulas, too."""
     if pagename == "review":
+        app.add_js_file(None, body="window.MathJax.startup = { typeset: false };", priority=900)
         app.add_js_file("review.js", defer="defer")
 
 

@@ -33,27 +33,40 @@
     });
   }
 
-  function fit() {
-    const boxes = [...document.querySelectorAll('div.math:has(mjx-container[display="true"])')];
+  // All boxes of `part` together: first all are measured, then all are changed, since a page that has changed must be laid
+  // out anew before the next measurement.
+  function fit(part) {
+    const boxes = [...part.querySelectorAll('div.math:has(mjx-container[display="true"])')];
     boxes.forEach((box) => {
       box.style.fontSize = "";
       box.classList.remove("book-lines", "book-shorter");
     });
-    const shares = boxes.map(share);
-    boxes.forEach((box, i) => {
-      if (shares[i] < LEAST) {
-        if (!box.querySelector("wbr, .book-rows")) breakable(box.querySelector("mjx-math"), box.querySelector("mjx-assistive-mml math"));
-        box.classList.add("book-lines");
-        box.classList.toggle("book-shorter", share(box) < LEAST);
-        box.style.fontSize = `${Math.max(LEAST, Math.min(0.9, 0.99 * share(box)))}em`;
-      } else if (shares[i] < 1) box.style.fontSize = `${0.99 * shares[i]}em`;
+    const shares = new Map(boxes.map((box) => [box, share(box)]));
+    const measure = (some) => some.forEach((box) => shares.set(box, share(box)));
+    const long = boxes.filter((box) => shares.get(box) < LEAST);
+    long.forEach((box) => {
+      if (!box.querySelector("wbr, .book-rows")) breakable(box.querySelector("mjx-math"), box.querySelector("mjx-assistive-mml math"));
+      box.classList.add("book-lines");
+    });
+    measure(long);
+    const longer = long.filter((box) => shares.get(box) < LEAST);
+    longer.forEach((box) => box.classList.add("book-shorter"));
+    measure(longer);
+    boxes.forEach((box) => {
+      const size = 0.99 * shares.get(box);
+      if (long.includes(box)) box.style.fontSize = `${Math.max(LEAST, Math.min(0.9, size))}em`;
+      else if (shares.get(box) < 1) box.style.fontSize = `${size}em`;
     });
   }
 
   window.addEventListener("load", async () => {
     await window.MathJax?.startup?.promise;
-    fit();
-    window.addEventListener("resize", fit);
-    document.addEventListener("toggle", fit, true); // a folded answer has no width
+    let width = innerWidth;
+    fit(document);
+    window.addEventListener("resize", () => {
+      if (innerWidth !== width) fit(document); // the height changes whenever a telephone hides its address bar
+      width = innerWidth;
+    });
+    document.addEventListener("toggle", ({ target }) => fit(target), true); // a folded answer has no width
   });
 })();

@@ -37,13 +37,21 @@
     return `${count} ${unit}${count > 1 ? "s" : ""}`;
   }
 
-  function ask(box, all, scheduler) {
+  // Formulas are set one part after another: MathJax does one thing at a time.
+  let setting;
+  function set(part) {
+    setting = setting.then(() => window.MathJax?.typesetPromise?.([part]));
+    return setting;
+  }
+
+  async function ask(box, all, scheduler) {
     const waiting = queue(all);
     if (waiting.length === 0) {
       box.replaceChildren(element("p", {}, finished(all)));
       return;
     }
     const [card] = waiting;
+    if (!card.querySelector("mjx-container")) await set(card); // it is copied with its formulas
     const front = card.querySelector(".book-front").cloneNode(true);
     const about = element("p", { className: "book-left" }, `${waiting.length} ${waiting.length > 1 ? "cards are" : "card is"} waiting. This one is from chapter `);
     about.append(card.closest("section").querySelector("h2 a").cloneNode(true), ".");
@@ -59,9 +67,9 @@
     const choices = scheduler.repeat({ ...known, due }, new Date());
     const buttons = RATINGS.map((name) => {
       const next = choices[FSRS.Rating[name]].card;
-      return button(`${name}: ${wait(next.due)}`, () => {
+      return button(`${name}: ${wait(next.due)}`, async () => {
         bookMemory.change(({ cards }) => { cards[card.id] = { ...next, begun: begun ?? today() }; });
-        ask(box, all, scheduler);
+        await ask(box, all, scheduler);
         box.querySelector("button")?.focus();
       });
     });
@@ -109,10 +117,14 @@
       script.addEventListener("load", resolve);
       document.head.append(script);
     });
-    await window.MathJax?.startup?.promise; // cards are copied with their formulas
+    setting = Promise.resolve(window.MathJax?.startup?.promise);
     const box = document.querySelector("#book-review");
     const again = () => ask(box, all, FSRS.fsrs());
     memory(document.querySelector("#book-memory"), again);
-    again();
+    await again();
+    for (const section of document.querySelectorAll("section:has(> .book-card)")) { // the first card does not wait for all
+      await set(section);
+      await new Promise((done) => { setTimeout(done); }); // meanwhile the page answers
+    }
   });
 })();

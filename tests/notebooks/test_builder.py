@@ -191,10 +191,12 @@ def executions(monkeypatch):
 # Building
 
 
-def test_building_twice_changes_no_byte(book):
+def test_building_twice_changes_no_byte_and_leaves_no_drift(book):
     before = everything(book)
     assert "built in" in run(book, "--force").output
     assert everything(book) == before
+    checked = run(book, "--check")
+    assert (checked.exit_code, checked.output) == (0, "")
 
 
 def test_cell_ids_come_from_chapter_and_label_or_position(book):
@@ -277,10 +279,20 @@ def test_an_interrupted_write_leaves_the_old_notebook_and_nothing_else(book, mon
 # Building only what changed
 
 
-@pytest.mark.parametrize("changed", ["requirements.lock", "notebooks/01_vectors.ipynb"])
-def test_a_changed_file_is_noticed(book, executions, changed):
+@pytest.mark.parametrize("changed", ["requirements.lock", "notebooks/01_vectors.ipynb", "book/01_vectors.md"])
+def test_a_chapter_is_executed_again_where_a_file_has_changed(book, executions, changed):
     path = book / changed
     path.write_text(path.read_text(encoding="utf-8").replace("The end.", "The very end.").replace("==2", "==3"))
+    run(book)
+    assert executions == ["01_vectors"]
+
+
+def test_an_unchanged_chapter_is_not_executed_again_even_without_the_cache_but_a_changed_one(book, executions):
+    assert "unchanged" in run(book).output
+    shutil.rmtree(book / ".cache")
+    assert "unchanged" in run(book).output
+    assert executions == []
+    write(book, CHAPTER.replace("The end.", "The very end."))
     run(book)
     assert executions == ["01_vectors"]
 
@@ -292,17 +304,6 @@ def test_a_changed_module_of_mathllm_is_noticed(book, executions):
     assert any(path.endswith("mathllm/reference_values.toml") for path in known)
     assert not any("helper.py" in path for path in known)
     cache.write_text(json.dumps(known | {plots: "another"}))
-    run(book)
-    assert executions == ["01_vectors"]
-
-
-@pytest.mark.parametrize("remembered", [True, False])
-def test_a_chapter_is_executed_again_where_its_text_has_changed_even_without_the_cache(book, executions, remembered):
-    if not remembered:
-        shutil.rmtree(book / ".cache")
-    assert "unchanged" in run(book).output
-    assert executions == []
-    write(book, CHAPTER.replace("The end.", "The very end."))
     run(book)
     assert executions == ["01_vectors"]
 
@@ -508,11 +509,6 @@ def test_a_later_chapter_leaves_the_rows_of_others_alone(tmp_path):
 # Drift
 
 
-def test_a_built_book_has_no_drift(book):
-    result = run(book, "--check")
-    assert (result.exit_code, result.output) == (0, "")
-
-
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
@@ -535,18 +531,16 @@ def test_a_notebook_edited_by_hand_is_found_and_named(book, edit, message):
     assert message in said
 
 
-def test_text_without_notebook_and_notebook_without_text_are_found(book):
+def test_text_without_notebook_notebook_without_text_and_a_file_that_is_no_notebook_are_found(book):
     write(book, front("similarity"), name="02_similarity")
-    shutil.copy(book / "notebooks" / "01_vectors.ipynb", book / "notebooks" / "03_matrices.ipynb")
-    assert run(book, "--check").output.splitlines() == [
+    (book / "notebooks" / "01_vectors.ipynb").rename(book / "notebooks" / "03_matrices.ipynb")
+    (book / "notebooks" / "01_vectors.ipynb").write_text("{")
+    no_notebook, *rest = run(book, "--check").output.splitlines()
+    assert "notebooks/01_vectors.ipynb is not a notebook" in no_notebook
+    assert rest == [
         "book/02_similarity.md has no notebook notebooks/02_similarity.ipynb",
         "notebooks/03_matrices.ipynb has no text",
     ]
-
-
-def test_a_file_that_is_no_notebook_is_found(book):
-    (book / "notebooks" / "01_vectors.ipynb").write_text("{")
-    assert "notebooks/01_vectors.ipynb is not a notebook" in run(book, "--check").output
 
 
 # Malformed texts

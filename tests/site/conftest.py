@@ -1,5 +1,6 @@
 """The built site and its pages, shared by all tests of this folder, and by the workers that run them."""
 
+import contextlib
 import fcntl
 import functools
 import http.server
@@ -95,50 +96,73 @@ def address(site):
     thread.join()
 
 
-@pytest.fixture
-def open_page(browser, address):
-    """Open a page in a fresh window; at the end, it must have asked nobody else and reported no error."""
-    contexts, complaints = [], []
+@contextlib.contextmanager
+def _window(browser, address):
+    """A window that opens pages; at the end, none may have asked another server or reported an error."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(300_000)  # milliseconds: a busy machine may need many
+    complaints = []
 
-    def heard(message):
-        if message.type == "error":
-            complaints.append(f"error: {message.text}")
+    def complain(about):
+        complaints.append(f"{[page.url for page in context.pages][-1:]}: {about}")
 
     def asked(request):
         if not request.url.startswith((address, "data:", "blob:")):
-            complaints.append(f"asked {request.url}")
+            complain(f"asked {request.url}")
 
     def open_page(name, theme="light"):
-        context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=theme)
-        context.set_default_timeout(300_000)  # milliseconds: a busy machine may need many
-        contexts.append(context)
-        context.on("console", heard)
-        context.on("request", asked)
-        context.on("weberror", lambda error: complaints.append(f"error: {error.error}"))
-        context.on("response", lambda answer: answer.status < 400 or complaints.append(f"{answer.status} {answer.url}"))
         page = context.new_page()
+        page.emulate_media(color_scheme=theme)
         page.goto(f"{address}/{name}", wait_until="load")
+        page.evaluate("window.MathJax?.startup?.promise")  # waits until the formulas are set
         return page
 
-    yield open_page
-    for context in contexts:
+    context.on("console", lambda message: message.type != "error" or complain(f"error: {message.text}"))
+    context.on("request", asked)
+    context.on("weberror", lambda error: complain(f"error: {error.error}"))
+    context.on("response", lambda answer: answer.status < 400 or complain(f"{answer.status} {answer.url}"))
+    try:
+        yield open_page
+    finally:
         context.close()
     assert complaints == []
 
 
 @pytest.fixture
-def visit(open_page):
-    """Open a page and wait until its formulas and figures are there."""
+def open_page(browser, address):
+    """Opens a page with its formulas, in a window for one test."""
+    with _window(browser, address) as open_page:
+        yield open_page
 
-    def visit(name, theme="light"):
-        page = open_page(name, theme)
-        page.evaluate("window.MathJax?.startup?.promise")  # waits until the formulas are set
-        page.evaluate("for (const image of document.images) image.loading = 'eager'")
-        figures = page.locator('script[type="application/vnd.jupyter.widget-view+json"]')
-        if figures.count():  # what draws them is loaded when the first comes near
-            figures.first.locator("..").scroll_into_view_if_needed()
-            page.locator(".widget-subarea").last.wait_for()
-        page.wait_for_load_state("networkidle")
-        return page
 
-    return visit
+@pytest.fixture(scope="module")
+def window(browser, address):
+    """The same for the tests of a file: what one page has loaded, the next need not load."""
+    with _window(browser, address) as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="module")
+def page(window, request):
+    """The page of this name with its formulas and figures, for several tests."""
+    page = with_figures(window(request.param))
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def softmax(browser, address):
+    """Chapter 6, a short one with all kinds of things on its page, in a window for several tests."""
+    with _window(browser, address) as open_page:
+        yield with_figures(open_page("notebooks/06_softmax.html"))
+
+
+def with_figures(page):
+    """The page, once its images and figures are there."""
+    page.evaluate("for (const image of document.images) image.loading = 'eager'")
+    figures = page.locator('script[type="application/vnd.jupyter.widget-view+json"]')
+    if figures.count():  # what draws them is loaded when the first comes near
+        figures.first.locator("..").scroll_into_view_if_needed()
+        page.locator(".widget-subarea").last.wait_for()
+    page.wait_for_load_state("networkidle")
+    return page

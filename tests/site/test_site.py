@@ -239,21 +239,42 @@ OUR_VIEWS = """() => {
 }"""
 
 
-EVERY_DAY = {f"notebooks/{name}.html" for name in ("00_start", "02_similarity", "10_attention")}
-SHARE = [*PAGES[: len(FRONT)], *(page if page in EVERY_DAY else pytest.param(page, marks=pytest.mark.nightly)
-                                 for page in PAGES[len(FRONT) :])]  # fmt: skip
+def on_pages(*every_day):
+    """The test runs on these pages every day and on all at night. Each page is opened once, for all such tests."""
+    pages = [name if name in every_day else pytest.param(name, marks=pytest.mark.nightly) for name in PAGES]
+    return pytest.mark.parametrize("page", pages, indirect=True)
 
 
-@pytest.mark.parametrize("name", SHARE)
-def test_a_page_opens_whole_asking_nobody_else_its_figures_move_without_a_kernel_and_it_fits_a_telephone(visit, name):
-    page = visit(name)
-    formulas = page.locator(".math").count()
-    assert page.locator(".math mjx-container").count() >= formulas
+OPENED = [*PAGES[: len(FRONT)], "notebooks/00_start.html", "notebooks/06_softmax.html"]
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+BROKEN = """async (rules) => {
+  const {violations} = await axe.run(document, {runOnly: rules, resultTypes: ["violations"]});
+  return violations.flatMap(({id, nodes}) => nodes.map((node) => `${id}: ${node.target} ${node.html.slice(0, 120)}`));
+}"""
+
+
+@on_pages(*OPENED)
+def test_a_page_opens_whole_asking_nobody_else_and_its_figures_move_without_a_kernel(page):
+    page.wait_for_function("document.querySelectorAll('.math:not(:has(mjx-container))').length === 0")
     assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
     assert [text for text in page.locator("mjx-assistive-mml mtext").all_text_contents() if "\\" in text] == []
     assert page.evaluate("[...document.images].filter(i => !(i.complete && i.naturalWidth)).map(i => i.src)") == []
-    if Path(name).stem in NOTEBOOKS and has_figure(Path(name).stem):
+    name = Path(urlsplit(page.url).path).stem
+    if name in NOTEBOOKS and has_figure(name):
         move_figures(page)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@on_pages("index.html", "answers.html", "notebooks/06_softmax.html")  # of each kind one
+def test_a_page_keeps_the_rules_of_wcag_2_2_aa_that_axe_can_test(page, theme):
+    page.emulate_media(color_scheme=theme)
+    page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
+    page.evaluate((VENDOR / "axe.js").read_text(encoding="utf-8"))
+    assert page.evaluate(BROKEN, RULES) == []
+
+
+@on_pages(*OPENED)
+def test_a_page_with_all_that_is_folded_fits_a_telephone(page):
     page.set_viewport_size({"width": 390, "height": 800})
     page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true; })")
     with contextlib.suppress(TimeoutError):  # long formulas shrink after the page has; the width that stays is judged
@@ -295,9 +316,29 @@ STRAY_STOPS = """[...document.querySelectorAll('.bd-article span.math')].filter(
 }).length"""
 
 
-@pytest.mark.parametrize("name", ["08_gradients", "10_attention"])
-def test_on_a_telephone_long_formulas_shrink_or_break_and_no_line_begins_with_a_full_stop(visit, name):
-    page = visit(f"notebooks/{name}.html")
+UNTOUCHED = """async () => {
+  const formula = document.querySelector(".book-lines"), folded = document.querySelector(".bd-article details");
+  formula.style.fontSize = "1px";
+  await new Promise((done) => { folded.addEventListener("toggle", done); folded.open = true; });
+  return formula.style.fontSize === "1px";
+}"""
+
+
+@pytest.fixture(scope="module", params=["10_attention", pytest.param("08_gradients", marks=pytest.mark.nightly)])
+def long_chapter(window, request):
+    return window(f"notebooks/{request.param}.html")
+
+
+def test_a_chapter_weighs_less_than_a_megabyte_until_its_figures_come_near(site, long_chapter):
+    long_chapter.wait_for_load_state("networkidle")
+    asked = long_chapter.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
+    files = {site / urlsplit(name).path.lstrip("/") for name in (long_chapter.url, *asked)}
+    assert 300_000 < sum(len(gzip.compress(file.read_bytes())) for file in files) < 1_000_000  # as servers send them
+    assert not any(file.name == "embed-amd.js" for file in files)
+
+
+def test_on_a_telephone_long_formulas_shrink_or_break_and_no_line_begins_with_a_full_stop(long_chapter):
+    page = long_chapter
     page.set_viewport_size({"width": 390, "height": 800})
     page.wait_for_function(f"{FORMULAS}.every((formula) => {FITS} || {SIZE} < 14.1)")
     sizes = page.evaluate(f"{FORMULAS}.map((formula) => {SIZE})")  # in pixels; the short ones stay large
@@ -307,6 +348,7 @@ def test_on_a_telephone_long_formulas_shrink_or_break_and_no_line_begins_with_a_
     assert page.evaluate(f"{wide}.length") < len(sizes) / 10
     assert set(page.evaluate(f"{wide}.map((formula) => getComputedStyle(formula).overflowX)")) <= {"auto", "scroll"}
     assert page.evaluate(STRAY_STOPS) == 0
+    assert page.evaluate(UNTOUCHED), "a folded answer was opened, and all formulas of the page were measured again"
     page.set_viewport_size({"width": 1280, "height": 800})
     page.wait_for_function("!document.querySelector('.book-lines')")
 
@@ -315,8 +357,8 @@ def test_each_chapter_has_an_interactive_figure():
     assert [name for name in CHAPTERS if not has_figure(name)] == []
 
 
-def test_the_model_on_the_first_page_reads_the_readers_word_and_shows_the_numbers_of_a_matrix(visit):
-    page = visit("index.html")
+def test_the_model_on_the_first_page_reads_the_readers_word_and_shows_the_numbers_of_a_matrix(open_page):
+    page = open_page("index.html")
     figure = page.locator(".mathllm-names-model")
     bars = figure.locator(".mathllm-next li")
     before = bars.all_text_contents()
@@ -341,8 +383,8 @@ def test_the_model_on_the_first_page_reads_the_readers_word_and_shows_the_number
     assert first.text_content() != shown
 
 
-def test_a_reader_predicts_and_chooses_by_keyboard_and_only_then_sees_the_answer(visit):
-    page = visit("notebooks/01_vectors.html")
+def test_a_reader_predicts_and_chooses_by_keyboard_and_only_then_sees_the_answer(softmax):
+    page = softmax
     for question in page.locator("form.book-question").all():
         answer = question.locator("+ details.book-answer")
         assert answer.get_attribute("open") is None
@@ -377,8 +419,8 @@ def brightness(element, which):
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_the_reader_can_turn_the_page_dark_and_it_stays_dark_on_the_next_page(visit):
-    page = visit(f"notebooks/{NOTEBOOKS[-1]}.html")
+def test_the_reader_can_turn_the_page_dark_and_it_stays_dark_on_the_next_page(softmax):
+    page = softmax
     body = page.locator("body")
     assert brightness(body, PAPER) > 230
     assert brightness(body, INK) < 80
@@ -396,8 +438,8 @@ def test_the_reader_can_turn_the_page_dark_and_it_stays_dark_on_the_next_page(vi
 CUT_LINES = "[...document.querySelectorAll('.bd-article pre')].filter((e) => e.scrollWidth > e.clientWidth + 1).length"
 
 
-def test_a_dark_page_is_printed_light_with_its_number_whole_lines_and_no_bar_of_a_folded_cell(visit):
-    page = visit("notebooks/06_softmax.html", theme="dark")
+def test_a_dark_page_is_printed_light_with_its_number_whole_lines_and_no_bar_of_a_folded_cell(open_page):
+    page = open_page("notebooks/06_softmax.html", theme="dark")
     page.set_viewport_size({"width": 720, "height": 1000})  # about a sheet of A4
     page.emulate_media(media="print")
     assert brightness(page.locator("body"), PAPER) < 40  # for a reader whose system is dark
@@ -408,12 +450,3 @@ def test_a_dark_page_is_printed_light_with_its_number_whole_lines_and_no_bar_of_
     assert [heading.text_content().split()[0] for heading in headings] == ["6."]
     assert page.locator("div.cell details.hide").count() > 0
     assert page.locator("div.cell details.hide:visible:not([open])").count() == 0
-
-
-def test_a_chapter_weighs_less_than_a_megabyte_until_its_figures_come_near(site, open_page):
-    page = open_page("notebooks/10_attention.html")
-    page.wait_for_load_state("networkidle")
-    asked = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
-    files = {site / urlsplit(name).path.lstrip("/") for name in (page.url, *asked)}
-    assert 300_000 < sum(len(gzip.compress(file.read_bytes())) for file in files) < 1_000_000  # as servers send them
-    assert not any(file.name == "embed-amd.js" for file in files)
