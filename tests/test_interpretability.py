@@ -214,8 +214,9 @@ def test_texts_follow_their_own_successors():
     assert counts.max() < 100 < 2 * counts.min() + 100  # 56 ± 7 each
 
 
-def test_a_trained_dictionary_has_rows_of_length_1():
+def test_random_directions_and_the_rows_of_a_trained_dictionary_have_length_1():
     rng = np.random.default_rng(0)
+    np.testing.assert_allclose(np.linalg.norm(interp.random_directions(30, 7, rng), axis=1), 1)
     params = interp.train_sparse_autoencoder(interp.sparse_features(200, 6, 0.2, rng), 8, rng, steps=20)
     np.testing.assert_allclose(np.linalg.norm(params["decoder"], axis=1), 1)
 
