@@ -125,8 +125,7 @@ def _batches(ids, counts, rng, window, negatives, frequent, epochs, batch):
     noise = counts**0.75 / np.sum(counts**0.75)
     for epoch in range(epochs):
         kept = ids[rng.random(len(ids)) < keep[ids]]
-        pairs = np.stack(skip_gram_pairs(kept, window, rng), axis=1)
-        rng.shuffle(pairs)
+        pairs = rng.permutation(np.stack(skip_gram_pairs(kept, window, rng), axis=1))
         for start in range(0, len(pairs), batch):
             centre, context = pairs[start : start + batch].T
             drawn = rng.choice(len(counts), size=(len(centre), negatives), p=noise)

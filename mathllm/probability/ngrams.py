@@ -147,18 +147,27 @@ def train_ngram(
 def _count(ids, n, V, neighbours):
     """The sorted keys of each level, and the count of each k-gram: how often it occurs, or (below the highest level,
     with `neighbours`) after how many different tokens."""
+    T = len(ids)
+    text = np.append(ids, np.full(n, V)).astype(np.min_scalar_type(V))  # V stands after the end of the text
+    starts = np.lexsort([text[k : k + T] for k in reversed(range(n))])  # all places, in the order of their n-grams
+    place = np.empty(T, np.intp)
+    place[starts] = np.arange(T)
+
     keys, counts = [], []
-    rows = np.zeros(len(ids) + 1, np.int64)  # the row of the (k − 1)-gram that ends before each token
+    first = np.zeros(1, np.intp)  # among the sorted n-grams, the first that begins with each (k − 1)-gram
+    differs = np.arange(T) == 0  # whether a sorted n-gram begins with another k-gram than the one before
     for k in range(n):
-        shorter = rows[1:]  # the (k − 1)-gram that ends with the token: the k-gram without its oldest token
-        codes = rows[:-1] * np.int64(V) + ids[k:]  # NumPy's own integers may have 32 bits
-        level, rows, count = np.unique(codes, return_inverse=True, return_counts=True)
-        if neighbours and k > 0:
-            suffix = np.empty(len(level), np.intp)
-            suffix[rows] = shorter
-            counts[-1] = np.bincount(suffix, minlength=len(keys[-1]))
-        keys.append(level)
-        counts.append(count)
+        token = text[starts + k]
+        differs[1:] |= token[1:] != token[:-1]
+        runs = np.flatnonzero(differs)
+        inside = starts[runs] + k < T  # not beyond the end of the text
+        shorter, first = first, runs[inside]
+        if neighbours and k > 0:  # the row of each k-gram without its oldest token
+            suffix = np.searchsorted(shorter, place[starts[first] + 1], side="right") - 1
+            counts[-1] = np.bincount(suffix, minlength=len(shorter))
+        history = np.searchsorted(shorter, first, side="right") - 1
+        keys.append(history * np.int64(V) + token[first])  # NumPy's own integers may have 32 bits
+        counts.append(np.diff(runs, append=T)[inside])
     return keys, counts
 
 
