@@ -13,6 +13,8 @@ import numpy as np
 
 from .errors import ShapeError
 
+_SEQUENCES = (list, tuple)  # isinstance is faster with a tuple than with list | tuple
+
 
 def walk(tree: Any, path: tuple = ()) -> Iterator[tuple[tuple, Any]]:
     """Every array of nested dictionaries, lists and tuples, with the keys that lead to it.
@@ -26,7 +28,7 @@ def walk(tree: Any, path: tuple = ()) -> Iterator[tuple[tuple, Any]]:
         return
     if isinstance(tree, dict):
         branches = tree.items()
-    elif isinstance(tree, list | tuple) and not _is_numbers(tree):
+    elif isinstance(tree, _SEQUENCES) and not _is_numbers(tree):
         branches = enumerate(tree)
     else:
         yield path, tree
@@ -45,7 +47,7 @@ def rebuild(tree: Any, leaves: Iterator) -> Any:
         return None
     if isinstance(tree, dict):
         return {key: rebuild(branch, leaves) for key, branch in tree.items()}
-    if isinstance(tree, list | tuple) and not _is_numbers(tree):
+    if isinstance(tree, _SEQUENCES) and not _is_numbers(tree):
         parts = [rebuild(branch, leaves) for branch in tree]
         return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
     return next(leaves)
@@ -70,9 +72,10 @@ def tree_map(function: Callable, tree: Any, *others: Any) -> Any:
     >>> tree_map(lambda w, g: w - 0.1 * g, {"weight": 3.0, "bias": [1.0]}, {"weight": 4.0, "bias": [0.0]})
     {'weight': 2.6, 'bias': array([1.])}
     """
-    paths = [path for path, _ in walk(tree)]
-    columns = [tree_leaves(tree), *(_matching_leaves(paths, other) for other in others)]
-    columns = [[np.asarray(leaf) if isinstance(leaf, list | tuple) else leaf for leaf in leaves] for leaves in columns]
+    pairs = list(walk(tree))
+    paths = [path for path, _ in pairs]
+    columns = [[leaf for _, leaf in pairs], *(_matching_leaves(paths, other) for other in others)]
+    columns = [[np.asarray(leaf) if isinstance(leaf, _SEQUENCES) else leaf for leaf in leaves] for leaves in columns]
     return rebuild(tree, iter([_applied(function, *row) for row in zip(paths, *columns, strict=True)]))
 
 
@@ -126,6 +129,6 @@ def _named(path):
 
 
 def _is_numbers(tree):
-    if isinstance(tree, list | tuple):
+    if isinstance(tree, _SEQUENCES):
         return bool(tree) and all(map(_is_numbers, tree))
     return isinstance(tree, Real)
