@@ -244,6 +244,10 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
         lambda: interp.patch_effect(*run("gpt2")[:2], TOKENS, TOKENS, "embeddings", lambda z: z[0, 0, 0]),
         ValueError, "different values of the metric",
     ),
+    (
+        lambda: interp.patch_effect(*run("gpt2")[:2], TOKENS, TOKENS[:, ::-1], "blocks.1.atention.output", np.sum),
+        ValueError, "no intermediate 'blocks.1.atention.output'; did you mean blocks.1.attention.output",
+    ),
     (lambda: interp.without_heads(*run("gpt2")[:2], [(2, 0)]), IndexError, r"2 blocks of 4 heads, got \(2, 0\)"),
     (lambda: interp.value_weighted_attention(np.ones((3, 2, 2)), np.ones((2, 2, 4))), ml.ShapeError, "3 heads and 2"),
     (

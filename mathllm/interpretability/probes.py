@@ -34,9 +34,10 @@ def train_probe(
     classes = int(labels.max()) + 1 if classes is None else classes
     within("train_probe", f"[0, {classes - 1}]", smallest_label=labels.min(), largest_label=labels.max())
     scale = float(np.sqrt(np.mean(x * x))) or 1.0
+    scaled = x / scale
 
     def loss(probe):
-        logits = (x / scale) @ probe["weight"] + probe["bias"]
+        logits = scaled @ probe["weight"] + probe["bias"]
         return cross_entropy(logits, labels) + l2_penalty({"weight": probe["weight"]}, l2)
 
     probe = {"weight": np.zeros((x.shape[1], classes)), "bias": np.zeros(classes)}
