@@ -71,20 +71,14 @@ def rotate(x: Array, *, angles: ArrayLike, pairing: str = "half") -> WithPullbac
     angles = real_array("rotate", angles, np.float64)
     if angles.shape != (x.shape[-2], x.shape[-1] // 2) or x.shape[-1] % 2:
         raise ShapeError(f"rotate() needs x (..., T, K) and angles (T, K/2), got shapes {x.shape} and {angles.shape}")
-    # Every component times cos θ, and its partner in the pair times −sin θ or sin θ
-    size, order = x.shape[-1], np.arange(x.shape[-1])
-    partner, axis = (order ^ 1, -1) if pairing == "adjacent" else ((order + size // 2) % size, -2)
-
-    def wide(first, second):
-        return np.stack([first, second], axis).reshape(-1, size).astype(x.dtype)
-
-    cosine, sine = wide(np.cos(angles), np.cos(angles)), wide(-np.sin(angles), np.sin(angles))
+    cosine, sine = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
 
     def rotated(x, sine):
-        y = x.take(partner, axis=-1)
-        y *= sine
-        y += x * cosine
-        return y
+        first, second = (x[..., 0::2], x[..., 1::2]) if pairing == "adjacent" else np.split(x, 2, axis=-1)
+        first, second = first * cosine - second * sine, first * sine + second * cosine
+        if pairing == "half":
+            return np.concatenate([first, second], axis=-1)
+        return np.stack([first, second], axis=-1).reshape(x.shape)
 
     return rotated(x, sine), lambda dy: rotated(dy, -sine)
 
