@@ -120,8 +120,8 @@ SHAPES = {name: text for name, text in declared_shapes() if name in FUNCTIONS}
 NO_GOOD_EXAMPLE = {"probability.distributions.distribution"}  # whose example is refused
 
 
-def test_the_functions_that_take_arrays_whose_shapes_must_fit_declare_them():
-    assert len(SHAPES) == 124
+def test_no_function_has_lost_its_declaration_of_shapes():
+    assert len(SHAPES) >= 124  # what would be lost, the tests below would not miss
 
 
 @pytest.mark.parametrize("name", sorted(SHAPES.keys() - NO_GOOD_EXAMPLE))
