@@ -106,10 +106,11 @@ def test_a_larger_penalty_makes_the_weights_of_a_probe_smaller():
     assert np.abs(small).max() < 0.5 * np.abs(free).max()
 
 
-def test_probes_count_equal_labels_and_classes_that_do_not_occur():
+def test_probes_count_equal_labels_and_classes_that_do_not_occur_and_a_control_task_has_all():
     probe = interp.train_probe(np.ones((3, 2)), [1, 1, 1], classes=4, steps=5)
     assert probe["weight"].shape == (2, 4)
     assert interp.probe_accuracy(probe, np.ones((1, 2)), [1]) == 1
+    assert {*interp.control_labels(np.arange(99), 3, np.random.default_rng(0)).tolist()} == {0, 1, 2}
 
 
 def test_a_replacement_by_the_value_itself_changes_nothing_and_by_zero_removes_the_part():
