@@ -2,6 +2,7 @@
 
 from __future__ import annotations  # numpy.random is loaded when it is used
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
@@ -48,12 +49,12 @@ def sample_markov_chain(transition: ArrayLike, steps: int, rng: np.random.Genera
     >>> sample_markov_chain([[0, 1, 0], [0, 0, 1], [1, 0, 0]], 5, np.random.default_rng(0))
     array([1, 2, 0, 1, 2])
     """
-    edges = _edges(distribution(transition))
+    edges = _edges(distribution(transition)).tolist()  # a search among few numbers is faster in a list
     within("sample_markov_chain", "whole [0, ∞)", steps=steps)
     within("sample_markov_chain", f"whole [0, {len(edges)})", start=start)
     states, state = np.empty(steps, np.intp), start
-    for t, point in enumerate(rng.random(steps)):
-        states[t] = state = np.searchsorted(edges[state], point, side="right")
+    for t, point in enumerate(rng.random(steps).tolist()):
+        states[t] = state = bisect_right(edges[state], point)
     return states
 
 

@@ -99,7 +99,7 @@ def address(site):
 @contextlib.contextmanager
 def _window(browser, address):
     """A window that opens pages; at the end, none may have asked another server or reported an error."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
     context.set_default_timeout(300_000)  # milliseconds: a busy machine may need many
     complaints = []
 
@@ -110,9 +110,8 @@ def _window(browser, address):
         if not request.url.startswith((address, "data:", "blob:")):
             complain(f"asked {request.url}")
 
-    def open_page(name, theme="light"):
+    def open_page(name):
         page = context.new_page()
-        page.emulate_media(color_scheme=theme)
         page.goto(f"{address}/{name}", wait_until="load")
         page.evaluate("window.MathJax?.startup?.promise")  # waits until the formulas are set
         return page
@@ -140,29 +139,3 @@ def window(browser, address):
     """The same for the tests of a file: what one page has loaded, the next need not load."""
     with _window(browser, address) as open_page:
         yield open_page
-
-
-@pytest.fixture(scope="module")
-def page(window, request):
-    """The page of this name with its formulas and figures, for several tests."""
-    page = with_figures(window(request.param))
-    yield page
-    page.close()
-
-
-@pytest.fixture(scope="module")
-def softmax(browser, address):
-    """Chapter 6, a short one with all kinds of things on its page, in a window for several tests."""
-    with _window(browser, address) as open_page:
-        yield with_figures(open_page("notebooks/06_softmax.html"))
-
-
-def with_figures(page):
-    """The page, once its images and figures are there."""
-    page.evaluate("for (const image of document.images) image.loading = 'eager'")
-    figures = page.locator('script[type="application/vnd.jupyter.widget-view+json"]')
-    if figures.count():  # what draws them is loaded when the first comes near
-        figures.first.locator("..").scroll_into_view_if_needed()
-        page.locator(".widget-subarea").last.wait_for()
-    page.wait_for_load_state("networkidle")
-    return page

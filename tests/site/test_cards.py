@@ -9,38 +9,43 @@ TERM = "a.book-term:visible"
 EQUATION = 'a.reference[href*="#equation-"]:visible'
 
 
+@pytest.fixture(scope="module")
+def chapter(window):
+    return window("notebooks/06_softmax.html")
+
+
 @pytest.mark.parametrize(("thing", "inside"), [(SYMBOL, "dl dt"), (TERM, "strong"), (EQUATION, "mjx-container")])
-def test_a_card_comes_with_the_focus_and_goes_with_escape(softmax, thing, inside):
-    explained = softmax.locator(thing).first
+def test_a_card_comes_with_the_focus_and_goes_with_escape(chapter, thing, inside):
+    explained = chapter.locator(thing).first
     focused = explained.locator("mjx-container") if thing == SYMBOL else explained
     focused.focus()
-    card = softmax.locator("#book-card[role=tooltip]")
+    card = chapter.locator("#book-card[role=tooltip]")
     card.locator(inside).first.wait_for()
     assert focused.get_attribute("aria-describedby") == "book-card"
     assert card.locator("mjx-merror").count() == 0
-    softmax.keyboard.press("Escape")
+    chapter.keyboard.press("Escape")
     assert card.count() == 0
     assert focused.get_attribute("aria-describedby") is None
 
 
-def test_a_card_stays_while_the_pointer_is_on_it_and_goes_when_it_leaves(softmax):
-    softmax.locator(TERM).first.hover()
-    card = softmax.locator("#book-card")
+def test_a_card_stays_while_the_pointer_is_on_it_and_goes_when_it_leaves(chapter):
+    chapter.locator(TERM).first.hover()
+    card = chapter.locator("#book-card")
     card.wait_for()
     card.hover()
-    softmax.wait_for_timeout(800)  # longer than a card waits before it goes
+    chapter.wait_for_timeout(800)  # longer than a card waits before it goes
     assert card.count() == 1
-    softmax.mouse.move(2, 2)
+    chapter.mouse.move(2, 2)
     card.wait_for(state="detached")
 
 
-def test_a_card_fits_a_telephone(softmax):
-    softmax.set_viewport_size({"width": 360, "height": 740})
-    for explained in softmax.locator(f"{TERM}, {EQUATION}").all()[:12]:
+def test_a_card_fits_a_telephone(chapter):
+    chapter.set_viewport_size({"width": 360, "height": 740})
+    for explained in chapter.locator(f"{TERM}, {EQUATION}").all()[:12]:
         explained.focus()
-        card = softmax.locator("#book-card")
+        card = chapter.locator("#book-card")
         card.wait_for()
         box = card.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 360
-        softmax.keyboard.press("Escape")
+        chapter.keyboard.press("Escape")

@@ -32,7 +32,7 @@ def test_every_chapter_has_cards_and_the_deck_for_anki_has_the_same(site):
 @pytest.fixture
 def reader(open_page, address):
     """A page with a clock that the test moves."""
-    page = open_page("index.html")
+    page = open_page("404.html")
     page.clock.install(time="2030-01-01T09:00:00")
 
     def visit(name):
