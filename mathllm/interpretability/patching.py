@@ -63,9 +63,9 @@ def patch_effect(
     >>> round(patch_effect(model, params, clean, corrupted, "blocks.0.attention.output", prefers_2), 6)
     0.0
     """
-    *records, effect = _two_runs(model, params, clean, corrupted, metric)
+    record, effect = _clean_run(model, params, clean, corrupted, metric)
     places = [slice(None) if positions is None else positions] * len(corrupted)
-    return effect(_patched(model, params, corrupted, name, *records, places))
+    return effect(_patched(model, params, corrupted, name, record, places))
 
 
 @contract("_, _, 1 T, 1 T")
@@ -88,13 +88,13 @@ def patch_map(
     array([[0., 1., 0., 0.],
            [0., 0., 0., 1.]])
     """
-    *records, effect = _two_runs(model, params, clean, corrupted, metric)
+    record, effect = _clean_run(model, params, clean, corrupted, metric)
     first = int(np.argmax(clean[0] != corrupted[0])) if model.config.causal else 0
     places = range(first, corrupted.shape[1])
     copies = np.repeat(corrupted, len(places), axis=0)
     effects = np.zeros((len(names), corrupted.shape[1]))
     for row, name in enumerate(names):
-        logits = _patched(model, params, copies, name, *records, places)
+        logits = _patched(model, params, copies, name, record, places)
         effects[row, first:] = [effect(one[None]) for one in logits]
     return effects
 
@@ -124,33 +124,22 @@ def without_heads(model: Transformer, params: dict, heads: Iterable[tuple[int, i
     return params | {"blocks": blocks}
 
 
-def _patched(model, params, tokens, name, clean, corrupted, places):
-    """The logits of a run with one intermediate replaced by that of the clean run: in row i at the positions places[i].
-
-    The run starts at the block of the intermediate: up to there, it is the corrupted run.
-    """
-    if name not in clean:
-        raise ValueError(f"this model has no intermediate {name!r}{suggest(name, clean)}")
+def _patched(model, params, tokens, name, record, places):
+    """The logits of a run with one intermediate replaced by that of the record: in row i at the positions places[i]."""
 
     def patch(x):
-        new, mixed = np.broadcast_to(clean[name], x.shape), x.copy()
+        clean, mixed = np.broadcast_to(record[name], x.shape), x.copy()
         for row, place in enumerate(places):
-            mixed[row, ..., place, :] = new[row, ..., place, :]
+            mixed[row, ..., place, :] = clean[row, ..., place, :]
         return mixed
 
-    stack, _, inner = name.partition(".")
-    number, _, part = inner.partition(".")
-    if stack != "blocks" or number == "0":
-        return model(params, tokens, tap=replace_with({name: patch}))
-    stream = corrupted[f"blocks.{int(number) - 1}.output"]
-    start = {"embeddings": lambda x: np.broadcast_to(stream, x.shape), f"blocks.0.{part}": patch}
-    return model(params | {"blocks": params["blocks"][int(number) :]}, tokens, tap=replace_with(start))
+    return model(params, tokens, tap=replace_with({name: patch}))
 
 
-def _two_runs(model, params, clean, corrupted, metric):
-    """The records of the clean and of the corrupted run, and the effect (16.8) as a function of patched logits."""
-    best = metric(model(params, clean, tap=record_to(clean_record := {})))
-    worst = metric(model(params, corrupted, tap=record_to(corrupted_record := {})))
+def _clean_run(model, params, clean, corrupted, metric):
+    """The record of the clean run, and the effect (16.8) as a function of the logits of a patched run."""
+    best = metric(model(params, clean, tap=record_to(record := {})))
+    worst = metric(model(params, corrupted))
     if best == worst:
         raise ValueError(f"patching needs prompts with different values of the metric, got {best} for both")
-    return clean_record, corrupted_record, lambda logits: float((metric(logits) - worst) / (best - worst))
+    return record, lambda logits: float((metric(logits) - worst) / (best - worst))
