@@ -16,7 +16,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange.default import Exchange
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import rmtree
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from mathllm.errors import suggest
 
@@ -68,7 +68,7 @@ def grade(task):
         folder = tempfile.mkdtemp(dir=task.run)
         _write(graded, Path(folder))
     except Exception as error:
-        return Result(task.learner, time.monotonic() - started, error=_line(error), log=traceback.format_exc())
+        return _failed(task.learner, time.monotonic() - started, error)
     return Result(task.learner, time.monotonic() - started, graded.review, graded=graded, folder=folder)
 
 
@@ -88,8 +88,12 @@ def _write(graded, folder):
     folder.chmod(0o755)
 
 
-def _line(error):
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+def _failed(learner, seconds, error):
+    """The result of a failure. Where the database refuses (full disk, lock), its own words say all that helps."""
+    if isinstance(error, OperationalError):
+        return Result(learner, seconds, error=f"the gradebook cannot be written to: {error.orig}")
+    reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return Result(learner, seconds, error=reason, log=traceback.format_exc())
 
 
 class Run:
@@ -233,7 +237,7 @@ class Run:
             with _undisturbed():
                 self._record(result.learner, result.graded, Path(result.folder))
         except (ValueError, OSError, SQLAlchemyError) as error:
-            return Result(result.learner, result.seconds, error=_line(error), log=traceback.format_exc())
+            return _failed(result.learner, result.seconds, error)
         return result
 
     def _record(self, learner, graded, folder):

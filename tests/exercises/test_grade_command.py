@@ -240,6 +240,29 @@ def test_a_run_that_is_killed_at_any_step_is_finished_by_the_next_and_nothing_is
     assert contents(course) == whole
 
 
+@pytest.mark.skipif(bool(sandbox.problem()), reason="bubblewrap makes the small disk")
+@pytest.mark.parametrize("spare", [0, 160, *(pytest.param(n, marks=pytest.mark.nightly) for n in (168, 184, 200, 220))])
+def test_a_full_disk_is_said_to_be_full_and_no_grade_is_lost(half_graded, tmp_path, spare):
+    before, _, whole = half_graded
+    disk, full, mended = (tmp_path / name for name in ("disk", "full", "mended"))
+    grade = f"{sys.executable} -m mathllm_grading grade {NAME} --jobs 1"
+    script = f"""
+        cp -a {before}/. {disk} && cd {disk}
+        head -c 8M /dev/zero > filler; truncate -s -{spare}K filler
+        {grade}; echo "exit code $?"
+        rm filler; cp -a . {full}
+        {grade}; cp -a . {mended}
+    """
+    small = ["bwrap", "--dev-bind", "/", "/", "--size", "8000000", "--tmpfs", str(disk), "sh", "-c", script]
+    shown = subprocess.run(
+        small, env=os.environ | HERE, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ).stdout
+    assert re.search("disk is full|No space left", shown), shown
+    assert "exit code 1" in shown
+    assert all(grades in (scores(before).get(name), scores(mended)[name]) for name, grades in scores(full).items())
+    assert contents(mended) == whole
+
+
 @pytest.mark.parametrize("moment", ["before", "while"])
 def test_a_gradebook_that_stays_locked_is_said_to_be_and_keeps_its_grades(inside, monkeypatch, moment):
     monkeypatch.setattr(gradebook, "PATIENCE", 0.5)
