@@ -3,6 +3,8 @@
 VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   := $(if $(filter no,$(MODELS)),,.data/.ready)
+# Long runs, which need a folder and compare nothing.
+RUNS   := benchmarks/align_smollm2.py benchmarks/long_run.py
 PYTEST := python -m pytest -q -n logical --dist loadfile
 
 # Programs are called by their name: nbgrader, for one, starts alembic that way.
@@ -50,7 +52,7 @@ parity: setup $(DATA)  ## compare with PyTorch, transformers and tokenizers (fet
 
 bench: setup $(DATA)  ## measure speed and memory beside the peers (an hour; leave the machine alone meanwhile)
 	@sh tools/set_up_parity.sh
-	@for file in benchmarks/*.py; do \
+	@for file in $(filter-out $(RUNS),$(wildcard benchmarks/*.py)); do \
 	    printf '\n%s\n\n' "== $$file"; PYTHONPATH="$(CURDIR)" .venv-parity/bin/python $$file || exit 1; \
 	done
 

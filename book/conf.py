@@ -92,7 +92,7 @@ if edition:
     html_math_renderer = "mathml" if tags.has("epub") else "mathjax"  # noqa: F821
     epub_title = project
     epub_author = epub_publisher = "The authors of The Mathematics of Large Language Models"
-    epub_description = "Every line of mathematics inside a language model, derived, computed and tried."
+    epub_description = "The mathematics inside a language model, derived, computed and tried."
     epub_copyright = "Text under CC BY 4.0, code under the MIT licence."
     epub_scheme, epub_identifier, epub_uid = "name", "mathllm-textbook", "mathllm-textbook"
     epub_css_files, epub_tocdepth, epub_show_urls = ["edition.css"], 2, "no"
