@@ -293,6 +293,7 @@ def broken_rules(page, theme):
     """What axe-core finds of WCAG 2.2 AA."""
     page.emulate_media(color_scheme=theme)
     page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
+    page.wait_for_function("document.getAnimations().every(each => !(each instanceof CSSTransition))")  # of colours
     page.evaluate((VENDOR / "axe.js").read_text(encoding="utf-8"))
     return page.evaluate(BROKEN, RULES)
 
