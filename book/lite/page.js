@@ -101,7 +101,7 @@
 
   // Whether the book's notebook has changed since the reader began to change it.
   async function isNewer(path) {
-    const book = await (await fetch(`../files/${path}`)).json();
+    const book = await (await fetch(`../files/${path}`, { cache: "no-cache" })).json(); // not the browser's own copy
     const { content } = await window.jupyterapp.serviceManager.contents.get(path, { content: true });
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(book)));
     const version = new Uint8Array(digest).join(" ");

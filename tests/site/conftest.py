@@ -113,7 +113,7 @@ def _window(browser, address):
     def open_page(name):
         page = context.new_page()
         page.goto(f"{address}/{name}", wait_until="load")
-        page.evaluate("window.MathJax?.startup?.promise")  # waits until the formulas are set
+        page.wait_for_function("window.MathJax?.startup?.promise?.then(() => true) ?? true")  # formulas are set
         return page
 
     context.on("console", lambda message: message.type != "error" or complain(f"error: {message.text}"))
