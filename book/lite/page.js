@@ -86,10 +86,13 @@
     await notebook().context.save();
     await window.jupyterapp.commands.execute("docmanager:download");
   });
+  const versionOf = (path) => `book-version ${path}`; // of the book's notebook, where the reader's began
+
   const original = (name) => button(name, async () => {
     if (!window.confirm("Give up your changes to this notebook, and bring back the book's?")) return;
     const { context } = notebook();
     await window.jupyterapp.serviceManager.contents.delete(context.path); // of the two, the reader's
+    localStorage.removeItem(versionOf(context.path));
     context.model.dirty = false; // or the page would keep the changes when it is left
     window.location.reload(); // to put the original into a page that is still being drawn fails
   });
@@ -105,10 +108,9 @@
     const { content } = await window.jupyterapp.serviceManager.contents.get(path, { content: true });
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(book)));
     const version = new Uint8Array(digest).join(" ");
-    const name = `book-version ${path}`;
-    const began = localStorage.getItem(name);
-    if (!began || JSON.stringify(content) === JSON.stringify(book)) localStorage.setItem(name, version);
-    return localStorage.getItem(name) !== version;
+    const began = localStorage.getItem(versionOf(path));
+    if (!began || JSON.stringify(content) === JSON.stringify(book)) localStorage.setItem(versionOf(path), version);
+    return localStorage.getItem(versionOf(path)) !== version;
   }
 
   // --- Stop
