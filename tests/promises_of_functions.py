@@ -38,29 +38,20 @@ from mathllm.vectors import distance, frobenius_norm, norm, normalize, one_hot
 
 VECTORS = [
     Promise("norm is at least every component", hard.vectors, lambda x: norm(x) >= np.abs(x).max()),
-    Promise(
-        "norm is at most sqrt(d) times the largest component",
-        hard.vectors,
-        lambda x: nearly_within(0, norm(x), float(np.abs(x).max()) * len(x) ** 0.5),
-    ),
+    Promise("norm is at most sqrt(d) times the largest component", hard.vectors,
+            lambda x: nearly_within(0, norm(x), float(np.abs(x).max()) * len(x) ** 0.5)),
     Promise("norm does not depend on signs", hard.vectors, lambda x: norm(np.abs(x)) == norm(x)),
     Promise("norm of a single component is its absolute value", hard.numbers, lambda x: norm(x[:, None]) == np.abs(x)),
-    Promise(
-        "norm obeys the triangle inequality",
-        hard.vector_pairs,
-        lambda a, b: nearly_within(0, norm(a + b), float(norm(a)) + float(norm(b))),
-    ),
+    Promise("norm obeys the triangle inequality", hard.vector_pairs,
+            lambda a, b: nearly_within(0, norm(a + b), float(norm(a)) + float(norm(b)))),
     Promise("distance from a vector to itself is 0", hard.vectors, lambda x: distance(x, x) == 0),
     Promise("distance is symmetric", hard.vector_pairs, lambda a, b: distance(a, b) == distance(b, a)),
-    Promise(
-        "distance obeys the triangle inequality",
-        hard.vector_triples,
-        lambda a, b, c: nearly_within(0, distance(a, c), distance(a, b) + distance(b, c)),
-    ),
+    Promise("distance obeys the triangle inequality", hard.vector_triples,
+            lambda a, b, c: nearly_within(0, distance(a, c), distance(a, b) + distance(b, c))),
     Promise("normalize gives length 1", hard.directions, lambda x: near(norm(normalize(x)), 1)),
     Promise("normalize gives components in [-1, 1]", hard.directions, lambda x: within(-1, normalize(x), 1)),
     Promise("one_hot sums to 1", hard.once, lambda: one_hot([0, 2, 1], 3).sum(axis=1) == 1, ONE),
-]
+]  # fmt: skip
 
 
 # Chapter 2

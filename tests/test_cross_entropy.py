@@ -106,10 +106,7 @@ def test_info_nce_survives_a_temperature_near_zero():
     assert ml.info_nce(np.eye(3), np.eye(3)[::-1], temperature=1e-4) == pytest.approx(2 / 3 * 1e4)
 
 
-@given(
-    hnp.arrays(np.float64, st.integers(1, 5), elements=st.floats(-40, 5)),
-    st.lists(st.integers(0, 4), max_size=40),
-)
+@given(hnp.arrays(np.float64, st.integers(1, 5), elements=st.floats(-40, 5)), st.lists(st.integers(0, 4), max_size=40))
 def test_any_message_comes_back_and_is_at_most_a_byte_too_long(z, message):
     p = ml.softmax(z)
     model = lambda seen: np.roll(p, len(seen))  # noqa: E731

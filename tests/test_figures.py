@@ -6,13 +6,7 @@ from test_widgets import SAME, run_js, same
 
 import mathllm as ml
 from mathllm.exhibits import backpropagation as exhibits
-from mathllm.figures.widgets import (
-    AttentionStepper,
-    KLPenalty,
-    MergeStepper,
-    ParameterCalculator,
-    RankSlider,
-)
+from mathllm.figures.widgets import AttentionStepper, KLPenalty, MergeStepper, ParameterCalculator, RankSlider
 
 
 @pytest.fixture

@@ -14,21 +14,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import transformers
-from peers import (
-    CONTEXT,
-    HEADS,
-    HIDDEN,
-    LAYERS,
-    MODELS,
-    SIZES,
-    VOCABULARY,
-    WIDTH,
-    Peer,
-    bert,
-    fresh,
-    llama,
-    named,
-)
+from peers import CONTEXT, HEADS, HIDDEN, LAYERS, MODELS, SIZES, VOCABULARY, WIDTH, Peer, bert, fresh, llama, named
 
 import mathllm as ml
 from mathllm.pretrained.huggingface import from_hf, load_pretrained, save_pretrained
