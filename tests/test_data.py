@@ -14,8 +14,7 @@ from mathllm.errors import MissingDataError
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def toy_package(text="mary 1\n", derived=()):
-    content = text.encode()
+def toy_package(content=b"mary 1\n", derived=()):
     file = data.File("names.txt", len(content), hashlib.sha256(content).hexdigest())
     return data.Package(
         name="toy", package="toy-data", version="1.0", sha256="0" * 64, module="toy_data", megabytes=0.1,

@@ -37,7 +37,7 @@ CONFIGS = {
     "sinusoidal": Config(**SIZES, positions="sinusoidal"),
     "no positions": Config(**SIZES, positions="none"),
     "t5": t5_config(**SIZES, t5=ml.transformer.T5Parts(6, 4, 8**-0.5)),
-    "translator": Config(**SIZES, encoder_layers=2, norm="rms", bias=False),
+    "translator": Config(**SIZES, encoder_layers=2),
 }
 TOKENS = np.random.default_rng(14).integers(0, 11, size=(2, 6))
 finite = st.floats(-1e4, 1e4, allow_subnormal=False)
