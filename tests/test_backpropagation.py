@@ -151,14 +151,6 @@ def test_a_constant_is_a_curve_too():
         np.testing.assert_allclose(y, 3, rtol=1e-9)
 
 
-def test_networks_trained_side_by_side_are_those_trained_alone():
-    together = exhibits.train_xor([42, 7], epochs=50)
-    alone = exhibits.train_xor(7, epochs=50)
-    assert together.losses.shape == (50, 2)
-    np.testing.assert_allclose(together.losses[:, 1], alone.losses, rtol=1e-12)
-    np.testing.assert_allclose(together.params["W1"][1], alone.params["W1"], rtol=1e-12)
-
-
 @given(st.lists(st.integers(1, 20), min_size=2, max_size=5), st.integers(1, 8))
 def test_costs_are_counted_from_the_products(sizes, batch):
     cost = backpropagation.gradient_cost(sizes, batch)

@@ -74,16 +74,6 @@ def test_the_lens_reads_a_post_norm_model_too_but_its_stream_is_no_sum():
         interp.logit_attribution(model, params, record)
 
 
-def test_lists_are_taken_as_arrays():
-    weights, value, output = [[[1.0, 0.0], [0.5, 0.5]]], [[[1.0], [2.0]]], [[3.0, 4.0]]
-    np.testing.assert_array_equal(interp.head_contributions(weights, value, output), [[[3.0, 4.0], [4.5, 6.0]]])
-    np.testing.assert_array_equal(interp.value_weighted_attention(weights, value, output), [[[5.0, 0.0], [2.5, 5.0]]])
-    assert interp.previous_token_score([weights]) == interp.induction_score([weights], 1) == [0.5]
-    dictionary = {"encoder": np.eye(2), "encoder_bias": np.zeros(2), "decoder": np.eye(2), "decoder_bias": np.zeros(2)}
-    assert interp.sparse_codes(dictionary, [2, -3]).tolist() == [2, 0]
-    assert interp.sparse_autoencoder_loss(dictionary, [[2, -3]]) == pytest.approx(9.2)
-
-
 def test_a_probe_does_not_care_in_what_unit_the_activations_are():
     x = np.random.default_rng(2).normal(size=(200, 24))
     small, large = (interp.train_probe(scale * x, (x[:, 0] > 0).astype(int), steps=50) for scale in (1e-4, 1e4))
@@ -185,17 +175,6 @@ def test_the_hand_built_heads_predict_what_came_after(vocabulary):
                 np.testing.assert_array_equal(np.isclose(scores[t], scores[t].max()), counts == counts.max())
 
 
-def test_their_attention_is_exact():
-    model, params = interp.induction_model(6, 12)
-    tokens, record = interp.repeated_tokens(5, 6, 6, np.random.default_rng(0)), {}
-    probabilities = ml.softmax(model(params, tokens, tap=record_to(record)))
-    weights = [record[f"blocks.{n}.attention.weights"] for n in (0, 1)]
-    assert interp.previous_token_score(weights[0]) == 1
-    assert interp.previous_token_score(weights[1]) < 0.3
-    right = np.take_along_axis(probabilities[:, 6:-1], tokens[:, 7:, None], axis=-1)
-    assert right.min() > 0.999
-
-
 def test_texts_follow_their_own_successors():
     for text in interp.successor_texts(20, 30, 6, np.random.default_rng(0), noise=0.0).tolist():
         pairs = set(itertools.pairwise(text))
@@ -246,7 +225,6 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
         ml.ShapeError, "1 · 4 rows",
     ),
     (lambda: interp.logit_attribution(*run("gpt2")[:3], tokens=[-1]), ValueError, "ids from 0 to 10, got -1"),
-    (lambda: interp.logit_attribution(*run("gpt2")[:3], tokens=[11]), ValueError, "ids from 0 to 10, got 11"),
     (lambda: interp.train_probe(np.ones((2, 3)), [0, 2], classes=2), ValueError, r"largest_label in \[0, 1\], got 2"),
     (lambda: interp.train_probe(np.ones((1, 3)), [0.5]), TypeError, "whole numbers"),
     (lambda: interp.welch_bound(2, 0), ValueError, r"d in \[1, ∞\), got 0"),
