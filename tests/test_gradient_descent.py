@@ -81,16 +81,6 @@ def test_a_step_too_long_diverges_and_says_so():
         descent_path(lambda w: (w**4).sum(), [10.0], 50, learning_rate=1.0)
 
 
-def test_the_training_loop_gives_each_batch_to_the_loss_and_the_loss_before_each_step_back():
-    def loss(params, x, y):
-        return ((x * params["weight"] - y) ** 2).sum()
-
-    batches = [(np.array([1.0]), np.array([2.0])), (np.array([3.0]), np.array([0.0]))]
-    steps = list(gradient_descent.descend(loss, {"weight": np.array([0.0])}, iter(batches), learning_rate=0.25))
-    assert [(number, float(value)) for number, _, value in steps] == [(1, 4.0), (2, 9.0)]
-    assert [params["weight"].tolist() for _, params, _ in steps] == [[1.0], [-3.5]]  # 0 + 4/4, 1 − 18/4
-
-
 def test_descents_follow_a_schedule_and_no_steps_leave_the_parameters_as_they_were():
     path = descent_path(lambda w: w.sum(), [0.0], 3, learning_rate=lambda t: 1 / t)
     np.testing.assert_allclose(path.ravel(), [0, -1, -1.5, -1.5 - 1 / 3])

@@ -166,12 +166,6 @@ def test_the_most_plausible_weights_are_those_of_ridge_regression(noise, prior):
     normal_equations = np.linalg.solve(X.T @ X + (noise / prior) ** 2 * np.eye(3), X.T @ y)
     np.testing.assert_allclose(w, normal_equations)
 
-    def log_posterior(w):
-        likelihood = probability.normal_log_density(y, X @ w, noise).sum()
-        return likelihood + probability.normal_log_density(w, 0.0, prior).sum()
-
-    np.testing.assert_allclose(ml.grad(log_posterior)(w), 0, atol=1e-8 / noise**2)
-
 
 def test_without_a_penalty_ridge_regression_is_least_squares_also_with_too_few_data():
     X, y = rng.normal(size=(8, 3)), rng.normal(size=8)
