@@ -11,8 +11,8 @@ from conditions import (
 )  # fmt: skip
 from mathllm.autodiff import vjp
 from mathllm.cross_entropy import (
-    arithmetic_decode, arithmetic_encode, code_length, cross_entropy, cross_entropy_between,
-    entropy, info_nce, kl_divergence, mutual_information, perplexity, surprise,
+    arithmetic_decode, arithmetic_encode, code_length, cross_entropy, cross_entropy_between, entropy,
+    info_nce, kl_divergence, mutual_information, perplexity, surprise,
 )  # fmt: skip
 from mathllm.exponentials import (
     exp, exponent_range, log, log1m_exp, log_add_exp, log_product, log_sigmoid, log_sum_exp, sigmoid, softplus,
@@ -20,8 +20,8 @@ from mathllm.exponentials import (
 from mathllm.gradient_descent.word2vec import negative_sampling_loss
 from mathllm.gradients import erf, gelu, gelu_tanh, leaky_relu, numerical_derivative, relu, silu
 from mathllm.matrices import (
-    attention_focus, eigenvalues, low_rank_approximation, low_rank_error, power_iteration,
-    singular_values, spectral_gap, stationary_distribution, svd,
+    attention_focus, eigenvalues, low_rank_approximation, low_rank_error, power_iteration, singular_values,
+    spectral_gap, stationary_distribution, svd,
 )  # fmt: skip
 from mathllm.probability import (
     Beta, bernoulli_log_likelihood, conditional_probability, distribution_from_counts, expectation, is_distribution,

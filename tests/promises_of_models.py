@@ -35,9 +35,7 @@ from mathllm.interpretability import (
     superposition_loss, welch_bound,
 )  # fmt: skip
 from mathllm.matrices import singular_values
-from mathllm.scale import (
-    CHINCHILLA, FLOAT16, FLOAT32, optimal_exponents, ring_all_reduce, round_to, scaling_loss,
-)  # fmt: skip
+from mathllm.scale import CHINCHILLA, FLOAT16, FLOAT32, optimal_exponents, ring_all_reduce, round_to, scaling_loss
 from mathllm.similarity import cosine_similarity_matrix
 from mathllm.softmax import log_softmax, softmax
 from mathllm.training import (
