@@ -96,14 +96,6 @@ def test_a_frozen_matrix_gets_no_gradient():
     assert gradient["A"].any()
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_half_precision_is_read(dtype):
-    A = np.array([[0.5, 0.5], [0.25, 0.75]], dtype)
-    np.testing.assert_allclose(matrices.eigenvalues(A), [1, 0.25], atol=1e-6)
-    np.testing.assert_allclose(ml.stationary_distribution(A), [1 / 3, 2 / 3], atol=1e-6)
-    np.testing.assert_allclose([matrices.spectral_gap(A), matrices.attention_focus(A)], [0.75, 0.625], atol=1e-6)
-
-
 test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: matrices.product_shape((2, 3, 4), (4, 5)), ml.ShapeError, "two sizes"),
     (lambda: matrices.product_shape(), ml.ShapeError, "two sizes"),

@@ -127,17 +127,6 @@ def test_a_candidate_that_rules_the_data_out_is_never_chosen():
         probability.maximum_likelihood(likelihood, [0.0, 1.0])
 
 
-@given(shares, st.data())
-def test_observations_may_come_one_by_one_or_all_at_once(prior, data):
-    shape = (data.draw(st.integers(0, 5)), len(prior))
-    likelihoods = data.draw(hnp.arrays(np.float64, shape, elements=st.floats(0.01, 1)))
-    one_by_one = [prior]
-    for likelihood in likelihoods:
-        one_by_one.append(probability.posterior(one_by_one[-1], likelihood))
-    np.testing.assert_allclose(probability.sequential_posterior(prior, likelihoods), one_by_one, atol=1e-12)
-    np.testing.assert_allclose(one_by_one[-1], probability.posterior(prior, likelihoods.prod(axis=0)), atol=1e-12)
-
-
 def test_products_with_the_prior_do_not_underflow():
     assert probability.posterior([0.5, 0.5], [0.0, 5e-324]).tolist() == [0, 1]
     np.testing.assert_allclose(probability.posterior([1 - 1e-9, 1e-9], [1e-310, 1e-301]), [0.5, 0.5], rtol=1e-6)
