@@ -35,16 +35,12 @@ from mathllm.interpretability import (
     superposition_loss, welch_bound,
 )  # fmt: skip
 from mathllm.matrices import singular_values
-from mathllm.probability import is_distribution
-from mathllm.scale import (
-    CHINCHILLA, FLOAT16, FLOAT32, optimal_exponents, pipeline_bubble, ring_all_reduce, round_to, scaling_loss,
-    zero_memory,
-)  # fmt: skip
+from mathllm.scale import CHINCHILLA, FLOAT16, FLOAT32, optimal_exponents, ring_all_reduce, round_to, scaling_loss
 from mathllm.similarity import cosine_similarity_matrix
 from mathllm.softmax import log_softmax, softmax
 from mathllm.training import (
     band_probability, bits_per_byte, bootstrap_interval, entropy_rate, guess_language, held_out_perplexity,
-    markov_source, perplexity_interval,
+    perplexity_interval,
 )  # fmt: skip
 from mathllm.transformer import batch_norm, layer_norm, mixture_of_experts, rms_norm, running_statistics
 
@@ -283,8 +279,6 @@ TRAINING = [
             lambda: [within(0, guess_language(text).probability, 1) for text in ("", "a " * 99, "the cat " * 99)], ONE),
     Promise("entropy_rate lies in [0, ln V]", hard.transitions,
             lambda A: nearly_within(0, A.dtype.type(entropy_rate(A)), np.log(len(A)))),
-    Promise("markov_source has rows that are distributions", hard.once,
-            lambda: [is_distribution(markov_source(V, 1, hard.generator())) for V in (2, 7, 100)], ONE),
 ]  # fmt: skip
 
 
@@ -488,9 +482,5 @@ SCALE = [
     Promise("scaling_loss is at least the entropy of text", hard.positive,
             lambda x: scaling_loss(x[x >= 1], x[x >= 1]) >= CHINCHILLA.E),
     Promise("optimal_exponents sum to 1", hard.once, lambda: near(sum(optimal_exponents()), 1), ONE),
-    Promise("pipeline_bubble lies in [0, 1)", hard.once,
-            lambda: [0 <= pipeline_bubble(s, m) < 1 for s in (1, 2, 10**9) for m in (1, 10**9)], ONE),
-    Promise("zero_memory falls with the stage", hard.once,
-            lambda: falling([zero_memory(7e9, 8, stage).total for stage in range(4)]), ONE),
     Promise("ring_all_reduce gives every worker the same sum", hard.matrices, ring_all_reduce_agrees),
 ]  # fmt: skip

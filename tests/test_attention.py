@@ -16,7 +16,6 @@ from mathllm.attention import (
     multi_head_attention, padding_mask, relative_buckets, rotary_angles, rotate, sliding_window_mask, split_heads,
 )  # fmt: skip
 
-TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 rng = np.random.default_rng(10)
 sizes, seeds = st.integers(1, 7), st.integers(0, 2**32 - 1)
 
@@ -55,12 +54,6 @@ def test_a_causal_mask_for_the_last_queries_is_the_end_of_the_whole_mask():
     assert np.array_equal(causal_mask(2, 5), causal_mask(5)[3:])
     assert np.array_equal(sliding_window_mask(2, 3, 5), sliding_window_mask(5, 3)[3:])
     assert np.array_equal(sliding_window_mask(5, 5), causal_mask(5))
-
-
-def test_padding_is_seen_by_nobody():
-    q, k, v = rng.normal(size=(3, 1, 2, 4, 8))  # (B, H, T, K)
-    mask = padding_mask([[1, 1, 1, 0]])
-    np.testing.assert_allclose(attention(q, k, v, mask), attention(q, k[..., :3, :], v[..., :3, :]))
 
 
 def test_flash_attention_of_float16_does_not_overflow_where_attention_does_not():
@@ -124,41 +117,12 @@ def test_scaled_angles_of_a_long_context_fit_into_the_trained_range():
     assert np.all(np.diff(yarn / far) <= 1e-12)  # from 1 to 1/4, pair by pair
 
 
-def test_llama3_keeps_fast_pairs_stretches_slow_ones_and_mixes_those_between_by_their_turns():
-    plain, scaled = (rotary_angles([1], 128, 5e5, s)[0] for s in (None, RotaryScaling("llama3", 8.0, trained=8192)))
-    turns = 8192 * plain / (2 * np.pi)
-    kept = np.clip((turns - 1) / 3, 0, 1)
-    assert np.sum((kept > 0) & (kept < 1)) >= 2
-    expected, whole = (kept + (1 - kept) / 8) * plain, (kept == 0) | (kept == 1)
-    np.testing.assert_allclose(scaled, expected, rtol=1e-12)
-    np.testing.assert_allclose(scaled[whole], expected[whole], rtol=1e-15)
-
-
 def test_dynamic_angles_are_the_plain_ones_up_to_the_trained_length_and_those_of_ntk_beyond():
     dynamic = RotaryScaling("dynamic", 4.0, trained=16)
     short, long = np.arange(16), np.arange(28)  # 28 tokens need (4 · 28/16 − 3) = 4 times the context
     np.testing.assert_array_equal(rotary_angles(short, 8, scaling=dynamic), rotary_angles(short, 8))
     stretched = rotary_angles(long, 8, scaling=RotaryScaling("ntk", 4.0))
     np.testing.assert_allclose(rotary_angles(long, 8, scaling=dynamic), stretched, rtol=1e-15)
-
-
-LONG = RotaryScaling("longrope", trained=8, short=(1, 1.5, 2), long=(2, 4, 8))
-
-
-def test_longrope_has_a_number_for_each_pair_in_short_texts_and_another_in_long_ones():
-    for length, numbers in ((8, LONG.short), (9, LONG.long)):
-        positions = np.arange(length)
-        np.testing.assert_allclose(rotary_angles(positions, 6, scaling=LONG), rotary_angles(positions, 6) / numbers)
-
-
-def test_a_scaling_has_settings_of_its_own():
-    def angles(kind, trained=4096, **settings):
-        return rotary_angles([1], 32, scaling=RotaryScaling(kind, 4.0, trained, **settings))
-
-    for kind in ("yarn", "llama3"):
-        assert np.any(angles(kind, trained=64) < angles(kind))  # a pair turns less often: more of them are stretched
-        np.testing.assert_allclose(angles(kind, turns=(0.01, 0.02)), rotary_angles([1], 32))
-    assert np.any(angles("yarn", whole_pairs=True) != angles("yarn", whole_pairs=False))
 
 
 def test_an_encoder_has_half_of_the_classes_for_what_comes_later_and_the_last_queries_have_the_last_rows():
@@ -168,12 +132,7 @@ def test_an_encoder_has_half_of_the_classes_for_what_comes_later_and_the_last_qu
     np.testing.assert_array_equal(relative_buckets(2, 40, causal=False), both[-2:])
 
 
-def test_gradients_reach_every_projection_of_grouped_heads():
-    x, params = rng.normal(size=(3, 4)), projections(4, 4, 2, 2) | {"query_bias": rng.normal(size=8)}
-    rotation = partial(rotate, angles=rotary_angles(range(3), 2))
-    layer = partial(multi_head_attention, heads=4, kv_heads=2, mask=causal_mask(3), rotation=rotation)
-    assert ml.check_gradient(layer, x, params).error < TOLERANCE
-
+LONG = RotaryScaling("longrope", short=(1, 2, 3), long=(2, 4, 8))
 
 test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: attention(*np.ones((3, 2, 3)), np.ones((2, 2))), TypeError, "booleans"),

@@ -133,30 +133,10 @@ def test_the_lower_bound_is_zero_where_the_error_meets_fewer_units():
         assert gradient_bounds([np.eye(2) * 0.5] * 2000) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 5, 8])
-def test_teeth_double_with_every_layer_and_a_flat_network_needs_a_unit_for_each_side(depth):
-    deep = backpropagation.sawtooth_network(depth)
-    flat = hat_network(lambda x: mlp_forward(x[:, None], deep)[:, 0], 0, 1, 2**depth)
-    x = np.linspace(0, 1, 4 * 2**depth + 1)[:, None]
-    y = mlp_forward(x, deep)[:, 0]
-    np.testing.assert_allclose(mlp_forward(x, flat)[:, 0], y, atol=1e-9)
-    assert np.sum(np.abs(np.diff(y, 2)) > 1e-9) == 2**depth - 1  # a bend between every two sides
-    assert len(flat[0]["bias"]) == 2**depth
-    assert sum(len(layer["bias"]) for layer in deep[:-1]) == 2 * depth
-
-
 def test_a_constant_is_a_curve_too():
     for network, activation in [(backpropagation.bump_network, ml.sigmoid), (hat_network, ml.relu)]:
         y = mlp_forward([[0.2], [0.9]], network(lambda x: 3.0, 0, 1, 4), activation=activation)
         np.testing.assert_allclose(y, 3, rtol=1e-9)
-
-
-def test_networks_trained_side_by_side_are_those_trained_alone():
-    together = exhibits.train_xor([42, 7], epochs=50)
-    alone = exhibits.train_xor(7, epochs=50)
-    assert together.losses.shape == (50, 2)
-    np.testing.assert_allclose(together.losses[:, 1], alone.losses, rtol=1e-12)
-    np.testing.assert_allclose(together.params["W1"][1], alone.params["W1"], rtol=1e-12)
 
 
 @given(st.lists(st.integers(1, 20), min_size=2, max_size=5), st.integers(1, 8))

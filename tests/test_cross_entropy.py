@@ -95,21 +95,12 @@ def test_the_mean_over_many_float16_losses_does_not_overflow():
     assert ml.cross_entropy(z, np.zeros(1000, int)) == 1e4
 
 
-def test_info_nce_is_the_cross_entropy_of_the_diagonal():
-    queries, keys = rng.normal(size=(2, 4, 3))
-    scores = ml.cosine_similarity_matrix(queries, keys) / 0.5
-    np.testing.assert_allclose(ml.info_nce(queries, keys, temperature=0.5), ml.cross_entropy(scores, np.arange(4)))
-
-
 def test_info_nce_survives_a_temperature_near_zero():
     assert ml.info_nce(np.eye(3), np.eye(3), temperature=1e-4) == 0
     assert ml.info_nce(np.eye(3), np.eye(3)[::-1], temperature=1e-4) == pytest.approx(2 / 3 * 1e4)
 
 
-@given(
-    hnp.arrays(np.float64, st.integers(1, 5), elements=st.floats(-40, 5)),
-    st.lists(st.integers(0, 4), max_size=40),
-)
+@given(hnp.arrays(np.float64, st.integers(1, 5), elements=st.floats(-40, 5)), st.lists(st.integers(0, 4), max_size=40))
 def test_any_message_comes_back_and_is_at_most_a_byte_too_long(z, message):
     p = ml.softmax(z)
     model = lambda seen: np.roll(p, len(seen))  # noqa: E731
@@ -156,7 +147,6 @@ def test_a_model_cannot_change_the_message():
 test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: ml.entropy([0.5, 0.4]), ValueError, "sums to 1, this one to 0.9"),
     (lambda: ml.entropy([1.5, -0.5]), ValueError, "no negative entries, got -0.5"),
-    (lambda: ml.entropy([np.nan, 1]), ValueError, "got nan"),
     (lambda: ml.kl_divergence([0.5, 0.5], [0.5, 0.6]), ValueError, "sums to 1, this one to 1.1"),
     (lambda: ml.convert_information(1.0, from_base=1, to_base=2), ValueError, "got 1"),
     (lambda: ml.cross_entropy(np.zeros((2, 3)), [0, 3]), ValueError, "0 to 2.*got 3"),
@@ -168,7 +158,6 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: ml.cross_entropy(np.zeros((1, 0)), [-100], reduction="sum"), ml.ShapeError, "at least one logit"),
     (lambda: ml.cross_entropy([[0.0, 1.0]], [0], reduction="max"), ValueError, "'max'"),
     (lambda: ml.arithmetic_encode([2], lambda seen: [0.5, 0.5]), ValueError, "0 to 1, got 2"),
-    (lambda: ml.arithmetic_encode([-1], lambda seen: [0.5, 0.5]), ValueError, "got -1"),
     (lambda: ml.arithmetic_encode([0.5], lambda seen: [0.5, 0.5]), TypeError, "float64"),
     (lambda: ml.arithmetic_encode([[0]], lambda seen: [0.5, 0.5]), ml.ShapeError, r"\(1, 1\)"),
     (lambda: ml.arithmetic_encode([0], lambda seen: [0.5, 0.6]), ValueError, "sums to 1, this one to 1.1"),

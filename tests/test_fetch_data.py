@@ -12,6 +12,7 @@ from pathlib import Path
 
 import fetch_data as tool
 import pytest
+from test_data import toy_package
 
 from mathllm import data
 
@@ -26,11 +27,11 @@ def sha256(content):
 
 
 def make_wheel(folder, name, content=CONTENT):
-    """A wheel `name` 1.0 whose module holds one file, words.txt; its sha256."""
+    """A wheel `name` 1.0 whose module holds one file, names.txt; its sha256."""
     module, about = name.replace("-", "_"), f"{name.replace('-', '_')}-1.0.dist-info"
     files = {
         f"{module}/__init__.py": b"raise RuntimeError('data packages are never imported')\n",
-        f"{module}/words.txt": content,
+        f"{module}/names.txt": content,
         f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nRequires-Dist: torch\n".encode(),
         f"{about}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
@@ -47,11 +48,7 @@ def make_wheel(folder, name, content=CONTENT):
 
 
 def row(name, distribution, content=CONTENT):
-    return data.Package(
-        name=name, package=f"{name}-data", version="1.0", sha256=distribution, module=f"{name}_data", megabytes=0.1,
-        contents="a few names", licence="CC0", source="made up",
-        files=(data.File("words.txt", len(content), sha256(content)),),
-    )  # fmt: skip
+    return replace(toy_package(content), name=name, package=f"{name}-data", sha256=distribution, module=f"{name}_data")
 
 
 @pytest.fixture
@@ -96,14 +93,14 @@ def left_behind():
 def test_a_package_is_fetched_without_its_dependencies_and_a_second_run_starts_no_process(toy, offline, capsys):
     assert tool.main([]) == 0
     assert re.fullmatch(r".*toy.*0\.1 MB.*verified.*\n", capsys.readouterr().out)
-    assert (data.path("toy") / "words.txt").read_bytes() == CONTENT
+    assert (data.path("toy") / "names.txt").read_bytes() == CONTENT
     assert left_behind() == ["toy"]
     assert not list((data.folder() / "toy").glob("torch*"))
     offline()
     for _ in range(2):
         assert tool.main([]) == 0
         assert capsys.readouterr().out == "real data: here (toy)\n"
-        os.utime(data.path("toy") / "words.txt", ns=(0, 0))
+        os.utime(data.path("toy") / "names.txt", ns=(0, 0))
 
 
 def test_a_name_that_is_not_in_the_table_is_refused(toy, capsys):
@@ -154,7 +151,7 @@ def test_a_package_that_cannot_be_had_is_one_line_and_the_others_still_come(inde
     ("wrong", "words"),
     [
         ({"sha256": "0" * 64}, "hash"),
-        ({"files": (data.File("words.txt", len(CONTENT), "0" * 64),)}, "words.txt does not have the sha256"),
+        ({"files": (data.File("names.txt", len(CONTENT), "0" * 64),)}, "names.txt does not have the sha256"),
         ({"files": (data.File("others.txt", 1, "0" * 64),)}, "others.txt is missing"),
     ],
 )
@@ -184,7 +181,7 @@ def test_what_a_killed_run_left_is_never_taken_for_the_package_and_goes_after_a_
     killed, running = data.folder() / ".partial-killed", data.folder() / ".partial-running"
     for folder in (killed, running):
         (folder / "new" / "toy_data").mkdir(parents=True)
-        (folder / "new" / "toy_data" / "words.txt").write_bytes(CONTENT[:5])
+        (folder / "new" / "toy_data" / "names.txt").write_bytes(CONTENT[:5])
     long_ago = time.time() - 2 * tool.ABANDONED
     os.utime(killed, (long_ago, long_ago))
     assert not data.available("toy")
@@ -212,11 +209,11 @@ def test_many_lines_of_an_installer_become_one_that_is_not_long(said, told):
 @pytest.mark.parametrize("damage", [CONTENT[:5], b"mary 9\njames 2\n"], ids=["truncated", "changed"])
 def test_a_damaged_file_is_found_and_fetched_again(toy, damage, capsys):
     tool.main([])
-    file = data.path("toy") / "words.txt"
+    file = data.path("toy") / "names.txt"
     file.write_bytes(damage)
     os.utime(file, ns=(0, 0))
     assert tool.main(["--check"]) == 1
-    assert "damaged: words.txt" in capsys.readouterr().out
+    assert "damaged: names.txt" in capsys.readouterr().out
     assert tool.main([]) == 0
     assert file.read_bytes() == CONTENT
     assert tool.main(["--check"]) == 0
@@ -225,7 +222,7 @@ def test_a_damaged_file_is_found_and_fetched_again(toy, damage, capsys):
 
 def test_a_failed_repair_leaves_what_was_there(toy, index, capsys):
     tool.main([])
-    file = data.path("toy") / "words.txt"
+    file = data.path("toy") / "names.txt"
     file.write_bytes(CONTENT[:5])
     shutil.rmtree(index)
     index.mkdir()
@@ -240,16 +237,16 @@ def test_a_package_of_another_version_is_fetched_again(toy, index, use):
     other = b"mary 1\njames 2\nann 3\n"
     use(row("toy", make_wheel(index, "toy-data", other), other))
     tool.main([])
-    assert (data.path("toy") / "words.txt").read_bytes() == other
+    assert (data.path("toy") / "names.txt").read_bytes() == other
 
 
 def test_changing_a_fetched_file_does_not_change_the_installers_cache(toy):
     tool.main([])
-    with (data.path("toy") / "words.txt").open("r+b") as file:
+    with (data.path("toy") / "names.txt").open("r+b") as file:
         file.write(b"anna")
     shutil.rmtree(data.folder())
     tool.main([])
-    assert (data.path("toy") / "words.txt").read_bytes() == CONTENT
+    assert (data.path("toy") / "names.txt").read_bytes() == CONTENT
 
 
 def test_only_what_is_asked_for_is_fetched_and_check_says_what_is_here_and_fetches_nothing(index, use, offline, capsys):

@@ -26,30 +26,12 @@ OPTIMIZERS = {
 }
 
 
-def after(steps, init, step, start, gradient, **options):
-    """Parameters and state after some steps with one and the same gradient."""
-    params, state = start, init(start)
-    for _ in range(steps):
-        params, state = step(params, gradient, state, **options)
-    return params, state
-
-
 def nested(dtype=np.float64):
     return {
         "blocks": [{"weight": np.array([[1, 2], [3, 4]], dtype)}, {"weight": np.array([[5]], dtype)}],
         "bias": np.array([0.5, -0.5], dtype),
         "scale": np.array(2, dtype),
     }
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_nested_parameters_move_like_single_arrays(name):
-    init, step, options = OPTIMIZERS[name]
-    params, gradient = nested(), ml.tree_map(lambda p: p * p - 1, nested())
-    moved, _ = after(3, init, step, params, gradient, **options)
-    for leaf, slope, together in zip(*map(ml.tree_leaves, (params, gradient, moved)), strict=True):
-        alone, _ = after(3, init, step, leaf, slope, **options)
-        np.testing.assert_allclose(together, alone, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -84,29 +66,6 @@ def test_adam_agrees_with_its_definition_step_by_step():
     assert state["step"] == 20
 
 
-def test_momentum_and_rmsprop_agree_with_their_definitions_step_by_step():
-    theta, v, rms_theta, s = np.ones(3), np.zeros(3), np.ones(3), np.zeros(3)
-    params, state = np.ones(3), momentum_init(np.ones(3))
-    rms_params, rms_state = np.ones(3), rmsprop_init(np.ones(3))
-    for g in rng.normal(size=(20, 3)):
-        v = 0.9 * v + (g + 0.1 * theta)  # the decay as PyTorch has it: in the gradient
-        theta = theta - 0.01 * v
-        params, state = momentum_step(params, g, state, learning_rate=0.01, weight_decay=0.1)
-        np.testing.assert_allclose(params, theta, rtol=1e-12)
-        s = 0.99 * s + 0.01 * g**2
-        rms_theta = rms_theta - 0.01 * g / (np.sqrt(s) + 0.1)
-        rms_params, rms_state = rmsprop_step(rms_params, g, rms_state, epsilon=0.1)
-        np.testing.assert_allclose(rms_params, rms_theta, rtol=1e-12)
-
-
-def test_a_penalty_of_adam_is_a_gradient_like_any_other():
-    p, g = np.array([2.0, -3.0]), np.array([0.5, 0.1])
-    penalised, state = ml.adam_step(p, g, ml.adam_init(p), l2=0.3)
-    plain, expected = ml.adam_step(p, g + 0.3 * p, ml.adam_init(p))
-    np.testing.assert_array_equal(penalised, plain)
-    np.testing.assert_array_equal(state["mean"], expected["mean"])
-
-
 def test_each_parameter_may_have_its_own_decay():
     params = {"weight": np.ones((2, 2)), "bias": np.ones(2)}
     zero = ml.tree_map(np.zeros_like, params)
@@ -120,16 +79,6 @@ def test_each_parameter_may_have_its_own_decay():
 def test_a_step_too_long_diverges_and_says_so():
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(ValueError, match="finite gradient"):
         descent_path(lambda w: (w**4).sum(), [10.0], 50, learning_rate=1.0)
-
-
-def test_the_training_loop_gives_each_batch_to_the_loss_and_the_loss_before_each_step_back():
-    def loss(params, x, y):
-        return ((x * params["weight"] - y) ** 2).sum()
-
-    batches = [(np.array([1.0]), np.array([2.0])), (np.array([3.0]), np.array([0.0]))]
-    steps = list(gradient_descent.descend(loss, {"weight": np.array([0.0])}, iter(batches), learning_rate=0.25))
-    assert [(number, float(value)) for number, _, value in steps] == [(1, 4.0), (2, 9.0)]
-    assert [params["weight"].tolist() for _, params, _ in steps] == [[1.0], [-3.5]]  # 0 + 4/4, 1 − 18/4
 
 
 def test_descents_follow_a_schedule_and_no_steps_leave_the_parameters_as_they_were():
@@ -152,12 +101,6 @@ def test_clipping_survives_gradients_whose_squares_overflow_and_gradients_of_zer
     assert clipped["a"].dtype == np.float32
     assert ml.clip_gradient([np.zeros(3), np.zeros((0, 2))], 1.0)[1] == 0
     assert ml.global_norm({}) == l2_penalty({}, 2.0) == 0
-
-
-@pytest.mark.parametrize("rate", [0.0, 0.1, 0.5])
-def test_dropout_drops_the_share_that_it_is_told(rate):
-    kept = gradient_descent.dropout(np.ones(200_000), rate=rate, rng=np.random.default_rng(1)) != 0
-    assert abs(np.mean(kept) - (1 - rate)) <= 5 * np.sqrt(rate * (1 - rate) / len(kept))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])

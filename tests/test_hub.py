@@ -9,17 +9,14 @@ import subprocess
 import sys
 import threading
 
-import numpy as np
 import pytest
+from test_cli import save_model
 
-from mathllm.pretrained.huggingface import save_pretrained
-from mathllm.training import train_tokenizer
-from mathllm.transformer import Transformer, gpt2_config
+from mathllm.transformer import gpt2_config
 
 pytestmark = pytest.mark.slow
 
 NAME, COMMIT = "someone/tiny", "0123456789abcdef0123456789abcdef01234567"
-TEXT = "the cat sat on the mat; the dog sat on the cat. " * 60
 
 
 class Hub(http.server.BaseHTTPRequestHandler):
@@ -78,9 +75,7 @@ class Hub(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def hub(tmp_path):
     """A hub with one small model, and files that are not to be fetched."""
-    tokenizer = train_tokenizer(TEXT, 280)
-    config = gpt2_config(vocabulary=len(tokenizer), width=16, layers=1, heads=2, context=32)
-    save_pretrained(tmp_path / "original", config, Transformer(config).init(np.random.default_rng(0)), tokenizer)
+    save_model(tmp_path / "original", gpt2_config)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     server.daemon_threads = True
     server.files = {file.name: file.read_bytes() for file in (tmp_path / "original").iterdir()}

@@ -6,9 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from refusing import refusing
 
 import mathllm as ml
@@ -37,11 +34,9 @@ CONFIGS = {
     "sinusoidal": Config(**SIZES, positions="sinusoidal"),
     "no positions": Config(**SIZES, positions="none"),
     "t5": t5_config(**SIZES, t5=ml.transformer.T5Parts(6, 4, 8**-0.5)),
-    "translator": Config(**SIZES, encoder_layers=2, norm="rms", bias=False),
+    "translator": Config(**SIZES, encoder_layers=2),
 }
 TOKENS = np.random.default_rng(14).integers(0, 11, size=(2, 6))
-finite = st.floats(-1e4, 1e4, allow_subnormal=False)
-batches = hnp.arrays(np.float64, hnp.array_shapes(min_dims=1, max_dims=3, max_side=5), elements=finite)
 
 
 def model_of(name, seed=0):
@@ -55,22 +50,8 @@ def model_of(name, seed=0):
 # ------------------------------------------------------------------------------------------------------------- filters
 
 
-@given(batches, st.integers(1, 6))
-def test_top_k_keeps_the_k_largest_as_they_were(z, k):
-    kept = keep_top_k(z, k)
-    for row, out in zip(z.reshape(-1, z.shape[-1]), kept.reshape(-1, z.shape[-1]), strict=True):
-        threshold = np.sort(row)[::-1][min(k, len(row)) - 1]
-        np.testing.assert_array_equal(out, np.where(row >= threshold, row, -np.inf))
-
-
 def test_the_nucleus_of_equal_tokens_takes_the_first_of_them():
     np.testing.assert_array_equal(np.isfinite(keep_top_p(np.zeros((2, 4)), 0.5)), [[True, True, False, False]] * 2)
-
-
-@given(batches, st.floats(0.001, 1))
-def test_min_p_keeps_what_is_p_times_as_probable_as_the_best(z, p):
-    inside = np.isfinite(keep_min_p(z, p))
-    np.testing.assert_array_equal(inside, z - z.max(axis=-1, keepdims=True) >= np.log(p))
 
 
 def test_repetition_penalty_divides_positive_and_multiplies_negative_logits_once_per_token_and_not_for_padding():
@@ -325,14 +306,6 @@ def test_the_same_generator_gives_the_same_text_and_top_k_of_one_is_greedy():
     np.testing.assert_array_equal(draw(1, min_p=1.0), generate(model, params, TOKENS))
 
 
-def test_beams_for_all_continuations_generate_the_most_probable_one():
-    model, params, _ = model_of("llama")
-    texts = np.array([(*TOKENS[0, :3], *new) for new in itertools.product(range(11), repeat=2)])
-    losses = [model.loss(params, text[None], np.where(np.arange(5) < 3, -100, text)[None]) for text in texts]
-    found = generate(model, params, TOKENS[:1, :3], max_new_tokens=2, num_beams=11**2)
-    np.testing.assert_array_equal(found[0], texts[np.argmin(losses)])
-
-
 def test_generation_with_a_window_reads_long_prompts_in_pieces():
     model, params, _ = model_of("llama")
     prompt = np.random.default_rng(0).integers(0, 11, (1, 23))
@@ -499,11 +472,9 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: speculative_generate(*small(), [[1]], other_vocabulary), ml.ShapeError, "draft probabilities"),
     (lambda: accept_drafts([1], [[0.5, 0.5]], [[0.5, 0.5]], RNG), ml.ShapeError, r"\(2, V\)"),
     (lambda: accept_drafts([-1], [[0.5, 0.5]], [[0.5, 0.5]] * 2, RNG), ValueError, "from 0 to 1, got -1"),
-    (lambda: accept_drafts([7], [[0.5, 0.5]], [[0.5, 0.5]] * 2, RNG), ValueError, "got 7"),
     (lambda: accept_drafts([1.7], [[0.5, 0.5]], [[0.5, 0.5]] * 2, RNG), TypeError, "integer"),
     (lambda: generate(*small(), [[1, 2], [3]]), ml.ShapeError, "left_pad"),
     (lambda: generate(*small(), [[1, 2]], attention_mask=[[0.5, 1]]), ValueError, "0 or 1"),
-    (lambda: generate(*small(), [[1, 2]], attention_mask=[[-1, 1]]), ValueError, "0 or 1"),
     (lambda: generate(*small(), [[1, 2]], max_new_tokens=2.5), ValueError, "whole number max_new_tokens"),
     (lambda: left_pad([[1.7]]), TypeError, "integer token ids"),
     (lambda: green_list(0, 10, fraction=1.0), ValueError, "10 green of 10"),

@@ -28,10 +28,7 @@ def scale_and_minimum(packed, j):
     """The 6-bit numbers of group j, as ggml packs eight pairs of them into 12 bytes."""
     if j < 4:
         return packed[j] & 63, packed[j + 4] & 63
-    return (
-        packed[j + 4] & 15 | packed[j - 4] >> 6 << 4,
-        packed[j + 4] >> 4 | packed[j] >> 6 << 4,
-    )
+    return (packed[j + 4] & 15 | packed[j - 4] >> 6 << 4, packed[j + 4] >> 4 | packed[j] >> 6 << 4)
 
 
 def k_groups(block, quants, fifth=None):

@@ -14,25 +14,12 @@ SENTENCES = [
     "Interest rates rose by half a percent.",
     "The central bank made borrowing more expensive.",
 ]
-PEER = [  # sentence-transformers/all-MiniLM-L6-v2, the first three components
-    [0.162574, -0.073797, -0.029864],
-    [0.049465, -0.020473, -0.040179],
-    [0.075703, -0.034433, 0.013328],
-    [0.078236, 0.009641, -0.050386],
-]
 
 
 @pytest.fixture
 def vectors(needs):
     needs("minilm")
     return minilm.embed(SENTENCES)
-
-
-def test_vectors_are_those_of_transformers_and_of_length_one(vectors):
-    """Computed once with transformers 5.23 and torch 2.13 in float32, which adds in another order."""
-    np.testing.assert_allclose(vectors[:, :3], PEER, atol=1e-5)
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=-1), 1, rtol=1e-6)
-    assert vectors.dtype == np.float32
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3])

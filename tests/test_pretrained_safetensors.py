@@ -225,6 +225,3 @@ def test_without_the_library_the_error_says_how_to_install_it(path, monkeypatch)
     for use in (lambda: load_tensors(path), lambda: save_tensors(path, {})):
         with pytest.raises(ImportError, match=r"pip install 'mathllm\[pretrained\]'"):
             use()
-
-
-# MiniLM's file

@@ -5,7 +5,6 @@ import sys
 import textwrap
 
 import jinja2
-import numpy as np
 import pytest
 
 from mathllm import data
@@ -15,23 +14,12 @@ from mathllm.pretrained.gguf import GGUF
 
 PROMPT = "The capital of France is"
 
-# Computed once from the same file with transformers 5.23, gguf and torch 2.13 in float32.
-PEER_LOGITS = {7042: 17.3713, 260: 14.8886, 4528: 13.245, 2250: 13.0095, 1315: 12.9515}
-
 
 def test_loading_twice_gives_the_same_weights_which_cannot_be_written(needs):
     needs("smollm2")
     assert smollm2.load() is smollm2.load()
     with pytest.raises(ValueError, match="read-only"):
         smollm2.load().params["blocks"][3]["attention"]["query"][0, 0] = 1
-
-
-def test_logits_are_those_of_transformers(needs):
-    needs("smollm2")
-    model, params, tokenizer = smollm2.load()
-    found = model(params, [tokenizer.encode(PROMPT)])[0, -1]
-    # float32 through 30 layers, added up in another order
-    np.testing.assert_allclose(found[list(PEER_LOGITS)], list(PEER_LOGITS.values()), atol=2e-4)
 
 
 # The tokenizer

@@ -37,15 +37,6 @@ def animals():
     return similarity.WordVectors(["cat", "dog", "stone", "nothing"], [[2, 5, 1], [3, 4, 2], [-5, 1, 0], [0, 0, 0]])
 
 
-def test_neighbours_agree_with_sorting_all_cosines():
-    words, vectors = [f"w{i}" for i in range(50)], rng.normal(size=(50, 4)).astype(np.float32)
-    found = similarity.WordVectors(words, vectors).nearest("w7", k=5)
-    cosines = ml.cosine_similarity(vectors[7], vectors)
-    expected = [words[i] for i in np.argsort(-cosines) if i != 7][:5]
-    assert [word for word, _ in found] == expected
-    np.testing.assert_allclose([c for _, c in found], sorted(np.delete(cosines, 7))[:-6:-1], atol=1e-6)  # float32
-
-
 def test_a_word_without_direction_is_nobodys_neighbour(animals):
     assert [word for word, _ in animals.nearest("cat", k=10)] == ["dog", "stone"]
 
@@ -95,7 +86,6 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: ml.cosine_similarity([1, 2], [0, 0]), ValueError, "zero vector"),
     (lambda: ml.cosine_similarity_matrix([[1, 2]], [[3, 4], [0, 0]]), ValueError, "zero vector"),
     (lambda: interpret_cosine(1.2), ValueError, r"cosine in \[-1, 1\], got 1.2"),
-    (lambda: interpret_cosine(np.nan), ValueError, "nan"),
     (lambda: similarity.WordVectors(["a"], np.ones((2, 3))), ml.ShapeError, "1 words"),
     (lambda: similarity.WordVectors(["a"], [[1j, 2]]), TypeError, "real numbers, got complex128"),
     (lambda: similarity.WordVectors(["a"], [[1, 2]]).nearest([1j, 2]), TypeError, "real numbers"),

@@ -102,18 +102,6 @@ def test_the_schedule_is_followed_step_by_step():
     assert [now.step for now in first + second] == [*range(1, 31)]
 
 
-def test_the_generator_that_is_handed_over_draws_nothing():
-    rng = np.random.default_rng(0)
-    ml.train(ml.training_state(fresh().params, rng), line, points, 5, learning_rate=0.1)
-    assert rng.random() == np.random.default_rng(0).random()
-
-
-def test_a_finished_run_has_nothing_left_to_do():
-    state, _ = ml.train(fresh(), line, points, 5, learning_rate=0.1)
-    again, history = ml.train(state, line, points, 5, learning_rate=0.1)
-    assert (again, history) == (state, [])
-
-
 # ----------------------------------------------------------------------------------------------------------- validation
 
 

@@ -3,34 +3,22 @@
 import numpy as np
 import pytest
 from refusing import refusing
+from test_inference import CONFIGS as DECODERS
+from test_inference import SIZES
+from test_inference import model_of as small_model
 
 import mathllm as ml
 from mathllm import transformer
-from mathllm.transformer import Config, Transformer, bert_config, feed_forward, gpt2_config, llama_config
+from mathllm.transformer import Config, Transformer, bert_config, feed_forward
 
 rng = np.random.default_rng(12)
-SIZES = {"vocabulary": 11, "width": 8, "layers": 2, "heads": 4, "hidden": 12, "context": 16}
-CONFIGS = {
-    "gpt2": gpt2_config(**SIZES),
-    "llama": llama_config(**SIZES),
-    "llama, grouped and tied": llama_config(**SIZES, kv_heads=2, tied=True, pairing="adjacent"),
-    "llama, multi-query": llama_config(**SIZES, kv_heads=1),
-    "mixtral": transformer.mixtral_config(**SIZES | {"kv_heads": 2, "experts": 4}),
-    "bert": bert_config(**SIZES),
-    "alibi, post-norm": Config(**SIZES, positions="alibi", norm_order="post", activation="relu"),
-    "sinusoidal": Config(**SIZES, positions="sinusoidal"),
-    "t5": transformer.t5_config(**SIZES, head_width=3, t5=transformer.T5Parts(6, 4, 8**-0.5)),
-    "translator": Config(**SIZES, encoder_layers=2),
-}
+CONFIGS = DECODERS | {"bert": bert_config(**SIZES)}
 TOKENS = rng.integers(0, 11, size=(2, 5))
 
 
-def model_of(name, seed=0):
-    model = Transformer(CONFIGS[name])
-    params = model.init(np.random.default_rng(seed))
-    # weights of 0.02 hide mistakes behind almost linear behaviour
-    params = ml.tree_map(lambda w: w + 0.3 * rng.normal(size=w.shape), params)
-    return model, params, {"source": TOKENS[:, ::-1]} if CONFIGS[name].encoder_layers else {}
+def model_of(name):
+    model, params, options = small_model(CONFIGS[name])
+    return model, params, {"source": TOKENS[:, ::-1]} if options else {}
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -151,7 +139,7 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: Config(**SIZES | {"width": 12}, positions="rotary"), ValueError, "even head_width, got 3"),
     (lambda: Config(**SIZES, encoder_layers=1, causal=False), ValueError, "causal decoder"),
     (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [1, 2]), ml.ShapeError, r"\(B, T\).*\(2,\)"),
-    (lambda: model_of("gpt2")[0](model_of("gpt2")[1], np.zeros((1, 17), int)), ml.ShapeError, "16 tokens, got 17"),
+    (lambda: model_of("gpt2")[0](model_of("gpt2")[1], np.zeros((1, 25), int)), ml.ShapeError, "24 tokens, got 25"),
     (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [[11]]), ValueError, "0 to 10, got 11"),
     (lambda: model_of("gpt2")[0](model_of("gpt2")[1], [[1]], [[1, 1]]), ml.ShapeError, "T is 1 in tokens, 2"),
     (lambda: model_of("translator")[0](model_of("translator")[1], TOKENS), ValueError, "source=tokens"),

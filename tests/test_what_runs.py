@@ -3,6 +3,7 @@
 `mathllm.train`, `mathllm.generate` and `mathllm.Transformer` are traced. No type, dtype, batch size or recording of
 intermediates makes them take another path; the faster path has a name of its own, `mathllm.fast`.
 """
+# ruff: noqa: I001 (the names of the chapter are one paragraph)
 
 import functools
 import inspect
@@ -13,15 +14,8 @@ import pytest
 
 from mathllm import fast
 from mathllm.attention import (
-    attention,
-    attention_weights,
-    causal_mask,
-    merge_heads,
-    multi_head_attention,
-    rotary_angles,
-    rotate,
-    split_heads,
-)
+    attention, attention_weights, causal_mask, merge_heads, multi_head_attention, rotary_angles, rotate, split_heads,
+)  # fmt: skip
 from mathllm.autodiff import backpropagate, value_and_grad
 from mathllm.cross_entropy import cross_entropy
 from mathllm.gradient_descent import adamw, adamw_step, clip_gradient

@@ -34,22 +34,19 @@ ARGUMENTS = {
 
 def run_js(file, function, args):
     """What the function that the widget's ES module exports gives for each list of arguments in `args`."""
-    message = {"module": module(file), "name": function, "args": list(args)}
-    return answer_of_node(PROGRAM, json.dumps(message, default=lambda array: array.tolist()))
+    if not (node := shutil.which("node")):
+        pytest.skip("node is not installed: the JavaScript of the interactive figures is not compared with mathllm")
+    message = json.dumps(
+        {"module": module(file), "name": function, "args": list(args)}, default=lambda array: array.tolist()
+    )
+    done = subprocess.run([node, "-e", PROGRAM], input=message, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def same(file, function, args, wanted, **tolerance):
     """The function of the widget gives what mathllm gives."""
     np.testing.assert_allclose(run_js(file, function, args), wanted, **{"rtol": 0, "atol": 10 * SAME, **tolerance})
-
-
-def answer_of_node(program, message):
-    """What a program that reads a message prints, from JSON."""
-    if not (node := shutil.which("node")):
-        pytest.skip("node is not installed: the JavaScript of the interactive figures is not compared with mathllm")
-    done = subprocess.run([node, "-e", program], input=message, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def figure(name):
@@ -168,80 +165,71 @@ def test_the_style_sheet_touches_nothing_but_the_figures():
     assert [name for name in classes if not name.startswith("mathllm-")] == []
 
 
-# A page just large enough for the figures, and a reader who moves every control of each.
-READER = """
-class Node {
-  constructor(tag) { Object.assign(this, { tag, children: [], attributes: {}, listeners: {}, textContent: "" }); }
-  classList = { add() {}, toggle() {} };
-  style = { setProperty() {} };
-  append(node) { this.children.push(node); }
-  replaceChildren() { this.children = []; }
-  setAttribute(name, value) { this.attributes[name] = String(value); }
-  addEventListener(type, listener) { this.listeners[type] = listener; }
-  querySelectorAll() { return []; }
-  get lastElementChild() { return this.children.at(-1); }
-  all(tag) { return [...(this.tag === tag ? [this] : []), ...this.children.flatMap((child) => child.all(tag))]; }
-  get words() {
-    const { attributes } = this;
-    const own = [this.textContent, attributes["aria-label"], attributes["aria-valuetext"], attributes.points];
-    return [...own, ...this.children.map((child) => child.words)].filter(Boolean).join("\\n");
+# A reader who moves every control of a figure.
+READER = """async ({ joined, elements, file, state }) => {
+  class Model {
+    constructor() { Object.assign(this, { state: structuredClone(state), listeners: [], saved: 0 }); }
+    get(trait) { return this.state[trait]; }
+    set(trait, value) {
+      this.state[trait] = value;
+      this.listeners.filter(([event]) => event === `change:${trait}`).forEach(([, listener]) => listener());
+    }
+    save_changes() { this.saved += 1; }
+    on(event, f) { this.listeners.push([event, f]); }
+    off(event, f) { this.listeners = this.listeners.filter((one) => one[1] !== f); }
   }
-}
-globalThis.document = { createElement: (tag) => new Node(tag), createElementNS: (space, tag) => new Node(tag) };
-class Model {
-  constructor(state) { Object.assign(this, { state: structuredClone(state), listeners: [], saved: 0 }); }
-  get(trait) { return this.state[trait]; }
-  set(trait, value) {
-    this.state[trait] = value;
-    this.listeners.filter(([event]) => event === `change:${trait}`).forEach(([, listener]) => listener());
+  const wordsOf = (node) => {
+    const own = [...node.childNodes].map((child) => (child.nodeType === 3 ? child.data : wordsOf(child)));
+    const told = ["aria-label", "aria-valuetext", "points"].map((name) => node.getAttribute(name));
+    return [...told, ...own].filter(Boolean).join("\\n");
+  };
+  async function play(source) {
+    const { default: { render } } = await import(source);
+    const [el, model, seen] = [document.createElement("div"), new Model(), []];
+    const stop = render({ model, el });
+    const [root] = el.children;
+    const look = (what) => seen.push([what, model.saved, wordsOf(root)]);
+    look("start");
+    const controls = [["input", "input"], ["select", "change"], ["button", "click"]].flatMap(([tag, event]) =>
+      [...root.querySelectorAll(tag)].map((node) => {
+        const name = node.closest("label")?.children[0].textContent || node.ariaLabel || node.textContent;
+        return { node, event, name };
+      }));
+    for (const { node, event, name } of controls) {
+      if (event === "input") node.value = node.value === node.max ? node.min : node.max;
+      if (event === "change") node.selectedIndex = node.children.length - 1;
+      node.dispatchEvent(new Event(event));
+      look(name);
+    }
+    let stopped = true;
+    el.addEventListener("keydown", () => { stopped = false; });
+    root.dispatchEvent(new KeyboardEvent("keydown", { bubbles: true }));
+    const plots = [...root.children].filter((node) => node.tagName === "svg");
+    const said = plots.every((node) => node.ariaLabel || node.ariaHidden);
+    stop();
+    return { seen, stopped, said, shortcuts: root.dataset.lmSuppressShortcuts, left: model.listeners.length };
   }
-  save_changes() { this.saved += 1; }
-  on(event, f) { this.listeners.push([event, f]); }
-  off(event, f) { this.listeners = this.listeners.filter((one) => one[1] !== f); }
-}
-async function play(source, state) {
-  const { default: { render } } = await import(source);
-  const [el, model, seen] = [new Node("div"), new Model(state), []];
-  const stop = render({ model, el });
-  const [root] = el.children;
-  const look = (what) => seen.push([what, model.saved, root.words]);
-  look("start");
-  const controls = [["input", "input"], ["select", "change"], ["button", "click"]].flatMap(([tag, event]) =>
-    root.all(tag).map((node) => {
-      const box = root.all("label").find((one) => one.children.includes(node));
-      const name = box ? box.children[0].textContent : node.attributes["aria-label"] || node.textContent;
-      return { node, event, name };
-    }));
-  for (const { node, event, name } of controls) {
-    node.value = node.value === node.max ? node.min : node.max;
-    node.selectedIndex = node.children.length - 1;
-    node.listeners[event]();
-    look(name);
-  }
-  let stopped = false;
-  root.listeners.keydown({ stopPropagation() { stopped = true; } });
-  const plots = root.children.filter((node) => node.tag === "svg");
-  const said = plots.every(({ attributes }) => attributes["aria-label"] || attributes["aria-hidden"]);
-  stop();
-  const shortcuts = root.attributes["data-lm-suppress-shortcuts"];
-  return { seen, stopped, said, shortcuts, left: model.listeners.length };
-}
-const url = (text) => "data:text/javascript;charset=utf-8," + encodeURIComponent(text);
-const { joined, elements, file, state } = JSON.parse(require("fs").readFileSync(0, "utf8"));
-const alone = file.replace('"./elements.js"', JSON.stringify(url(elements)));
-Promise.all([url(joined), url(alone)].map((source) => play(source, state)))
-  .then((runs) => console.log(JSON.stringify(runs)));
-"""
+  const url = (text) => "data:text/javascript;charset=utf-8," + encodeURIComponent(text);
+  const alone = file.replace('"./elements.js"', JSON.stringify(url(elements)));
+  return [await play(url(joined)), await play(url(alone))];
+}"""
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    page = browser.new_page()
+    yield page
+    page.close()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_every_control_of_a_figure_has_a_name_and_changes_what_it_shows(name):
+def test_every_control_of_a_figure_has_a_name_and_changes_what_it_shows(page, name):
     file = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower() + ".js"
     shown, own = figure(name), getattr(widgets, name).class_own_traits()
     state = {trait: value for trait, value in shown.get_state().items() if trait in own}
     message = {"joined": shown._esm, "elements": read("elements.js"), "file": read(file), "state": state}
-    ours, alone = answer_of_node(READER, json.dumps(message))
+    ours, alone = page.evaluate(READER, message)
     assert ours == alone  # with the file's own import, all that it uses is imported
     assert len(ours["seen"]) > 1
     for number, (control, saved, words) in enumerate(ours["seen"]):

@@ -14,21 +14,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import transformers
-from peers import (
-    CONTEXT,
-    HEADS,
-    HIDDEN,
-    LAYERS,
-    MODELS,
-    SIZES,
-    VOCABULARY,
-    WIDTH,
-    Peer,
-    bert,
-    fresh,
-    llama,
-    named,
-)
+from peers import CONTEXT, HEADS, HIDDEN, LAYERS, MODELS, SIZES, VOCABULARY, WIDTH, Peer, bert, fresh, llama, named
 
 import mathllm as ml
 from mathllm.pretrained.huggingface import from_hf, load_pretrained, save_pretrained
@@ -58,18 +44,17 @@ class _Wide:
         return getattr(torch, name)
 
 
-def text(side="right"):
-    """Three sequences of 12, 9 and 2 tokens, padded on one side: tokens, marks, labels (−100 at the padding)."""
+def text():
+    """Three sequences of 12, 9 and 2 tokens, padded behind: tokens, marks, labels (−100 at the padding)."""
     tokens = np.random.default_rng(0).integers(0, VOCABULARY, size=(3, CONTEXT))
     marks = np.arange(CONTEXT) < np.array([[CONTEXT], [CONTEXT - 3], [2]])
-    marks = marks if side == "right" else marks[:, ::-1]
     return tokens, marks.astype(np.int64), np.where(marks, tokens, -100)
 
 
-def compared(agree, what, peer, tokens, marks, labels, within, segments=None, told=None):
-    """Logits at every token, loss, and the gradient of every parameter. `told`: what the peer alone is told."""
+def compared(agree, what, peer, tokens, marks, labels, within, segments=None):
+    """Logits at every token, loss, and the gradient of every parameter."""
     model = fresh(peer)
-    theirs = {"input_ids": tokens, "attention_mask": marks, "labels": labels} | (told or {})
+    theirs = {"input_ids": tokens, "attention_mask": marks, "labels": labels}
     theirs |= {} if segments is None else {"token_type_ids": segments}
     answer = model(**{name: torch.tensor(value) for name, value in theirs.items()})
     given = {"attention_mask": marks, "segments": segments}
@@ -106,14 +91,6 @@ def title(what, casts):
 def test_logits_loss_and_all_gradients_are_those_of_transformers(agree, casts, what):
     peer = MODELS[what]()
     compared(agree, title(what, casts), peer, *text(), allowed(peer, casts))
-
-
-@pytest.mark.parametrize("what", ["GPT-2", "LLaMA, grouped-query", "Mixtral", "BERT"])
-def test_positions_are_counted_from_the_first_token_behind_the_padding(agree, casts, what):
-    """transformers is told so by position_ids, as its generate() does; left alone it counts the padding, too."""
-    peer, (tokens, marks, labels) = MODELS[what](), text("left")
-    told = {"position_ids": np.maximum(marks.cumsum(axis=1) - 1, 0)}
-    compared(agree, title(f"{what}, padded left", casts), peer, tokens, marks, labels, allowed(peer, casts), told=told)
 
 
 def test_bert_fills_in_masked_tokens_of_two_segments(agree):

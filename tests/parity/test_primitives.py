@@ -36,18 +36,6 @@ def test_value_and_gradients_are_those_of_pytorch(agree, case, dtype):
         compared(agree, case.name, case.call, TWINS[case.name], arguments(case, dtype, n=12, d=7, seed=seed), rng)
 
 
-@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-def test_cross_entropy_leaves_ignored_labels_out_as_pytorch_does(agree, reduction):
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 9, size=(3, 5))
-    labels[0, :2] = labels[2, 4] = -100
-    compared(
-        agree, f"cross_entropy, {reduction}", lambda z: ml.cross_entropy(z, labels, reduction=reduction),
-        lambda z: F.cross_entropy(z.transpose(1, 2), torch.tensor(labels), reduction=reduction),
-        [rng.normal(size=(3, 5, 9))], rng,
-    )  # fmt: skip
-
-
 # Attention
 
 
