@@ -132,7 +132,7 @@ def test_an_encoder_has_half_of_the_classes_for_what_comes_later_and_the_last_qu
     np.testing.assert_array_equal(relative_buckets(2, 40, causal=False), both[-2:])
 
 
-LONG = RotaryScaling("longrope", short=(1, 2, 3), long=(2, 4, 8))
+LONG = RotaryScaling("longrope", trained=8, short=(1, 2, 3), long=(2, 4, 8))
 
 test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: attention(*np.ones((3, 2, 3)), np.ones((2, 2))), TypeError, "booleans"),
