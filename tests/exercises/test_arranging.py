@@ -3,6 +3,7 @@
 import json
 from importlib import resources
 
+import pages
 import pytest
 from mathllm_exercises import arranging, item, items
 
@@ -38,16 +39,12 @@ def page(browser, tmp_path):
     style = widgets.read("widgets.css") + (own / "arranging.css").read_text(encoding="utf-8")
     module = module.replace("export default", "const shown =").replace("export ", "")
     (tmp_path / "order.html").write_text(PAGE % (style, module, json.dumps(state)), encoding="utf-8")
-    context = browser.new_context(viewport={"width": 900, "height": 900})
-    complaints = []
-    context.on("weberror", lambda failure: complaints.append(str(failure.error)))
-    context.on("request", lambda request: complaints.append(request.url) if "order.html" not in request.url else None)
-    page = context.new_page()
-    page.goto(f"file://{tmp_path / 'order.html'}")
-    page.get_by_role("group", name=ORDER.title).wait_for()
-    yield page
-    context.close()
-    assert complaints == []
+    address = (tmp_path / "order.html").as_uri()
+    with pages.window(browser, address) as (context, _):
+        page = context.new_page()
+        page.goto(address)
+        page.get_by_role("group", name=ORDER.title).wait_for()
+        yield page
 
 
 def focused(page):

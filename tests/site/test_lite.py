@@ -1,18 +1,16 @@
 """The edition that runs in the browser: the same notebooks, a Python that computes there, and no other server asked."""
 
-import functools
 import gzip
-import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
-import threading
 import zipfile
 from pathlib import Path, PurePosixPath
 
 import nbformat
+import pages
 import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
@@ -275,21 +273,8 @@ def test_where_stop_does_not_reach_python_a_button_starts_it_anew_and_the_text_s
 @pytest.fixture
 def host(site, tmp_path):
     """A server that can be stopped, whose files a test may put in front of the site's."""
-
-    class Files(http.server.SimpleHTTPRequestHandler):
-        def translate_path(self, path):
-            newer = tmp_path / path.split("?")[0].lstrip("/")
-            return str(newer) if newer.is_file() else super().translate_path(path)
-
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=site)) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with pages.served(site, newer=tmp_path) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def open_from(host, browser):
