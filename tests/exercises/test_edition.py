@@ -114,6 +114,7 @@ def test_check_accepts_each_solution_and_no_stub(tried):
 def test_own_numbers_are_those_that_grading_draws(tried):
     drawing = [record["id"] for record in bank.records() if item(record["id"]).numbers]
     assert len(drawing) > 15
+    assert tried["01.vectors.own_length"]["own"]["v"].startswith("array(")  # whose arithmetic is that of vectors
     for id in drawing:
         assert tried[id]["own"] == {key: repr(value) for key, value in own_numbers(item(id), "ada").items()}
 
