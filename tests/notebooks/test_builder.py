@@ -475,6 +475,14 @@ def test_a_malformed_assignment_is_refused_with_file_and_line(tmp_path, text, li
     assert not (tmp_path / "exercises" / "source").exists()
 
 
+def test_an_assignment_becomes_two_notebooks_and_nothing_is_executed(tmp_path, executions):
+    write(tmp_path, assignment=ASSIGNMENT)
+    assert run(tmp_path).exit_code == run(tmp_path, "--check").exit_code == 0
+    made = [path.relative_to(tmp_path / "exercises").as_posix() for path in tmp_path.rglob("*.ipynb")]
+    assert sorted(made) == ["practice/01_vectors.ipynb", "source/01_vectors/01_vectors.ipynb"]
+    assert executions == []
+
+
 def test_a_docstring_follows_its_equation_to_another_number():
     old, new = {"eq-norm": "1.2", "eq-dot": "2.1", "eq-gone": "2.2"}, {"eq-norm": "1.3", "eq-dot": "1.2"}
     text = "‖x‖ = √Σxᵢ²   (1.2), a·b (2.1), f(1.2), lost (2.2)"
