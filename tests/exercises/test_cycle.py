@@ -92,10 +92,6 @@ def test_the_rubric_is_shown_to_the_grader_and_not_in_the_feedback(course, page)
     assert criterion not in page
 
 
-def test_feedback_arrives_at_the_learner(course):
-    assert list((course[1] / NAME / "feedback").rglob("*.html"))
-
-
 def test_feedback_names_the_mistake_goes_by_titles_and_tells_what_is_not_read_yet(page):
     assert "This is the squared length: the square root is missing." in page
     assert "norm([3, 4])" in page
@@ -107,7 +103,8 @@ def test_feedback_names_the_mistake_goes_by_titles_and_tells_what_is_not_read_ye
     assert "No response" not in page
 
 
-def test_feedback_shows_its_formulas_and_loads_nothing(page):
+def test_feedback_arrives_at_the_learner_shows_its_formulas_and_loads_nothing(course, page):
+    assert list((course[1] / NAME / "feedback").rglob("*.html"))
     assert page.count("<math") > 10
     for loading in ("<script", "<link", "src=", "@import", "url(http"):
         assert loading not in page.replace('src="data:', ""), loading

@@ -23,8 +23,6 @@ mathllm: {slug: vectors}
 ★☆☆ · 6 min · ours
 
 Put it in order.
-
-- hint: Begin with $a$.
 :::
 :::{order}
 1. $a$ is a number
@@ -59,10 +57,7 @@ s**2
 ### A bar
 ★☆☆ · 5 min · ours
 
-The figure above shows a bar.
-```{code-cell} python
-print("a figure")
-```
+What is it like?
 :::
 :::{choice}
 - [ ] It is short
@@ -96,20 +91,20 @@ def write(folder, text=TEXT):
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [
-        ("2. (first)", "4. (first)", 18, "numbered 1., 2., 3."),
-        ("(after 1, 2)", "(after 3)", 20, "line 3 can need only lines above it"),
-        ("  Not if b is 0.\n", "", 21, "says below it why"),
-        ("1. $a$ is", "1. $\\frob{a}$ is", 18, "cannot be shown as MathML"),
-        ("so is $b$\n", "so is $b$\nand more\n", 20, "this is no entry of the block: 'and more'"),
-        ("s * s\n", "s * t\n", 39, "`s * t` uses `t`"),
-        ("- x: (n,)\n", "- x: (n,) royal\n", 34, "the kinds are real, positive, distribution"),
-        ("- between: 1\n", "- through: `s * np.sum(x)`\n", 34, "the first line already contains"),
-        ("s * s\n", "", 34, "three expressions or more"),
-        ("  It is longer than that.\n", "", 56, "below it stands the reply"),
-        ("- [x] It is long", "- [ ] It is long", 56, "one of them right"),
-        ("[x] 2 to 5", "[x] 3 to 5", 69, "follow each other"),
-        (":::\n\nNext.", ":::\n:::{order}\n1. a\n2. b\n:::\n\nNext.", 24, "has one block {order}"),
-        ("`s * s` ->", "`t * t` ->", 42, "the solution does not contain `t * t`"),
+        ("2. (first)", "4. (first)", 16, "numbered 1., 2., 3."),
+        ("(after 1, 2)", "(after 3)", 18, "line 3 can need only lines above it"),
+        ("  Not if b is 0.\n", "", 19, "says below it why"),
+        ("1. $a$ is", "1. $\\frob{a}$ is", 16, "cannot be shown as MathML"),
+        ("so is $b$\n", "so is $b$\nand more\n", 18, "this is no entry of the block: 'and more'"),
+        ("s * s\n", "s * t\n", 37, "`s * t` uses `t`"),
+        ("- x: (n,)\n", "- x: (n,) royal\n", 32, "the kinds are real, positive, distribution"),
+        ("- between: 1\n", "- through: `s * np.sum(x)`\n", 32, "the first line already contains"),
+        ("s * s\n", "", 32, "three expressions or more"),
+        ("  It is longer than that.\n", "", 51, "below it stands the reply"),
+        ("- [x] It is long", "- [ ] It is long", 51, "one of them right"),
+        ("[x] 2 to 5", "[x] 3 to 5", 64, "follow each other"),
+        (":::\n\nNext.", ":::\n:::{order}\n1. a\n2. b\n:::\n\nNext.", 22, "has one block {order}"),
+        ("`s * s` ->", "`t * t` ->", 40, "the solution does not contain `t * t`"),
     ],
 )
 def test_a_mistake_in_a_block_is_one_sentence_with_file_and_line(tmp_path, old, new, line, message):

@@ -39,21 +39,6 @@ def registered(number):
     return list(chain.from_iterable(row.letters for row in SYMBOLS if number in row.chapters))
 
 
-@pytest.mark.parametrize(
-    ("formula", "letters"),
-    [
-        (r"\lVert v\rVert = \sqrt d", {"v", "d"}),
-        (r"e_{\text{id}}^{\mathsf T} E", {"e", "E"}),
-        (r"dx_j = \sum_i du_i\,\partial u_i/\partial x_j", {"x", "u", "i", "j"}),
-        (r"v \in \mathbb{R}^n, \mathcal L", {"v", "n", r"\mathbb{R}", r"\mathcal{L}"}),
-        (r"\operatorname{dist}(a, b) \tag{1.2}", {"a", "b"}),
-        (r"\begin{aligned} \tau &= \ell \end{aligned}", {r"\tau", r"\ell"}),
-    ],
-)
-def test_the_letters_of_a_formula_are_found(formula, letters):
-    assert registry.letters(formula) == letters
-
-
 @pytest.mark.parametrize("number", TEXTS)
 def test_a_chapter_asks_at_least_five_questions(number):
     assert len(re.findall(r"^:{3,}\{(predict|choose)\}", TEXTS[number], re.MULTILINE)) >= 5
