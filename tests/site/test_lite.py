@@ -144,6 +144,8 @@ def test_without_a_registry_the_set_up_says_what_is_wrong_and_leaves_nothing_beh
 
 # --- The edition in a browser
 
+PRACTICE = "lite/notebooks/index.html?path=exercises/practice/01_vectors.ipynb"
+
 
 def run_cell(page, text, more=""):
     """Run the code cell that has this text, after adding `more` to it; what it put out."""
@@ -177,7 +179,7 @@ def test_the_button_of_a_chapter_opens_its_notebook_where_cells_run_and_a_figure
 
 
 def test_an_exercise_is_marked(lite, open_page):
-    page = open_page("lite/notebooks/index.html?path=exercises/practice/01_vectors.ipynb")
+    page = open_page(PRACTICE)
     page.locator("#book-status", has_text="Python is ready").wait_for(timeout=START)
     run_cell(page, "from mathllm_exercises import")
     run_cell(page, "squares_and_length =", "\nsquares_and_length = [49, 8]")
@@ -191,25 +193,6 @@ def test_an_exercise_is_marked(lite, open_page):
     page.wait_for_function(f"{solved} === true")  # the first page of the book knows it, too
     original = run_cell(page, "squares_and_length =", '\nstart_again("01.vectors.length_by_hand")')
     assert original.inner_text().strip() == "squares_and_length = ...\n# your code here"
-
-
-def test_changes_outlive_a_reload_until_the_reader_wants_the_original_back(lite, open_page):
-    page = open_page("lite/notebooks/index.html?path=exercises/practice/01_vectors.ipynb")
-    page.locator("#book-status", has_text="Python is being loaded").wait_for()
-    cell = page.locator(".jp-CodeCell .cm-content").first
-    cell.click()
-    page.keyboard.press("Control+End")
-    page.keyboard.insert_text("\n# mine")
-    page.wait_for_function("!jupyterapp.shell.currentWidget.context.model.dirty", timeout=START)  # saved by itself
-    page.reload()
-    cell.get_by_text("# mine").wait_for()
-    page.on("dialog", lambda dialog: dialog.accept())
-    page.get_by_role("button", name="Bring back the original").click(timeout=START)  # Python is ready
-    cell.get_by_text("# mine").wait_for(state="detached")
-    assert "learner()" in cell.inner_text()
-
-
-PRACTICE = "lite/notebooks/index.html?path=exercises/practice/01_vectors.ipynb"
 
 
 def test_a_flood_of_output_neither_stops_the_page_nor_changes_its_order(lite, open_page):
@@ -294,22 +277,34 @@ def test_after_the_first_visit_every_notebook_opens_and_runs_without_a_network(l
     assert "error" not in run_cell(page, "from mathllm_exercises import").inner_text().lower()
 
 
-def test_a_newer_version_is_told_and_the_readers_copy_stays_until_it_is_given_up(lite, host, browser, tmp_path):
+def test_a_change_stays_until_the_reader_wants_the_original_back_or_the_newer_version_that_is_told(
+    lite, host, browser, tmp_path
+):
     page = open_from(host, browser)
-    page.locator("#book-status", has_text="Python is ready").wait_for()
+    page.on("dialog", lambda dialog: dialog.accept())
     cell = page.locator(".jp-CodeCell .cm-content").first
-    cell.click()
-    page.keyboard.press("Control+End")
-    page.keyboard.insert_text("\n# mine")
-    page.wait_for_function("!jupyterapp.shell.currentWidget.context.model.dirty")
+
+    def change_and_reload():
+        cell.click()
+        page.keyboard.press("Control+End")
+        page.keyboard.insert_text("\n# mine")
+        page.wait_for_function("!jupyterapp.shell.currentWidget.context.model.dirty")  # saved by itself
+        page.reload()
+
+    page.locator("#book-status", has_text="Python is being loaded").wait_for()
+    change_and_reload()
+    cell.get_by_text("# mine").wait_for()
+    page.get_by_role("button", name="Bring back the original").click()  # Python is ready
+    cell.get_by_text("# mine").wait_for(state="detached")
+    assert "learner()" in cell.inner_text()
+
     newer = tmp_path / "lite/files/exercises/practice/01_vectors.ipynb"
     newer.parent.mkdir(parents=True)
     original = (lite / newer.relative_to(tmp_path / "lite")).read_text(encoding="utf-8")
     newer.write_text(original.replace("Practice 01", "Practice 01, second edition"), encoding="utf-8")
-    page.reload()
+    change_and_reload()
     page.locator("#book-status", has_text="The book has a newer version of this notebook").wait_for()
     assert "# mine" in cell.inner_text()
-    page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Take the newer version").click()
     page.locator(".jp-Notebook h1", has_text="second edition").wait_for()
     page.locator("#book-status", has_text="Python is ready").wait_for()
