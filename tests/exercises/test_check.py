@@ -154,7 +154,6 @@ def helper(x):
         (lambda x: x * np.nan, "contains NaN"),
         (3, "the answer should be a function, and is a int"),
         (raises, "raised ValueError"),  # which also is the answer to bad input
-        (np.zeros_like, r"expected \[2, 4\], got \[0, 0\]"),
         (mathllm.norm, "mathllm's own double"),
         (lambda x: x * (1 + 0j), "returned complex numbers; if their imaginary parts are 0, take `.real`"),
         (lambda x: {1.0, 2.0}, "returned a set, which has no order; return a list"),
@@ -248,8 +247,6 @@ def test_a_quick_question_speaks_of_no_points():
         (SUMS.id, [0.25, 0.3333, 7], "the 3rd entry is wrong, the other 2 are right"),
         (SUMS.id, [1, 0.3333, 7], "the 1st and 3rd entries are wrong, the other one is right"),
         (SUMS.id, [[0.25], [0.3333], [5]], "the numbers are right, but not the brackets: give one flat list"),
-        (SUMS.id, [0.25, [0.3333, 5.0]], "the numbers are right, but not the brackets: give one flat list"),
-        (SUMS.id, np.array([[0.25, 0.3333, 5.0]]), "the numbers are right, but not the brackets: give one flat list"),
         (COUNT.id, [2], "the numbers are right, but not the brackets: give one number"),
     ],
 )

@@ -5,16 +5,15 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from mathllm_course.edition import make_edition
 from mathllm_exercises import bank, item, recorded
 from mathllm_exercises.own_numbers import own_numbers
+from package import ROOT
 
 from mathllm import data
 
-ROOT = Path(__file__).parents[2]
 LEARNERS = ["ada", "alan"]
 
 TRY_ALL = """

@@ -3,11 +3,10 @@
 Which cells and records such blocks become, `make check-source` proves on the exercises of the book.
 """
 
-from pathlib import Path
-
 import exercise_cells
 import pytest
 from notebook_text import SourceError
+from package import ROOT
 
 TEXT = """\
 ---
@@ -117,7 +116,7 @@ def test_a_mistake_in_a_block_is_one_sentence_with_file_and_line(tmp_path, old, 
 
 
 def test_the_examples_of_the_contributors_guide_are_exercises(tmp_path):
-    guide = Path(__file__).resolve().parents[2].joinpath("CONTRIBUTING.md").read_text(encoding="utf-8")
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     section = guide.partition("### Derivations and choices")[2].partition("````")[2].partition("````")[0]
     text = TEXT[: TEXT.index(":::{exercise}")]
     for kind, block in zip(("order", "lines", "choice"), section.strip().split("\n\n"), strict=True):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pages
 import pytest
+from package import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 VENDOR = ROOT / ".cache" / "vendor"
 PROGRAMS = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 

@@ -17,13 +17,13 @@ import nbformat
 import pytest
 from mathllm_exercises import bank
 from nbformat import v4
+from package import ROOT
 from playwright.sync_api import TimeoutError
 
 from mathllm import reference
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
 CHAPTERS = [name for name in NOTEBOOKS if not name.startswith("00_")]
 FRONT = sorted(path.stem for path in (ROOT / "book").glob("*.md") if not path.name[0].isdigit())
