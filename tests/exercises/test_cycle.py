@@ -9,7 +9,7 @@ import csv
 
 import nbformat
 import pytest
-from grading import answered, grade_id, grades, hand_in, make_course, nbgrader
+from grading import answered, grade_id, hand_in, make_course, nbgrader
 from mathllm_exercises import item, items
 from mathllm_grading import feedback
 from nbgrader.utils import get_username
@@ -76,12 +76,6 @@ def test_right_answers_earn_all_that_a_program_can_grade_and_mistakes_cost_what_
     costs = lost("01.vectors.norm", "square root is missing") + lost("01.vectors.length_by_hand", "still the sum")
     costs += item("01.vectors.distance").points  # the package's own function earns nothing
     assert scores == {ME: BY_PROGRAM, "mistaken": BY_PROGRAM - costs}
-
-
-def test_a_text_waits_for_its_grader_and_a_blank_one_does_not(course):
-    book = grades(course[0])
-    waiting = {learner: [name for name, (_, asked) in row.items() if asked] for learner, row in book.items()}
-    assert waiting == {ME: [], "mistaken": ["01-vectors-line_or_plane"]}
 
 
 def test_the_rubric_is_shown_to_the_grader_and_not_in_the_feedback(course, page):

@@ -48,16 +48,6 @@ def test_what_is_no_program_of_these_operations_is_refused_with_its_line(program
         operations(program, "ab", double)
 
 
-def test_a_wrong_result_is_named_if_a_known_mistake_computes_it():
-    def slips(a, b):
-        return {"c": {"the sum": a + b, "the product": a * b}}
-
-    check = scoring.check("additions", lambda p: operations(p, "ab", double, slips=slips)["+"], {1: 1})
-    replies = {program: check.assess(f"c = {program}").replies for program in ("a * b", "a + b", "a - b")}
-    assert replies == {"a * b": ("the product",), "a + b": ("the sum",), "a - b": ()}
-    assert check.assess("c = 2 * (a + b)").share == 1
-
-
 DIRECT = item("01.vectors.fewest_multiplications").expected()
 CLASSIC = item("03.matrices.fewest_multiplications").expected()
 ROOTS = "c12 = d12 / np.sqrt(d11 * d22)\nc13 = d13 / np.sqrt(d11 * d33)\nc23 = d23 / np.sqrt(d22 * d33)"
