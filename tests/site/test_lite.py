@@ -12,10 +12,10 @@ from pathlib import Path, PurePosixPath
 import nbformat
 import pages
 import pytest
+from package import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
-ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
 SITE = "/lib/python3.12/site-packages"  # in the browser
 START = 200_000  # milliseconds in which Python starts and runs a cell: 10 to 20 s, but more on a busy machine
@@ -34,15 +34,12 @@ def test_every_notebook_and_practice_notebook_is_there_and_tells_the_same(lite):
             assert all(cell["metadata"]["trusted"] for cell in json.loads(copy.read_text(encoding="utf-8"))["cells"])
 
 
-def test_every_page_of_a_notebook_has_the_button_and_no_other(site, lite):
+def test_every_page_of_a_notebook_alone_has_the_button_and_leads_to_its_practice_notebook(site, lite):
     for path in site.rglob("*.html"):
         page = path.relative_to(site).with_suffix("").as_posix()
         if not page.startswith(("lite/", "_static/")):
             link = f'href="../lite/notebooks/index.html?path={page}.ipynb"'
             assert (link in path.read_text(encoding="utf-8")) == (Path(page).name in NOTEBOOKS), page
-
-
-def test_a_chapter_links_to_its_practice_notebook_here_and_the_first_page_says_how_to_run_it(site, lite):
     for name in NOTEBOOKS[1:]:
         link = f"href='../lite/notebooks/index.html?path=exercises/practice/{name}.ipynb'"
         assert link in (site / "notebooks" / f"{name}.html").read_text(encoding="utf-8"), name
@@ -195,6 +192,22 @@ def test_an_exercise_is_marked(lite, open_page):
     assert original.inner_text().strip() == "squares_and_length = ...\n# your code here"
 
 
+def test_changes_outlive_a_reload_until_the_reader_wants_the_original_back(lite, open_page):
+    page = open_page(PRACTICE)
+    page.locator("#book-status", has_text="Python is being loaded").wait_for()
+    cell = page.locator(".jp-CodeCell .cm-content").first
+    cell.click()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("\n# mine")
+    page.wait_for_function("!jupyterapp.shell.currentWidget.context.model.dirty", timeout=START)  # saved by itself
+    page.reload()
+    cell.get_by_text("# mine").wait_for()
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Bring back the original").click(timeout=START)  # Python is ready
+    cell.get_by_text("# mine").wait_for(state="detached")
+    assert "learner()" in cell.inner_text()
+
+
 def test_a_flood_of_output_neither_stops_the_page_nor_changes_its_order(lite, open_page):
     page = open_page(PRACTICE)
     page.locator("#book-status", has_text="Python is ready").wait_for()
@@ -277,34 +290,22 @@ def test_after_the_first_visit_every_notebook_opens_and_runs_without_a_network(l
     assert "error" not in run_cell(page, "from mathllm_exercises import").inner_text().lower()
 
 
-def test_a_change_stays_until_the_reader_wants_the_original_back_or_the_newer_version_that_is_told(
-    lite, host, browser, tmp_path
-):
+def test_a_newer_version_is_told_and_the_readers_copy_stays_until_it_is_given_up(lite, host, browser, tmp_path):
     page = open_from(host, browser)
-    page.on("dialog", lambda dialog: dialog.accept())
+    page.locator("#book-status", has_text="Python is ready").wait_for()
     cell = page.locator(".jp-CodeCell .cm-content").first
-
-    def change_and_reload():
-        cell.click()
-        page.keyboard.press("Control+End")
-        page.keyboard.insert_text("\n# mine")
-        page.wait_for_function("!jupyterapp.shell.currentWidget.context.model.dirty")  # saved by itself
-        page.reload()
-
-    page.locator("#book-status", has_text="Python is being loaded").wait_for()
-    change_and_reload()
-    cell.get_by_text("# mine").wait_for()
-    page.get_by_role("button", name="Bring back the original").click()  # Python is ready
-    cell.get_by_text("# mine").wait_for(state="detached")
-    assert "learner()" in cell.inner_text()
-
+    cell.click()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("\n# mine")
+    page.wait_for_function("!jupyterapp.shell.currentWidget.context.model.dirty")
     newer = tmp_path / "lite/files/exercises/practice/01_vectors.ipynb"
     newer.parent.mkdir(parents=True)
     original = (lite / newer.relative_to(tmp_path / "lite")).read_text(encoding="utf-8")
     newer.write_text(original.replace("Practice 01", "Practice 01, second edition"), encoding="utf-8")
-    change_and_reload()
+    page.reload()
     page.locator("#book-status", has_text="The book has a newer version of this notebook").wait_for()
     assert "# mine" in cell.inner_text()
+    page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Take the newer version").click()
     page.locator(".jp-Notebook h1", has_text="second edition").wait_for()
     page.locator("#book-status", has_text="Python is ready").wait_for()
