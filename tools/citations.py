@@ -39,7 +39,14 @@ def entry(path: Path, key: str):
 
 
 def linked(paper, words: str) -> str:
-    """Words as a link to the paper, with its title for whoever points at it; without an address, the words alone."""
+    """Words as a link to the paper, with its title for whoever points at it; without an address, the words alone.
+
+    >>> from pybtex.database import Entry
+    >>> print(linked(Entry("misc", {"title": 'Notes "on" it', "url": "https://ada.org"}), "Ada"))
+    [Ada](https://ada.org "Notes 'on' it")
+    >>> linked(Entry("misc", {"title": "Notes"}), "Ada")
+    'Ada'
+    """
     for field, address in PLACES.items():
         if field in paper.fields:
             title = str(Text.from_latex(paper.fields["title"])).replace('"', "'")

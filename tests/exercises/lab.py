@@ -4,8 +4,8 @@ import contextlib
 import urllib.request
 
 import nbformat
+import pages
 
-PATIENCE = 300_000  # milliseconds: a busy machine may need many for what takes one or two seconds
 CHANGED = ".lm-TabBar-tab.jp-mod-dirty"
 
 
@@ -19,21 +19,8 @@ def is_up(url):
 @contextlib.contextmanager
 def window(browser, address):
     """A page in a window of its own; at its end, no other server was asked and no script has failed."""
-    complaints = []
-
-    def asked(request):
-        if not request.url.startswith((address, address.replace("http", "ws", 1), "data:", "blob:")):
-            complaints.append(f"asked {request.url}")
-
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    context.set_default_timeout(PATIENCE)
-    context.on("request", asked)
-    context.on("weberror", lambda failure: complaints.append(f"error: {failure.error}"))
-    try:
+    with pages.window(browser, address, width=1400, height=1000) as (context, _):
         yield context.new_page()
-    finally:
-        context.close()
-    assert complaints == []
 
 
 def open_notebook(page, address, path):

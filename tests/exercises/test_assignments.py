@@ -9,7 +9,7 @@ import exercise_text
 import nbformat
 import pytest
 from grading import EXERCISES, grade_id, new_gradebooks_at_once, run
-from mathllm_exercises import item, items, marking
+from mathllm_exercises import items, marking
 from mathllm_grading.autograde import course
 from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
@@ -78,7 +78,3 @@ def test_every_solution_earns_all_points_in_the_grading_shell(earned, name):
     for entry in asked:
         marks = earned[entry.grade_id]
         assert marks.points == entry.points, marking.text(marks)
-
-
-def test_nothing_is_graded_that_is_no_item(earned):
-    assert set(earned) == {name for name in POINTS if item(name.replace("-", ".")).kind != "text"}

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 from decimal import Decimal
 from fractions import Fraction
@@ -59,37 +58,21 @@ SUMS = make(
     "99.test.sums", "value", answer="sums", expected=lambda: [0.25, 0.3333, 5.0], checks=(values(1, decimals=3),),
     mistakes=(Mistake(lambda: [0.33, 0.33, 5.0], "You took thirds twice."),),
 )  # fmt: skip
-BROKEN = make(
-    "99.test.broken", "repair", answer="double", expected=lambda x: 2 * x, broken=lambda x: x * x,
-    checks=(values(2, lambda rng: [(rng.normal(size=3),)]), values(1, public=[(np.zeros(2),)], name="zeros")),
-)  # fmt: skip
 THIRD = make("99.test.third", "value", answer="x", expected=lambda: 1 / 3, checks=(values(1, decimals=3),))
 QUICK = make("99.test.quick", "value", answer="two", expected=lambda: 2, checks=(values(1),), graded=False)
 LARGE = make("99.test.large", expected=doubled, checks=(values(1, public=[(np.arange(400.0).reshape(20, 20),)]),))
-LISTED = make(
-    "99.test.listed", "value", answer="x", numbers=lambda rng: {"v": [1.0, 2.0], "word": "ab", "names": ["a"]},
-    expected=lambda v, word, names: v.sum(), checks=(values(1),),
-)  # fmt: skip
 TEXT = make("99.test.text", "text", answer="", rubric=((2, "says why"), (1, "says how")))
 
 
 @pytest.fixture(autouse=True)
 def small_exercises(monkeypatch):
-    found = (DOUBLE, OWN, COUNT, TEXT, SUMS, BROKEN, THIRD, QUICK, LARGE, LISTED)
+    found = (DOUBLE, OWN, COUNT, TEXT, SUMS, THIRD, QUICK, LARGE)
     monkeypatch.setattr(registry, "_all", lambda: {entry.id: entry for entry in found})
     monkeypatch.setenv("MATHLLM_LEARNER", "ada")
 
 
 def said(id, answer):
     return str(check(id, answer))
-
-
-def test_a_right_answer_passes_every_check_and_scores_all_points():
-    shown = check("99.test.double", doubled)
-    assert shown.passed
-    assert shown.mistakes == ()
-    assert shown.score() == 7.0
-    assert type(shown.score()) is float
 
 
 def test_validate_is_told_in_words_what_is_missing_and_nothing_of_what_is_right(monkeypatch, capsys):
@@ -171,7 +154,6 @@ def helper(x):
         (lambda x: x * np.nan, "contains NaN"),
         (3, "the answer should be a function, and is a int"),
         (raises, "raised ValueError"),  # which also is the answer to bad input
-        (np.zeros_like, r"expected \[2, 4\], got \[0, 0\]"),
         (mathllm.norm, "mathllm's own double"),
         (lambda x: x * (1 + 0j), "returned complex numbers; if their imaginary parts are 0, take `.real`"),
         (lambda x: {1.0, 2.0}, "returned a set, which has no order; return a list"),
@@ -253,19 +235,6 @@ def test_a_malformed_item_is_refused(fields, problem):
         make(**record)
 
 
-def test_the_learners_side_needs_numpy_alone():
-    """In the browser there is no nbgrader, and no IPython is needed to look at a report."""
-    code = (
-        "import sys\n"
-        "for name in ('IPython', 'nbgrader', 'nbformat', 'matplotlib', 'jupytext', 'mathllm_grading'):\n"
-        "    sys.modules[name] = None\n"
-        "from mathllm_exercises import check, items\n"
-        "print(check('01.vectors.quick_components', 4).score())"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.splitlines()[-1] == "1.0"
-
-
 def test_a_quick_question_speaks_of_no_points():
     assert said(QUICK.id, 2) == "A small exercise (99.test.quick)\n  ✓ right values"
     assert "point" not in said(QUICK.id, 3) + check(QUICK.id, 3)._repr_html_()
@@ -278,8 +247,6 @@ def test_a_quick_question_speaks_of_no_points():
         (SUMS.id, [0.25, 0.3333, 7], "the 3rd entry is wrong, the other 2 are right"),
         (SUMS.id, [1, 0.3333, 7], "the 1st and 3rd entries are wrong, the other one is right"),
         (SUMS.id, [[0.25], [0.3333], [5]], "the numbers are right, but not the brackets: give one flat list"),
-        (SUMS.id, [0.25, [0.3333, 5.0]], "the numbers are right, but not the brackets: give one flat list"),
-        (SUMS.id, np.array([[0.25, 0.3333, 5.0]]), "the numbers are right, but not the brackets: give one flat list"),
         (COUNT.id, [2], "the numbers are right, but not the brackets: give one number"),
     ],
 )
@@ -340,20 +307,6 @@ def test_an_endless_loop_ends_with_a_message_of_its_own(watched, monkeypatch):
 def test_long_inputs_are_named_by_their_shape_and_can_be_had():
     assert "double(<shape (20, 20)>); try it: double(*check.case)" in said(LARGE.id, lambda x: x)
     np.testing.assert_array_equal(check.case[0], np.arange(400.0).reshape(20, 20))
-
-
-def test_the_printed_function_earns_nothing_before_it_is_changed():
-    shown = check(BROKEN.id, lambda x: x * x)
-    assert shown.marks.points == 0
-    assert "still does what the printed function does" in str(shown)
-    assert check(BROKEN.id, lambda x: 3 * x).marks.points == 1
-    assert check(BROKEN.id, lambda x: 2 * x).marks.points == 3
-
-
-def test_own_numbers_come_as_arrays():
-    mine = numbers(LISTED.id)
-    assert (mine.v / 2).tolist() == [0.5, 1.0]
-    assert (mine.word, mine.names) == ("ab", ["a"])
 
 
 def test_numbers_for_which_a_mistake_would_be_right_are_drawn_again():

@@ -7,10 +7,10 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+from package import ROOT
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).resolve().parents[2]
 RECIPE = ROOT / "exercises" / "Containerfile"
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT, WHEEL = PYPROJECT["project"], PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
@@ -50,12 +50,15 @@ def imported():
             yield from {name.partition(".")[0] for name in names} - ours - sys.stdlib_module_names
 
 
-def test_the_recipe_copies_what_the_package_is_built_from():
+def test_the_recipe_copies_what_the_package_is_built_from_and_installs_the_pinned_versions():
     assert [source for source in copied().values() if not source.exists()] == []
     named = ["pyproject.toml", PROJECT["readme"], *PROJECT["license-files"]]
     for path in [*named, *WHEEL["packages"], *WHEEL["force-include"]]:
         place = Path(installed()[0], path)
         assert {place, *place.parents} & copied().keys(), path
+    lock = installed()[0] / "requirements.lock"
+    assert copied()[lock] == ROOT / "requirements.lock"
+    assert f"--constraint {lock}" in RECIPE.read_text(encoding="utf-8")
 
 
 def test_the_extras_that_the_recipe_installs_hold_all_that_the_packages_of_the_course_import():
@@ -66,12 +69,6 @@ def test_the_extras_that_the_recipe_installs_hold_all_that_the_packages_of_the_c
     providers = metadata.packages_distributions()
     for package in set(imported()):
         assert there & set(map(canonicalize_name, providers[package])), package
-
-
-def test_the_recipe_installs_the_pinned_versions():
-    folder, _ = installed()
-    assert f"--constraint {folder}/requirements.lock" in RECIPE.read_text(encoding="utf-8")
-    assert copied()[folder / "requirements.lock"] == ROOT / "requirements.lock"
 
 
 def test_the_recipe_has_a_tested_python_and_bubblewrap_and_ends_without_the_rights_of_root():

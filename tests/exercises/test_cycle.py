@@ -9,7 +9,7 @@ import csv
 
 import nbformat
 import pytest
-from grading import answered, grade_id, grades, hand_in, make_course, nbgrader
+from grading import answered, grade_id, hand_in, make_course, nbgrader
 from mathllm_exercises import item, items
 from mathllm_grading import feedback
 from nbgrader.utils import get_username
@@ -78,22 +78,12 @@ def test_right_answers_earn_all_that_a_program_can_grade_and_mistakes_cost_what_
     assert scores == {ME: BY_PROGRAM, "mistaken": BY_PROGRAM - costs}
 
 
-def test_a_text_waits_for_its_grader_and_a_blank_one_does_not(course):
-    book = grades(course[0])
-    waiting = {learner: [name for name, (_, asked) in row.items() if asked] for learner, row in book.items()}
-    assert waiting == {ME: [], "mistaken": ["01-vectors-line_or_plane"]}
-
-
 def test_the_rubric_is_shown_to_the_grader_and_not_in_the_feedback(course, page):
     criterion = item("01.vectors.line_or_plane").rubric[0][1]
     autograded = (course[0] / "autograded" / "mistaken" / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8")
     assert criterion in autograded
     assert "Rubric" not in page
     assert criterion not in page
-
-
-def test_feedback_arrives_at_the_learner(course):
-    assert list((course[1] / NAME / "feedback").rglob("*.html"))
 
 
 def test_feedback_names_the_mistake_goes_by_titles_and_tells_what_is_not_read_yet(page):
@@ -107,7 +97,8 @@ def test_feedback_names_the_mistake_goes_by_titles_and_tells_what_is_not_read_ye
     assert "No response" not in page
 
 
-def test_feedback_shows_its_formulas_and_loads_nothing(page):
+def test_feedback_arrives_at_the_learner_shows_its_formulas_and_loads_nothing(course, page):
+    assert list((course[1] / NAME / "feedback").rglob("*.html"))
     assert page.count("<math") > 10
     for loading in ("<script", "<link", "src=", "@import", "url(http"):
         assert loading not in page.replace('src="data:', ""), loading

@@ -1,13 +1,13 @@
 """Formulas in the formgrader and the feedback: MathML in the page itself, no script, nobody else asked."""
 
 import re
-from pathlib import Path
 
 import nbformat
 import pytest
 from mathllm_grading.formulas import markdown2html, mathml
+from package import ROOT
 
-SOURCE = Path(__file__).resolve().parents[2] / "exercises" / "source"
+SOURCE = ROOT / "exercises" / "source"
 ASSIGNMENTS = sorted(path.stem for path in SOURCE.glob("*/*.ipynb"))
 
 

@@ -342,14 +342,11 @@ def test_two_runs_in_one_course_do_not_meet(inside):
     assert "is not there" in grade(task).error  # the run is over: what still waits somewhere records nothing
 
 
-OTHER_COURSE = "c = get_config()\nc.CourseDirectory.root = {!r}\n"
-
-
 def test_a_worker_whose_account_has_another_course_grades_in_the_folder_of_its_task(inside, tmp_path):
     hand_in(inside, "ada")
     other = tmp_path / "other"
     (other / "source" / NAME).mkdir(parents=True)
-    (tmp_path / "nbgrader_config.py").write_text(OTHER_COURSE.format(str(other)))
+    (tmp_path / "nbgrader_config.py").write_text(f"get_config().CourseDirectory.root = {str(other)!r}")
     with Run(NAME) as run:
         (task,) = run.tasks
         sent, result = pickle.dumps(task), tmp_path / "result"

@@ -257,11 +257,9 @@ def norm(x):
     "distance": RIGHT["distance"] + "\nfor _ in range(100): print('x' * 100_000)",
 }
 SCRIPT = "<script>alert(1)</script>"
+# What else an answer may try to carry into a page is in test_inert.py; here, that both pages are made as it says.
 ACTIVE = {
-    TEXT: f"""Because. {SCRIPT} <img src=x onerror=alert(1)> <svg onload=alert(1)></svg> <b onclick="alert(1)">x</b>
-[press](javascript:alert(1)) [press](JAVA&#83;cript:alert(1)) [press](data:text/html,{SCRIPT}) [page](evil.html)
-![away](https://example.org/seen.png) <iframe src="evil.html"></iframe>
-<form action="/x"><input name=a></form> <style>body {{ display: none }}</style>
+    TEXT: f"""Because. {SCRIPT} <img src=x onerror=alert(1)> [page](evil.html)
 
 **bold**, $a<b$, $\\text{{{SCRIPT}}}$ and $\\hspace{{1em" onclick="alert(1)}}$""",
     "norm": f"""
@@ -300,7 +298,6 @@ squares_and_length = [49, 7]
     "norm": "from mathllm import norm",
     "nearest": "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: signal.pause()",
 }
-SETTINGS = "c.Limits.cell_seconds = 20\n"
 
 
 # Files --------------------------------------------------------------------------------------------------------------
@@ -499,7 +496,7 @@ CASES = {
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
     """A course with all cases, graded once."""
-    root = generated(tmp_path_factory.mktemp("course"), NAME, more=SETTINGS)
+    root = generated(tmp_path_factory.mktemp("course"), NAME, more="c.Limits.cell_seconds = 20\n")
     outside = tmp_path_factory.mktemp("outside")
     right = outside / f"{NAME}.ipynb"
     nbformat.write(notebook(RIGHT), right)

@@ -47,7 +47,9 @@ def address(folder, tmp_path_factory):
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--port=0", "--KernelManager.transport=ipc"]
     command += [f"--ServerApp.root_dir={folder}", f"--IdentityProvider.token={TOKEN}"]
     log = home / "log"
-    with log.open("w") as out, _short_folder() as runtime:
+    # The names of sockets have to be short; a kernel that ends late may still write into their folder.
+    short = tempfile.TemporaryDirectory(prefix="mathllm-", dir="/tmp", ignore_cleanup_errors=True)
+    with log.open("w") as out, short as runtime:
         environment = os.environ | {
             "HOME": str(home), "IPYTHONDIR": str(home / "ipython"), "JUPYTER_CONFIG_DIR": str(home / "config"),
             "JUPYTER_DATA_DIR": str(home / "data"), "JUPYTER_RUNTIME_DIR": runtime, "PATH": PATH,
@@ -59,11 +61,6 @@ def address(folder, tmp_path_factory):
                 yield _address(server, Path(runtime, f"jpserver-{server.pid}.json"), log)
             finally:
                 server.terminate()
-
-
-def _short_folder():
-    """A folder for sockets, whose names are short; a kernel that ends late may still write there."""
-    return tempfile.TemporaryDirectory(prefix="mathllm-", dir="/tmp", ignore_cleanup_errors=True)
 
 
 def _address(server, about, log):

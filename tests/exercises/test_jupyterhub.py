@@ -4,6 +4,7 @@ The hub and every command run in a view of this machine with accounts, homes and
 made by useradd and vanish with the view. The tests are the stations of one journey, in this order.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -110,7 +111,9 @@ def machine():
 @pytest.fixture(scope="module")
 def hub(machine):
     """The address of the hub with the settings of the chapter; only the way to log in and the ports are others."""
-    port, api, proxy = free_ports(3)
+    with contextlib.ExitStack() as free:  # ports that nothing listens on
+        sockets = [free.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+        port, api, proxy = (each.getsockname()[1] for each in sockets)
     more = f"""
 c.JupyterHub.authenticator_class = "shared-password"
 c.SharedPasswordAuthenticator.user_password = "{PASSWORD}"
@@ -131,15 +134,6 @@ c.Spawner.start_timeout = c.Spawner.http_timeout = 600
             yield f"http://127.0.0.1:{port}"
         finally:
             server.kill()
-
-
-def free_ports(number):
-    """Ports that nothing listens on."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 @pytest.fixture(scope="module")

@@ -14,15 +14,13 @@ from grading import answered, generated, hand_in
 from mathllm_course import report
 from mathllm_course.__main__ import main
 from mathllm_course.platform import read_learners
-from mathllm_exercises import item, marking, recorded
+from mathllm_exercises import check, item, recorded
 from mathllm_grading import gradebook
 from mathllm_grading.__main__ import main as grading
 from mathllm_grading.autograde import course as application
 from mathllm_grading.collect import ReleaseAssignment
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
-
-import mathllm as ml
 
 NAME = "01_vectors"
 MOODLE = """First name,Last name,ID number,Email address,Groups
@@ -251,24 +249,20 @@ def test_discrimination_is_the_correlation_with_the_other_items():
     assert report.discrimination(item[:2], rest[:2]) is None
 
 
-def verdict(answer):
-    entry = item("01.vectors.norm")
-    cases = marking.draw(entry, np.random.default_rng(0))
-    return marking.text(marking.mark(entry, cases, marking.read(marking.observe_all(answer, cases), cases)))
-
-
 def test_a_verdict_is_read_as_it_is_written():
-    known = {mistake.sentence for mistake in item("01.vectors.norm").mistakes}
-    names = [check.name for check in item("01.vectors.norm").checks]
-    checks, mistakes, others = report.read_text(verdict(lambda x: np.sum(x * x, axis=-1)), known)
-    assert list(checks) == names
-    assert not any(checks.values())
+    entry = item("01.vectors.norm")
+
+    def read(answer):
+        return report.read_text(str(check(entry.id, answer)), {mistake.sentence for mistake in entry.mistakes})
+
+    checks, mistakes, others = read(lambda x: np.sum(x * x, axis=-1))
+    assert checks == dict.fromkeys((check.name for check in entry.checks), False)
     assert [sentence for sentence in mistakes if "squared length" in sentence] == mistakes != []
     assert others == []
-    checks, mistakes, others = report.read_text(verdict(lambda x: np.full(x.shape[:-1], 7.0)), known)
+    checks, mistakes, others = read(lambda x: np.full(x.shape[:-1], 7.0))
     assert (mistakes, others) == ([], ["got 7"])
-    checks, mistakes, others = report.read_text(verdict(ml.norm), known)
-    assert all(checks[name] for name in names)
+    checks, mistakes, others = read(lambda x: entry.expected(x))
+    assert all(checks[check.name] for check in entry.checks)
 
 
 @pytest.mark.slow

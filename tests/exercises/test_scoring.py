@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from mathllm_exercises import check, item, items, marking, scoring
+from mathllm_exercises import check, item, items, scoring
 from mathllm_exercises.scoring import operations
 from mathllm_exercises.verdict import AssessedCheck
 
@@ -48,36 +48,8 @@ def test_what_is_no_program_of_these_operations_is_refused_with_its_line(program
         operations(program, "ab", double)
 
 
-def test_a_wrong_result_is_named_if_a_known_mistake_computes_it():
-    def slips(a, b):
-        return {"c": {"the sum": a + b, "the product": a * b}}
-
-    check = scoring.check("additions", lambda p: operations(p, "ab", double, slips=slips)["+"], {1: 1})
-    replies = {program: check.assess(f"c = {program}").replies for program in ("a * b", "a + b", "a - b")}
-    assert replies == {"a * b": ("the product",), "a + b": ("the sum",), "a - b": ()}
-    assert check.assess("c = 2 * (a + b)").share == 1
-
-
-CLASSIC = """
-p1 = (a11 + a22) * (b11 + b22)
-p2 = (a21 + a22) * b11
-p3 = a11 * (b12 - b22)
-p4 = a22 * (b21 - b11)
-p5 = (a11 + a12) * b22
-p6 = (a21 - a11) * (b11 + b12)
-p7 = (a12 - a22) * (b21 + b22)
-c11 = p1 + p4 - p5 + p7
-c12 = p3 + p5
-c21 = p2 + p4
-c22 = p1 - p2 + p3 + p6
-"""
-DIRECT = """
-aa = a1 * a1 + a2 * a2 + a3 * a3 + a4 * a4
-bb = b1 * b1 + b2 * b2 + b3 * b3 + b4 * b4
-ab = a1 * b1 + a2 * b2 + a3 * b3 + a4 * b4
-sum_squared = aa + ab + ab + bb
-difference_squared = aa - ab - ab + bb
-"""
+DIRECT = item("01.vectors.fewest_multiplications").expected()
+CLASSIC = item("03.matrices.fewest_multiplications").expected()
 ROOTS = "c12 = d12 / np.sqrt(d11 * d22)\nc13 = d13 / np.sqrt(d11 * d33)\nc23 = d23 / np.sqrt(d22 * d33)"
 CODES = dict(zip("etaonshz", ["00", "01", "100", "101", "1100", "1101", "1110", "1111"], strict=True))  # costs 2.73
 
@@ -117,10 +89,8 @@ def test_the_share_is_that_of_the_lowest_bound_that_is_reached():
 
 @pytest.mark.parametrize("id", CHALLENGES)
 def test_a_challenge_survives_any_data(id):
-    entry = item(id)
     lists = [[], [[]], [1, [2]], [None, 1], (), ["a", "b"], np.zeros((2, 3)), np.full(5, np.nan)]
     for answer in [0, -1, 1e308, float("nan"), True, "", "x", "a = b", "1 2 3", {}, {"a": {"b": [1]}}, *lists]:
-        cases = marking.draw(entry, np.random.default_rng(0))
-        marks = marking.mark(entry, cases, marking.read(marking.observe_all(answer, cases), cases))
-        assert marks.points == 0, answer
-        assert marking.text(marks)
+        report = check(id, answer)
+        assert report.marks.points == 0, answer
+        assert str(report)

@@ -1,17 +1,26 @@
-"""The registries of symbols and terms: one meaning for a letter in a chapter, no term before its chapter; questions."""
+"""What the texts of the book keep to: letters, terms, labels, literature, questions, and the hours of each path."""
 
 import re
 from itertools import chain
-from pathlib import Path
 
+import build_notebooks as builder
+import citations
+import labels
 import pytest
 import registry
+from mathllm_exercises import items
+from package import ROOT
+from pybtex.database import parse_file
 
-BOOK = Path(__file__).resolve().parents[2] / "book"
+BOOK = ROOT / "book"
+CHAPTERS = sorted(BOOK.glob("[0-9][0-9]_*.md"))
 SYMBOLS, TERMS = registry.symbols(BOOK), registry.terms(BOOK)
-TEXTS = {path.stem[:2]: path.read_text(encoding="utf-8") for path in sorted(BOOK.glob("[0-9][0-9]_*.md"))}
+TEXTS = {path.stem[:2]: path.read_text(encoding="utf-8") for path in CHAPTERS}
 WITH_TABLE = [number for number, text in TEXTS.items() if ":::{notation}" in text]
 PAPER = re.compile(r"^## Reading a paper$.*?(?=^## )", re.DOTALL | re.MULTILINE)  # with the letters of the paper
+
+
+# One meaning for a letter in a chapter, no term before its chapter
 
 
 def prose(text):
@@ -28,21 +37,6 @@ def used_letters(text):
 
 def registered(number):
     return list(chain.from_iterable(row.letters for row in SYMBOLS if number in row.chapters))
-
-
-@pytest.mark.parametrize(
-    ("formula", "letters"),
-    [
-        (r"\lVert v\rVert = \sqrt d", {"v", "d"}),
-        (r"e_{\text{id}}^{\mathsf T} E", {"e", "E"}),
-        (r"dx_j = \sum_i du_i\,\partial u_i/\partial x_j", {"x", "u", "i", "j"}),
-        (r"v \in \mathbb{R}^n, \mathcal L", {"v", "n", r"\mathbb{R}", r"\mathcal{L}"}),
-        (r"\operatorname{dist}(a, b) \tag{1.2}", {"a", "b"}),
-        (r"\begin{aligned} \tau &= \ell \end{aligned}", {r"\tau", r"\ell"}),
-    ],
-)
-def test_the_letters_of_a_formula_are_found(formula, letters):
-    assert registry.letters(formula) == letters
 
 
 @pytest.mark.parametrize("number", TEXTS)
@@ -93,3 +87,66 @@ def test_a_chapter_uses_no_term_of_a_later_one_unless_it_names_the_chapter(numbe
         early = [text for text in paragraphs if re.search(rf"\b{re.escape(row.term)}s?\b", text, re.IGNORECASE)]
         named = re.compile(rf"chapters? {int(row.chapter)}\b", re.IGNORECASE)
         assert row.chapter <= number or all(named.search(text) for text in early), row.term
+
+
+# Every reference finds what it refers to, every entry is referred to
+
+ENTRIES = parse_file(BOOK / "references.bib").entries
+ROLES = [keys for text in TEXTS.values() for _, keys in citations.CITATION.findall(text)]
+CITED = {key.strip() for keys in ROLES for key in keys.split(",")}
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_no_role_is_left_unresolved_in_the_cells_of_a_chapter(path):
+    text = next(text for text in builder.texts(ROOT) if text.source == path)
+    prose = [cell.source for cell in text.cells() if cell.cell_type == "markdown"]
+    assert [match[0] for source in prose for match in re.finditer(r"\{[a-z:]+\}`[^`]*`", source)] == []
+
+
+def test_no_two_chapters_have_the_same_label():
+    owners = [label for path in CHAPTERS for label in labels.numbered(path)]
+    assert len(owners) > 200
+    assert {label for label in owners if owners.count(label) > 1} == set()
+
+
+def test_papers_are_cited_by_their_keys_and_not_typed():
+    typed = r"([A-Z][\w-]+)(?: et al\.| & [A-Z][\w-]+),? \(?((?:19|20)\d\d)\b"
+    assert [name for name, text in TEXTS.items() if re.search(typed, " ".join(text.split()))] == []
+
+
+def test_every_entry_is_cited_or_listed_as_further_reading():
+    further = {key for key, entry in ENTRIES.items() if entry.fields.get("keywords") == "further reading"}
+    assert ENTRIES.keys() - CITED - further == set()
+
+
+def test_every_entry_has_an_address_and_what_a_reference_needs():
+    for key, entry in ENTRIES.items():
+        assert entry.persons["author"], key
+        assert entry.fields["title"], key
+        assert re.fullmatch(r"(19|20)\d\d", entry.fields["year"]), key
+        assert {*citations.PLACES} & {*entry.fields}, key
+
+
+# The hours of the three paths on the start page are the sums of what the chapters and the exercises state
+
+TIME = re.compile(r"\bTime:\s+([^.;]+)[.;]")
+WORDS = {"one": 1, "two": 2, "three": 3, "half": 0.5}
+PATHS = {
+    "Everything": [*range(1, 18)],
+    "To the paper": [*range(1, 9), 10, 12],
+    "From the model on": [10, *range(12, 18)],
+}
+
+
+def hours(words):
+    """75 minutes -> 1.25; two and a half hours -> 2.5."""
+    number = re.match(r"(\d+) minutes", words)
+    return int(number[1]) / 60 if number else sum(WORDS.get(word, 0) for word in words.split())
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_hours_of_a_path_are_those_of_its_chapters_and_exercises(path):
+    text = sum(hours(TIME.search(TEXTS[f"{number:02}"])[1]) for number in PATHS[path])
+    work = sum(entry.minutes for number in PATHS[path] for entry in items(f"{number:02}") if entry.graded) / 60
+    row = next(line for line in TEXTS["00"].splitlines() if line.startswith(f"| **{path}**"))
+    assert re.findall(r"(\d+) hours", row) == [f"{text:.0f}", f"{text + work:.0f}"]

