@@ -109,8 +109,9 @@
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(book)));
     const version = new Uint8Array(digest).join(" ");
     const began = localStorage.getItem(versionOf(path));
-    if (!began || JSON.stringify(content) === JSON.stringify(book)) localStorage.setItem(versionOf(path), version);
-    return localStorage.getItem(versionOf(path)) !== version;
+    if (began && JSON.stringify(content) !== JSON.stringify(book)) return began !== version;
+    localStorage.setItem(versionOf(path), version);
+    return false;
   }
 
   // --- Stop
