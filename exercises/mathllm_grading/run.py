@@ -91,9 +91,14 @@ def _write(graded, folder):
 def _failed(learner, seconds, error):
     """The result of a failure. Where the database refuses (full disk, lock), its own words say all that helps."""
     if isinstance(error, OperationalError):
-        return Result(learner, seconds, error=f"the gradebook cannot be written to: {error.orig}")
+        return Result(learner, seconds, error=f"the gradebook cannot be written to: {_of_the_database(error)}")
     reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     return Result(learner, seconds, error=reason, log=traceback.format_exc())
+
+
+def _of_the_database(error):
+    """What the database itself says of an error of SQLAlchemy, in one line."""
+    return str(getattr(error, "orig", error)).strip().splitlines()[0]
 
 
 class Run:
@@ -276,10 +281,9 @@ class Run:
             with gradebook.opened(self.db_url, self.directory.course_id) as book:
                 yield book
         except SQLAlchemyError as error:
-            reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
             raise ValueError(
-                f"the gradebook cannot be read ({reason}); after an update: nbgrader db upgrade; if it is damaged: "
-                "python -m mathllm_grading restore"
+                f"the gradebook cannot be read ({_of_the_database(error)}); after an update: nbgrader db upgrade; "
+                "if it is damaged: python -m mathllm_grading restore"
             ) from error
 
 
