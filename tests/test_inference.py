@@ -33,8 +33,9 @@ CONFIGS = {
     "alibi, grouped": Config(**SIZES, positions="alibi", kv_heads=2),
     "sinusoidal": Config(**SIZES, positions="sinusoidal"),
     "no positions": Config(**SIZES, positions="none"),
-    "t5": t5_config(**SIZES, t5=ml.transformer.T5Parts(6, 4, 8**-0.5)),
+    "t5": t5_config(**SIZES, head_width=3, t5=ml.transformer.T5Parts(6, 4, 8**-0.5)),
     "translator": Config(**SIZES, encoder_layers=2),
+    "translator, rms without biases": Config(**SIZES, encoder_layers=2, norm="rms", bias=False),
 }
 TOKENS = np.random.default_rng(14).integers(0, 11, size=(2, 6))
 
