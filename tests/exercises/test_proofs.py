@@ -1,7 +1,6 @@
 """Proofs over every exercise of the book: solutions earn all, stubs nothing, known mistakes what their card says.
 
 They take the road a submission takes — inputs drawn, values encoded, decoded, judged — without starting a kernel.
-That cards and stubs are made of these exercises as they should be, `make check-source` proves.
 """
 
 import re
@@ -14,6 +13,8 @@ from mathllm_exercises import check, checks, item, items, marking
 from mathllm_exercises.kernel_side import NOT_DEFINED
 from mathllm_exercises.own_numbers import own_numbers
 from package import ROOT
+
+import mathllm
 
 ASSIGNMENTS = sorted((ROOT / "exercises" / "assignments").glob("*.md"))
 CODE_ITEMS = [entry.id for entry in items() if entry.kind != "text"]
@@ -89,6 +90,25 @@ def test_every_function_item_knows_three_mistakes(id):
 @pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).calls])
 def test_an_answer_that_is_no_number_scores_nothing(id):
     assert marks_of(item(id), lambda *args: float("nan"), "reader", 0).points == 0
+
+
+def test_a_card_names_what_may_not_be_used():
+    for path in ASSIGNMENTS:
+        for _, entry in exercise_cells.answers(path):
+            card = exercise_cells.card(entry)
+            for name in entry.masked:
+                assert not hasattr(mathllm, name) or f"`{name}`" in card.split("*Not in this exercise:*")[1], entry.id
+
+
+def test_a_repair_begins_with_the_printed_function():
+    cells = {entry.id: cell for path in ASSIGNMENTS for cell, entry in exercise_cells.answers(path)}
+    repairs = [entry for entry in items() if entry.kind == "repair"]
+    assert len(repairs) > 20
+    for entry in repairs:
+        printed = exercise_cells.released(cells[entry.id].source)
+        assert printed.endswith("# your code here")
+        assert printed.split("\n\n\n# your")[0] in entry.task
+        assert "BEGIN" not in exercise_cells.shown_solution(cells[entry.id])
 
 
 def test_a_sentence_on_later_failures_waits_until_the_first_failure_is_explained():
