@@ -1,7 +1,6 @@
 """What all tests share: real data and a browser; what is absent says so."""
 
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -9,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from real_data import absence, absence_for
 
 from mathllm import data
-from mathllm.errors import MissingDataError
 
 # The same examples on every machine, however busy it is.
 settings.register_profile("book", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -48,22 +47,13 @@ def pytest_configure(config):
         config.option.nbval_kernel_startup_timeout = PATIENCE
 
 
-def absence(name):
-    """Why the data package cannot be used, or None."""
-    try:
-        data.path(name)
-    except MissingDataError as error:
-        return str(error)
-    return None
-
-
 @pytest.fixture
 def needs():
     """`needs("glove")` gives the folder of that data package, or skips the test and says how to get it."""
 
     def need(name):
         if reason := absence(name):
-            pytest.skip(f"real data: {reason}")
+            pytest.skip(reason)
         return data.path(name)
 
     return need
@@ -113,7 +103,5 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if hasattr(item, "output_timeout"):  # nbval's own, for what a cell puts out last
             item.output_timeout = PATIENCE
-        asked = re.findall(r"""available\(["']([\w-]+)["']\)""", code(item))
-        for name in {*asked} & {*data.packages()}:
-            if reason := absence(name):
-                item.add_marker(pytest.mark.skip(reason=f"real data: {reason}"))
+        if reason := absence_for(code(item)):
+            item.add_marker(pytest.mark.skip(reason=reason))

@@ -382,7 +382,8 @@ def test_a_folder_comes_before_the_cache_and_the_cache_before_a_data_package(cac
 
 
 def test_a_data_package_is_found_by_its_name(needs, cache):
-    assert hub.locate("minilm") == needs("minilm") / "model"
+    folder = needs("minilm")
+    assert hub.locate("minilm") == folder / "model"
     assert hub.load("minilm").model.config.width == 384
     assert hub.verify("minilm") == 3
 
