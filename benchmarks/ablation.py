@@ -36,13 +36,6 @@ def without_tiles():
     block._BLOCK = block._CACHE = 1 << 60
 
 
-def without_rows():
-    """Elementwise functions of all rows at once."""
-    from mathllm.fast import block
-
-    block._ELEMENTWISE = 1 << 60
-
-
 def without_memory():
     """New arrays in every step."""
     from mathllm.fast.block import Memory
@@ -57,7 +50,6 @@ def nothing():
 # name: what replaces the device in the table, and the replacement
 DEVICES = {
     "tiles": ("all T x T scores, then the causal mask", without_tiles),
-    "rows": ("activation functions of all rows at once", without_rows),
     "memory": ("new arrays in every step", without_memory),
     "block": ("the block of chapter 12", nothing),
     "adamw in place": ("adamw_step of chapter 9", nothing),

@@ -7,7 +7,6 @@ value and its pullback as they do. What it saves is measured in benchmarks/READM
     joined     matrices that multiply the same vectors become one
     causal     scores are computed in blocks of queries, up to the last key that a block may attend to
     in place   elementwise functions overwrite their arguments, or leave their derivatives there
-    rows       activation functions work on as many rows at a time as fit into the cache
     memory     arrays have names, and the next step uses them again
 """
 
@@ -21,8 +20,7 @@ from ..softmax import softmax_in_place
 from ..transformer import Config
 
 _BLOCK = 64  # queries whose scores are computed at a time
-_CACHE = 1 << 18  # numbers of an array that are worked on at a time
-_ELEMENTWISE = 1 << 16  # the same for functions that need several arrays
+_CACHE = 1 << 18  # scores that are computed at a time
 
 
 class Memory:
@@ -217,13 +215,12 @@ def _activated(wide, config, memory, layer):
     """φ(gate) ∘ up, or φ(up), (N, F); its derivatives by gate and up take their places in `wide`."""
     function, parts = ACTIVATIONS[config.activation], wide.shape[1] // config.hidden
     hidden = memory(("hidden", layer), (len(wide), config.hidden), wide.dtype)
-    for rows in _row_tiles(hidden):
-        z, *up = np.split(wide[rows], parts, axis=1)
-        value, slope = function(z)
-        np.multiply(value, up[0] if up else 1, out=hidden[rows])
-        np.multiply(slope, up[0] if up else 1, out=z)
-        for factor in up:
-            factor[...] = value
+    z, *up = np.split(wide, parts, axis=1)
+    value, slope = function(z)
+    np.multiply(value, up[0] if up else 1, out=hidden)
+    np.multiply(slope, up[0] if up else 1, out=z)
+    for factor in up:
+        factor[...] = value
 
     def pullback(dhidden):
         for part in np.split(wide, parts, axis=1):
@@ -231,12 +228,6 @@ def _activated(wide, config, memory, layer):
         return wide
 
     return hidden, pullback
-
-
-def _row_tiles(x):
-    """Slices of rows so small that the arrays of an elementwise function of them stay in the cache."""
-    count = max(1, _ELEMENTWISE // x.shape[1])
-    return [slice(first, first + count) for first in range(0, len(x), count)]
 
 
 def _silu(z):
