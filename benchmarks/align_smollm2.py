@@ -80,7 +80,7 @@ class Run:
         return np.concatenate(found, axis=1)
 
     def answers(self, params, questions, rng=None):
-        """Greedy answers, or drawn ones with `rng`: a list of token lists, and their probabilities under `params`."""
+        """Greedy answers, or drawn ones with `rng`: a list of token lists."""
         prompts, mask = left_pad([self.prompt(question) for question in questions])
         out = fast.generate(
             self.model, params, prompts, attention_mask=mask, max_new_tokens=LIMIT, eos_token_id=self.end, rng=rng

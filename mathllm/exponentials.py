@@ -63,7 +63,7 @@ def exp(x: Array) -> WithPullback:
 def log(x: Array, *, base: float | None = None) -> WithPullback:
     """The logarithm, the inverse of the exponential function: it turns products into sums.
 
-        ln x,      ln 1 = 0,      ln(ab) = ln a + ln b,      log_b x = ln x / ln b   (4.3)
+        ln x,      ln 1 = 0,      ln(ab) = ln a + ln b,      log_b x = ln x / ln b   (4.3) (4.4)
         d log_b x/dx = 1 / (x ln b)
 
     x: positive   base: e unless given
@@ -240,7 +240,9 @@ def sigmoid(x: Array) -> WithPullback:
 
         σ(x) = 1 / (1 + e⁻ˣ),      dσ/dx = σ(x) (1 − σ(x)) = σ(x) σ(−x) ≤ ¼
 
-    x: any shape   ->   the same shape. Small probabilities keep their digits, and so does the derivative in its second
+    x: any shape   ->   the same shape
+
+    Small probabilities keep their digits as long as e⁻ˣ does not overflow, and so does the derivative in its second
     form.
 
     >>> sigmoid([0.0, 2.0, -1000.0]).round(3)

@@ -55,7 +55,7 @@ def row(id: str) -> Row:
 
 
 def rows(chapter: str | None = None) -> list[Row]:
-    """All rows, or those of one chapter ("01" … "17"), in the order of the documents.
+    """All rows, or those of one chapter ("01" … "17"), in the order of the table.
 
     Raises: UnknownReferenceError for a chapter that has no rows.
 

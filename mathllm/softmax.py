@@ -24,7 +24,7 @@ def softmax(logits: Array, *, axis: int = -1, temperature: float = 1.0) -> WithP
 
     Adding a constant to all logits changes nothing, so the largest logit is subtracted and no exponential overflows.
     A logit of −∞ is masked: its probability is exactly 0. As τ → 0, the probability of the largest logit approaches 1
-    (argmax); as τ → ∞, all probabilities become equal. Neither limit is a temperature.
+    (argmax); as τ → ∞, all probabilities become equal. The values 0 and ∞ themselves are refused.
     Raises: ValueError for a temperature that is not positive and finite, for NaN or +∞ among the logits, and where
     every logit is masked; ShapeError where there is no logit.
 
@@ -141,7 +141,7 @@ def softmax_in_place(scores: np.ndarray, *, axis: int = -1) -> np.ndarray:
     scores: (..., n), floating-point   ->   the same array
 
     Attention uses it: of a query that may attend to no key, all weights are 0. The scores are not checked; a row with
-    NaN or +∞ becomes NaN.
+    NaN becomes NaN, and so does each score of +∞.
 
     >>> scores = np.array([[1000.0, 1000.0], [-np.inf, -np.inf]])
     >>> softmax_in_place(scores) is scores, scores

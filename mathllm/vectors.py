@@ -1,8 +1,8 @@
 """How long is a vector, how far apart are two of them, and how does a token become one?
 
 A vector is an ordered list of numbers, and a language model turns every token into one. This chapter adds the length of
-a vector, the distance of two, and the table that turns token ids into vectors. Everything acts on the last axis: an
-array of shape (..., d) holds many vectors of d components.
+a vector, the distance of two, and the table that turns token ids into vectors. What takes vectors acts on the last
+axis: an array of shape (..., d) holds many vectors of d components.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ def norm(x: Array) -> WithPullback:
         ∂‖x‖/∂xᵢ = xᵢ / ‖x‖
 
     At the zero vector, where the length has no derivative, the pullback gives zero.
-    Components are divided by the largest one first, so that no square overflows or vanishes.
+    Components are divided by the largest absolute value first, so that no square overflows and not all of them vanish.
 
     >>> float(norm([3, 4])), float(norm([6, 2, 3]))
     (5.0, 7.0)
@@ -83,7 +83,9 @@ def normalize(x: Array) -> WithPullback:
 def distance(a: Array, b: Array) -> WithPullback:
     """Euclidean distance between two points: the length of the arrow from one to the other.
 
-        d(a, b) = ‖a − b‖,      ∂d/∂a = (a − b) / d,      ∂d/∂b = −∂d/∂a            (1.5)
+        dist(a, b) = ‖a − b‖,    ∂dist/∂a = (a − b) / dist,    ∂dist/∂b = −∂dist/∂a (1.5)
+
+    For equal points, where the distance has no derivative, the pullback gives zero.
 
     >>> float(distance([3, 4], [0, 0]))
     5.0

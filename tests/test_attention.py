@@ -148,6 +148,7 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: RotaryScaling("llama"), ValueError, "did you mean llama3"),
     (lambda: RotaryScaling("linear", turns=(1, 8)), ValueError, "for yarn and llama3, not for linear"),
     (lambda: RotaryScaling("llama3", attention_factor=1.5), ValueError, "for yarn and longrope, not for llama3"),
+    (lambda: RotaryScaling("longrope", short=(1,), long=(2,)).score_factor, ValueError, "length of the training"),
     (lambda: RotaryScaling("longrope", short=(1, 2)), ValueError, r"short and long, got \(1, 2\) and None"),
     (lambda: rotary_angles([1], 4, scaling=LONG), ml.ShapeError, "has 2 pairs, longrope numbers for 3"),
     (lambda: RotaryScaling("yarn", turns=(32, 1)), ValueError, r"smaller one first, got \(32, 1\)"),

@@ -327,7 +327,7 @@ def test_new_forgets_and_special_tokens_are_refused(chatty):
 def test_a_conversation_longer_than_the_context_is_not_begun(chatty):
     folder, prompts = chatty
     shown = run("chat", folder, "--max-new-tokens", 399, input="one\n").output
-    assert "400 is the limit: /new starts anew" in shown
+    assert "do not fit into the model's 400: /new starts a new conversation" in shown
     assert not prompts
 
 

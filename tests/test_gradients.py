@@ -52,6 +52,7 @@ def test_the_hessian_is_symmetric_to_the_last_bit_where_its_steps_differ():
         ("-(x - y)*(x + y)", "y", "2*y"),
         ("0.5*x**2 - x**0", "x", "x"),
         ("1.5*x**4*y - 2*x", "x", "6*x**3*y - 2"),
+        ("1000001*x**2 + 0.1234567*x", "x", "2000002*x + 0.1234567"),
     ],
 )
 def test_the_power_rule(polynomial, variable, slope):

@@ -45,10 +45,12 @@ def test_power_iteration_finds_the_eigenvalue_that_was_planted(n, seed, size):
     assert vector[np.argmax(np.abs(vector))] > 0
 
 
-def test_power_iteration_finds_negative_eigenvalues_and_the_zero_of_a_zero_matrix():
+def test_power_iteration_finds_negative_eigenvalues_and_the_zero_of_a_nilpotent_one():
     assert matrices.power_iteration([[-5, 1], [0, 2]], np.random.default_rng(0))[0] == pytest.approx(-5)
     assert matrices.power_iteration([[-4]], np.random.default_rng(0))[0] == -4
-    assert matrices.power_iteration(np.zeros((3, 3)), np.random.default_rng(0))[0] == 0
+    value, vector = matrices.power_iteration([[0, 1], [0, 0]], np.random.default_rng(0))
+    assert value == 0
+    np.testing.assert_array_equal(vector, [1, 0])
 
 
 @pytest.mark.parametrize("A", [[[0, -1], [1, 0]], [[1, 0], [0, -1]]], ids=["quarter turn", "mirror"])

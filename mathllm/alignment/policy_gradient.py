@@ -137,8 +137,8 @@ def grpo_loss(
 
     policy, old, reference: log-probabilities of the sampled actions   ->   one number
 
-    With the factor r, the penalty has the value and the gradient of β KL(π‖π_ref). Shao et al. have no r there: then
-    its gradient is that of KL(π_ref‖π).
+    With the factor r, the penalty has on average the value and the gradient of β KL(π‖π_ref). Shao et al. have no r
+    there: then its gradient is that of β KL(π_ref‖π).
     Raises: ValueError for ε outside (0, 1) or β < 0; OverflowError where r or k is larger than the dtype can hold.
     Source: Shao et al. 2024, eq. 3; the factor r: DeepSeek-AI 2025, eq. 7.
 

@@ -1,8 +1,8 @@
 """How does a token get information from the other tokens?
 
 Every token has a query, a key and a value. It receives the average of all values, weighted by how well its query
-agrees with each key. This chapter contains this equation and its variants: with masks, in many heads, in tiles,
-without the softmax, and with positions.
+agrees with each key. This chapter contains attention and its variants: with masks, in many heads, in tiles, without
+the softmax, and with positions.
 
     scaled_dot_product.py  scaled dot-product attention, its weights and its masks
     heads.py               many heads, and keys shared by groups of heads

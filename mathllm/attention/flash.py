@@ -19,7 +19,7 @@ def flash_attention(
     The online softmax: a new maximum rescales the sums so far. The backward pass computes each tile of weights again
     from the stored maxima and sums of the rows, so no table is kept.
 
-    Raises: ShapeError if the sizes do not fit; ValueError for a block below 1, or more queries than keys if causal.
+    Raises: ShapeError if the sizes do not fit, or for more queries than keys if causal; ValueError for a block below 1.
     Source: Dao et al. 2022, algorithm 1.
 
     >>> x = np.random.default_rng(0).normal(size=(5, 4))
@@ -49,7 +49,7 @@ def flash_attention(
 
     def pullback(dy):
         dquery, dkey, dvalue = (np.zeros((*lead, *x.shape[-2:]), x.dtype) for x in (query, key, value))
-        shared = np.sum(dy * output, axis=-1, keepdims=True)  # rowsum(dA ∘ A)
+        shared = np.sum(dy * output, axis=-1, keepdims=True)  # rowsum(dA ⊙ A)
         for rows, columns, allowed in tiles:
             scores = _tile_scores(query, key, rows, columns, allowed, scale)
             weights = np.exp(scores - largest[..., rows, :]) / total[..., rows, :]

@@ -23,7 +23,7 @@ def split_heads(x: ArrayLike, heads: int) -> np.ndarray:
     (2, 12, 5, 64)
     """
     if heads < 1 or x.shape[-1] % heads:
-        raise ShapeError(f"split_heads() cannot cut a width of {x.shape[-1]} into {heads} heads (see chapter 10)")
+        raise ShapeError(f"split_heads() cannot cut a width of {x.shape[-1]} into {heads} heads (see chapter 14)")
     return x.reshape(*x.shape[:-1], heads, x.shape[-1] // heads).swapaxes(-2, -3)
 
 
@@ -48,7 +48,7 @@ def multi_head_attention(
 ) -> np.ndarray:  # fmt: skip
     """Multi-head attention with learned projections.
 
-        head_h = Attention(x W_q^h, c W_k^h, c W_v^h),      y = [head₁ … head_H] W_o (10.13)
+        head_r = Attention(x W_Q^r, c W_K^r, c W_V^r),      y = [head₁ … head_H] W_O (10.13)
 
     params: {"query": (D, H·K), "key": (D, G·K), "value": (D, G·K), "output": (H·K, D)}, each with an optional bias
     under "query_bias" …   context: c (..., S, D), x itself if not given
@@ -69,7 +69,7 @@ def multi_head_attention(
     """
     kv_heads = heads if kv_heads is None else kv_heads
     if kv_heads < 1 or heads % kv_heads:
-        raise ShapeError(f"{heads} query heads cannot share {kv_heads} key and value heads evenly (see chapter 10)")
+        raise ShapeError(f"{heads} query heads cannot share {kv_heads} key and value heads evenly (see chapter 14)")
     tap = (lambda name, value: value) if tap is None else tap
     context = x if context is None else context
     query = split_heads(project(x, params, "query"), heads)  # (..., H, T, K)

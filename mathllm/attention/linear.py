@@ -27,10 +27,11 @@ def positive_features(x: Array) -> WithPullback:
 def linear_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, causal: bool = False) -> np.ndarray:
     """Attention with φ(q)·φ(k) in place of exp(q·k/√K): another weighting, which does not approximate the softmax.
 
-        yᵢ = φ(qᵢ)ᵀ Σⱼ φ(kⱼ)vⱼᵀ / φ(qᵢ)ᵀ Σⱼ φ(kⱼ)      O(T·K·D) instead of O(T²·K) (14.17)
+        yᵢ = φ(qᵢ)ᵀ Σⱼ φ(kⱼ)vⱼᵀ / φ(qᵢ)ᵀ Σⱼ φ(kⱼ)      O(T·K·D), not O(T²·(K+D))   (14.17)
 
-    The causal form sums over j ≤ i only; `linear_attention_recurrent` computes it token by token.
-    Raises: ShapeError if the sizes do not fit; ValueError where all features of a query and its keys underflow to 0.
+    The causal form sums over j ≤ i only. It is computed here with a table of T × S numbers, and token by token by
+    `linear_attention_recurrent`.
+    Raises: ShapeError if the sizes do not fit; ValueError where the divisor of a query underflows to 0.
     Source: Katharopoulos et al. 2020, eqs. 5 and 9.
 
     >>> linear_attention(np.zeros((1, 2)), np.zeros((2, 2)), np.array([[1.0], [3.0]]))

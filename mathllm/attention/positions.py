@@ -14,18 +14,18 @@ from .scaled_dot_product import distances
 def sinusoidal_positions(length: int, width: int, base: float = 10000.0) -> np.ndarray:
     """One vector of sines and cosines per position, to be added to the embeddings.
 
-        P[t, 2i] = sin(t / base^(2i/d)),      P[t, 2i+1] = cos(t / base^(2i/d))     (10.7)
+        P[t, 2i] = sin(t / base^(2i/D)),      P[t, 2i+1] = cos(t / base^(2i/D))     (10.7)
 
-    length: T   width: d, even   ->   (T, d)
+    length: T   width: D, even   ->   (T, D)
 
-    Raises: ValueError for an odd width.
+    Raises: ValueError for an odd width, or a base that is not positive.
     Source: Vaswani et al. 2017, §3.5.
 
     >>> sinusoidal_positions(2, 4).round(4)
     array([[0.    , 1.    , 0.    , 1.    ],
            [0.8415, 0.5403, 0.01  , 1.    ]])
     """
-    angles = np.arange(length)[:, None] * _frequencies("sinusoidal_positions", width, base)  # (T, d/2)
+    angles = np.arange(length)[:, None] * _frequencies("sinusoidal_positions", width, base)  # (T, D/2)
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(length, width)
 
 
@@ -40,7 +40,7 @@ def rotary_angles(
     width: K, even   scaling: how to read texts longer than those of the training, see `RotaryScaling`
 
     Raises: ValueError for an odd width, or a base that is not positive.
-    Source: Su et al. 2021, §3.4.
+    Source: Su et al. 2021, §3.2.2.
 
     >>> rotary_angles([0, 1, 2], 4)[:, 0]
     array([0., 1., 2.])
@@ -58,8 +58,8 @@ def rotate(x: Array, *, angles: ArrayLike, pairing: str = "half") -> WithPullbac
         (x₁, x₂) → (x₁ cos θ − x₂ sin θ,  x₁ sin θ + x₂ cos θ)                      (10.10)
         (R_m q)·(R_n k) = q·R_(n−m) k: only the distance counts;   dx = R(−θ) dy
 
-    angles: (T, K/2)   pairing: which components form a pair, "half" (i with i + K/2, as in Hugging Face checkpoints) or
-    "adjacent" (2i with 2i + 1, as in the paper and in GGUF files)
+    angles: (T, K/2)   pairing: which components form a pair, "half" (i with i + K/2, as Hugging Face has it for LLaMA)
+    or "adjacent" (2i with 2i + 1, as in the paper and in GGUF files of LLaMA)
 
     Raises: ShapeError if the angles do not fit; ValueError for an unknown pairing.
     Source: Su et al. 2021, §3.4.
@@ -86,12 +86,12 @@ def rotate(x: Array, *, angles: ArrayLike, pairing: str = "half") -> WithPullbac
 def alibi_bias(heads: int, queries: int, keys: int | None = None) -> np.ndarray:
     """ALiBi: no position vectors, but a penalty on the scores that grows with the distance, at a rate of each head.
 
-        bias_hij = −m_h |i − j|,      m_h = 2^(−8h/H), h = 1 … H                    (10.12)
+        bias_rij = −β_r |i − j|,      β_r = 2^(−8r/H), r = 1 … H                    (10.12)
 
     ->   (H, T, S), to be given to `attention` as `bias`
 
-    The paper combines it with a causal mask, so that only j ≤ i counts. Without a mask, a key behind the query has the
-    penalty of the same distance in front of it.
+    The paper combines it with a causal mask, so that only j ≤ i counts. Without a mask, a key after the query has the
+    same penalty as a key at the same distance before it.
 
     Raises: ValueError unless the number of heads is a power of two.
     Source: Press et al. 2022, §3.
@@ -113,9 +113,9 @@ def relative_buckets(
 
         b(n) = n below E = B/2,      E + ⌊(B − E) ln(n/E) / ln(F/E)⌋ from there on, at most B − 1
 
-    Each short distance n has a bucket of its own; longer distances share ever wider buckets, and all distances from
-    F = `farthest` on share the last. With `causal`, later keys are in bucket 0; without, half of the B buckets are for
-    them.
+    Each short distance n has a bucket of its own. Longer distances share buckets whose limits grow geometrically, and
+    all distances from F = `farthest` on share the last. With `causal`, later keys are in bucket 0; without, half of the
+    buckets are for them, and B is the other half.
 
     ->   (T, S) int, where the last T of S keys are the queries
 

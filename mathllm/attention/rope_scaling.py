@@ -19,7 +19,7 @@ class RotaryScaling:
     """How the frequencies of rotary positions are scaled for a context `factor` times as long as the trained one.
 
         "linear"     all frequencies divided by the factor
-        "ntk"        base · factor^(K/(K−2)): low frequencies are divided, high ones are kept
+        "ntk"        base · factor^(K/(K−2)): the highest frequency is kept, the lowest divided by the factor
         "dynamic"    as "ntk", with the factor that the text needs: factor · length/trained − (factor − 1), at least 1
         "yarn"       divided for pairs with less than `turns[0]` rotations in the trained length, kept from `turns[1]`
                      on, and in between linearly in the number of the pair
@@ -58,7 +58,8 @@ class RotaryScaling:
             object.__setattr__(self, "turns", _TURNS.get(self.kind))
         if self.turns is not None and not 0 < self.turns[0] < self.turns[1]:
             raise ValueError(f"RotaryScaling() needs two numbers of turns, the smaller one first, got {self.turns}")
-        within("RotaryScaling", "[1, ∞)", factor=self.factor, trained=self.trained or 1)
+        within("RotaryScaling", "[1, ∞)", factor=self.factor)
+        within("RotaryScaling", "[2, ∞)", trained=2 if self.trained is None else self.trained)
         if self.attention_factor is not None:
             within("RotaryScaling", "(0, ∞)", attention_factor=self.attention_factor)
 
@@ -69,17 +70,24 @@ class RotaryScaling:
             attention factor = 1 + 0.1 ln factor      "yarn"
                              = √(1 + ln factor / ln trained)      "longrope"
 
-        Source: Peng et al. 2023, eq. 22; Ding et al. 2024, §4.
+        Raises: ValueError for "longrope" if the trained length is not known.
+        Source: Peng et al. 2023, eq. 22; the program of Ding et al. 2024 (their paper does not have it).
         """
         if self.attention_factor is not None:
             return self.attention_factor**2
         if self.kind == "yarn":
             return (1 + 0.1 * math.log(self.factor)) ** 2
-        return 1 + math.log(self.factor) / math.log(self.trained) if self.kind == "longrope" else 1.0
+        if self.kind == "longrope":
+            self._check_trained()
+            return 1 + math.log(self.factor) / math.log(self.trained)
+        return 1.0
 
     @property
     def limit(self) -> int | None:
-        """The length beyond which the angles of all tokens change with each new one, so that no key can be cached."""
+        """The length beyond which the angles of all tokens change, so that no earlier key can be used, or None.
+
+        For "dynamic" they change again with each new token, for "longrope" only once.
+        """
         changes = self.kind == "dynamic" or (self.kind == "longrope" and self.short != self.long)
         return self.trained if changes else None
 
@@ -88,8 +96,7 @@ class RotaryScaling:
 
         Raises: ShapeError for "longrope" with other than K/2 numbers; ValueError if the trained length is not known.
         """
-        if self.trained is None and "trained" in _SETTINGS[self.kind]:
-            raise ValueError(f"{self.kind} needs the length of the training: RotaryScaling({self.kind!r}, trained=...)")
+        self._check_trained()
         if self.kind == "linear":
             return frequencies / self.factor
         if self.kind in ("ntk", "dynamic"):
@@ -103,6 +110,10 @@ class RotaryScaling:
             return frequencies / divisors
         kept = self._kept(frequencies, base)
         return kept * frequencies + (1 - kept) * frequencies / self.factor
+
+    def _check_trained(self):
+        if self.trained is None and "trained" in _SETTINGS[self.kind]:
+            raise ValueError(f"{self.kind} needs the length of the training: RotaryScaling({self.kind!r}, trained=...)")
 
     def _kept(self, frequencies, base):
         """How much of each frequency is kept: 1 for high frequencies, 0 for low ones, (K/2,)."""

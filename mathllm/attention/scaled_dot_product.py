@@ -34,9 +34,12 @@ def causal_mask(queries: int, keys: int | None = None) -> np.ndarray:
 def sliding_window_mask(queries: int, window: int, keys: int | None = None) -> np.ndarray:
     """A causal mask in which each query attends only to the last `window` positions, its own included.
 
-        mask_ij = (0 ≤ i − j < w),   cost O(T·w) instead of O(T²)                   (14.14)
+        mask_ij = (0 ≤ i − j < w)                                                   (14.14)
 
-    ->   (T, S) bool   Raises: ValueError for a window below 1.
+    window: w   ->   (T, S) bool
+
+    At most T·w scores are allowed, but `attention` with this mask still computes all T².
+    Raises: ValueError for a window below 1.
     Source: Beltagy et al. 2020; Jiang et al. 2023.
 
     >>> sliding_window_mask(3, window=2).astype(int)
@@ -49,7 +52,7 @@ def sliding_window_mask(queries: int, window: int, keys: int | None = None) -> n
 
 
 def distances(queries: int, keys: int | None = None) -> np.ndarray:
-    """By how many positions key j precedes query i, where the last queries and the last keys are the same tokens.
+    """By how many positions key j precedes query i, where the last query and the last key are the same token.
 
         i + S − T − j
 
@@ -97,7 +100,7 @@ def attention_weights(
     """The attention weights: the softmax of the scaled dot products of queries and keys.
 
         A = softmax(S),   S = QKᵀ/√K + bias,   Aᵢⱼ = 0 where the mask forbids       (10.3)
-        dS = A ∘ (dA − rowsum(dA ∘ A)),   dQ = dS·K/√K,   dK = dSᵀ·Q/√K,   dbias = dS (10.15)
+        dS = A ⊙ (dA − rowsum(dA ⊙ A)),   dQ = dS·K/√K,   dK = dSᵀ·Q/√K,   dbias = dS (10.15)
 
     `mask` is True where attention is allowed; `scale` replaces 1/√K. Each row sums to 1; a row in which the mask
     forbids every key is all zeros.

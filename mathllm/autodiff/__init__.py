@@ -3,8 +3,8 @@
 A *primitive* is a function that returns two things: its value, and its pullback, which computes the gradient of the
 loss with respect to the arguments from the gradient with respect to the value. Called on arrays, a primitive is an
 ordinary function. Called on tensors, it also records its arguments and its pullback. Reverse-mode differentiation goes
-through these records from the loss to the parameters, and calls each pullback. Every model of the book is trained by
-this package.
+through these records from the loss to the parameters, and calls each pullback. The training loop of the book,
+`ml.train`, uses this package.
 
     tensor.py      primitives and tensors: computing and recording
     arithmetic.py  + − · / @, sums and shapes of tensors

@@ -15,7 +15,7 @@ def central_difference(
 ) -> np.ndarray:
     """The directional derivative of a function, from one step to each side.
 
-        f′(x; v) ≈ [f(x + hv) − f(x − hv)] / 2h,      error ∝ h²
+        f′(x; v) ≈ [f(x + hv) − f(x − hv)] / 2h,      error about ∝ h² before rounding
 
     function: of arrays of the shape of x   direction: v   h: the step   ->   the shape of f(x)
 

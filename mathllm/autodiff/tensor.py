@@ -21,7 +21,7 @@ def primitive(
 
     Arrays in, array out; if any positional argument is a `Tensor`, the result is a `Tensor` that remembers the
     pullback. Positional arguments arrive in `function` as floating-point arrays (lists and numbers are converted,
-    float32 stays float32); those named in `nondiff` (ids, masks) arrive as they are and get no gradient. A pullback may
+    float32 stays float32); those named in `nondiff` (ids, masks) keep their type and get no gradient. A pullback may
     ignore broadcasting: each gradient is summed to the shape of its argument afterwards, for all primitives.
     A pullback of one argument may return its gradient alone; `None` stands for no gradient. `shapes` declares the
     shapes of the arguments and of the value, as in "... m k, k n -> ... m n": see `Contract`.

@@ -18,7 +18,7 @@ from .initialization import initial_weights
 
 
 def spectral_radius(A: ArrayLike) -> float:
-    """The largest modulus of an eigenvalue: the growth of a vector if one matrix is applied many times.
+    """The largest modulus of an eigenvalue: the growth per step, in the long run, if one matrix is applied repeatedly.
 
         ρ(A) = max |λᵢ| = lim ‖Aᵏ‖^(1/k)                                            (11.14)
 
@@ -50,10 +50,10 @@ def jacobian_product(jacobians: Sequence[ArrayLike]) -> np.ndarray:
     """
     if not len(jacobians):
         raise ShapeError("jacobian_product() needs at least one Jacobian")
-    product = real_array("depth_profile", jacobians[0], np.float64)
+    product = real_array("jacobian_product", jacobians[0], np.float64)
     for number, J in enumerate(jacobians[1:], 2):
         with np.errstate(over="ignore", invalid="ignore"):
-            product = matrix_product(real_array("depth_profile", J, np.float64), product)
+            product = matrix_product(real_array("jacobian_product", J, np.float64), product)
         if not np.all(np.isfinite(product)):
             raise ValueError(f"the gradient explodes: after {number} layers it is beyond the largest float")
     return product
@@ -110,7 +110,7 @@ def deep_network(
 
 
 class DepthProfile(NamedTuple):
-    """The size of the signal after every layer, and of the gradient before it.
+    """The size of the signal and of its gradient, at the input and after every layer.
 
     >>> depth_profile([lambda h: h * 2.0] * 3, np.ones(4), np.ones(4)).gradient_norms
     array([16.,  8.,  4.,  2.])

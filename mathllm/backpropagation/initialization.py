@@ -52,7 +52,7 @@ def initial_weights(
 ) -> np.ndarray:  # fmt: skip
     """Initial weights of a layer.
 
-        zeros        W = 0               every unit of a layer gets the same gradient, so they never differ
+        zeros        W = 0               if in all layers, the units of a layer get the same gradient and never differ
         normal       N(0, s²)            s = `scale`, whatever the width
         xavier       N(0, 2/(n + m))
         he           N(0, 2/n)

@@ -58,7 +58,7 @@ def mlp_forward(x: ArrayLike, layers: Sequence[dict], *, activation: Callable = 
 
     x: (..., n)   layers: as of mlp_init()   ->   z_L: (..., m), logits
 
-    Softmax or sigmoid, which turn logits into probabilities, belong to the loss: there both together are stable.
+    Softmax or sigmoid, which turn logits into probabilities, belong to the loss, which computes both in a stable form.
     Raises: ShapeError for no layers, or sizes that do not fit.
 
     >>> identity = {"weight": np.eye(2), "bias": np.zeros(2)}

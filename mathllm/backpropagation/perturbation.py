@@ -32,8 +32,9 @@ def perturbation_gradient(
         forward   [L(x + h eᵢ) − L(x)] / h                   n + 1 passes, error ∝ h      (11.10)
         central   [L(x + h eᵢ) − L(x − h eᵢ)] / 2h           2n passes, error ∝ h²
 
-    loss: one number at each point   x: any shape   h: by default √ε, and for central differences that of (8.7)
-    ->   gradient, passes. The forward form also needs the loss at x itself, therefore n + 1.
+    loss: one number at each point   x: any shape   h: by default √ε · max(1, |xᵢ|), for central differences
+    ∛ε · max(1, |xᵢ|), with the rounding error ε = 2·10⁻¹⁶   ->   gradient, passes. The forward form also needs the loss
+    at x itself, therefore n + 1.
 
     Raises: ValueError for a step that is not positive, or a loss that is not finite.
 

@@ -49,11 +49,14 @@ def _generate(model, prompt, num_beams, seed, **options):
     MODEL is a folder, a .gguf file, a model in the cache of the Hugging Face hub, or a data package: see
     `mathllm models`.
 
-    The most probable token is chosen each time, unless --temperature, --top-k, --top-p, --min-p or --seed is given.
+    The most probable token is chosen each time, unless --temperature, --top-k, --top-p, --min-p, --seed or --num-beams
+    is given.
     """
     rng = _generator(seed, options)
     if rng is not None and num_beams > 1:
-        raise click.UsageError("beam search does not sample: use --num-beams without --temperature, --top-* and --seed")
+        raise click.UsageError(
+            "beam search does not sample: use --num-beams without --temperature, --top-k, --top-p, --min-p and --seed"
+        )
     prompt = sys.stdin.read().removesuffix("\n") if prompt is None else prompt
     loaded = _load(model)
     ids = loaded.tokenizer.encode(prompt) or list(loaded.ends[-1:])  # an empty text starts where the last one ended
@@ -95,7 +98,8 @@ def _conversation(loaded, messages, message, rng, options):
     if special := [text for text in loaded.tokenizer.special_tokens if text in message]:
         click.echo(f"a message cannot contain {special[0]}, which separates messages", err=True)
     elif len(ids) + options["max_new_tokens"] > longest:
-        click.echo(f"the conversation has {len(ids)} tokens, and {longest} is the limit: /new starts anew", err=True)
+        needed = f"{len(ids)} tokens and an answer of up to {options['max_new_tokens']}"
+        click.echo(f"{needed} do not fit into the model's {longest}: /new starts a new conversation", err=True)
     else:
         answer = _answer(loaded, ids, rng, **options)
         click.echo()

@@ -17,8 +17,8 @@ from ..pretrained import hub
 def _models():
     """List, fetch and verify models and data.
 
-    A NAME is a folder with a model, a .gguf file, a model of the Hugging Face hub such as openai-community/gpt2, or one
-    of the book's data packages. They are searched in this order, the cache of the hub before the hub itself.
+    A NAME is one of the book's data packages, a folder with a model, a .gguf file, or a model of the Hugging Face hub
+    such as openai-community/gpt2. They are searched in this order, the cache of the hub before the hub itself.
     """
 
 

@@ -23,7 +23,7 @@ from ..pretrained.huggingface import save_pretrained
 from ..transformer import count_parameters, gpt2_config, llama_config
 
 _END = "<|endoftext|>"
-_HELD_OUT = 10  # the last tenth of a text is for validation
+_HELD_OUT = 10  # the last tenth of a file is for validation
 _CORPORA = ("shakespeare", "names")
 _COUNT = click.IntRange(1)
 _CHECKPOINT, _RUN, _TOKENIZER = "checkpoint.npz", "run.json", "tokenizer.json"
@@ -59,8 +59,9 @@ def _option(*names, **settings):
 def _train(texts, output, resume, **settings):
     """Train a language model.
 
-    TEXT is a text file, or one of the book's corpora: shakespeare, names. Several texts form one corpus; the last tenth
-    of each is held out for validation. A run that was interrupted continues with
+    TEXT is a text file, or one of the book's corpora: shakespeare, names. Several texts form one corpus. A part is held
+    out for validation: the last tenth of each file, a tenth of the names at random, four plays of Shakespeare. A run
+    that was interrupted continues with
 
         mathllm train --resume --output FOLDER
 
@@ -122,7 +123,7 @@ def _split(name, seed):
             raise click.BadParameter(problem, param_hint="TEXT") from None
     elif name == "shakespeare":
         return list(data.shakespeare())
-    elif name == "names":  # shuffled, because the last tenth of the alphabetical list has the names from R to Z
+    elif name == "names":  # shuffled, because the last tenth of the alphabetical list has the names from T to Z
         parts = [f"{name}\n" for name in np.random.default_rng(seed).permutation(data.names())]
     else:
         hint = suggest(name, _CORPORA) or f"; built in are {', '.join(_CORPORA)}"

@@ -2,7 +2,7 @@
 
 The surprisal of an event of probability q is −log q: the less probable, the larger. Its mean over the data is the
 entropy if q is the distribution of the data, p, and the cross-entropy if q is the prediction of a model. Training makes
-the cross-entropy small, and the same number is the length of the text after compression with the model.
+the cross-entropy small, and with it the length of the text after compression with the model.
 
     contrastive.py  the loss of choosing the right partner among all of a batch: InfoNCE
     information.py  surprisal, entropy, divergence, mutual information, perplexity, and the base in which they are given

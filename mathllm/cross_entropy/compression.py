@@ -1,8 +1,8 @@
-"""Arithmetic coding: the predictions of a model compress a message to about as many bits as its cross-entropy.
+"""Arithmetic coding: the predictions of a model compress a message to about as many bits as its surprisals add up to.
 
 The whole message becomes one number between 0 and 1. Each symbol narrows the interval in which that number lies, in
 proportion to the symbol's probability. After n symbols the interval is as wide as the product of their probabilities,
-and −log₂ of this width is the number of binary places that the number needs. The decoder calls the same model on the
+and −log₂ of this width, rounded up, is a sufficient number of binary places. The decoder calls the same model on the
 symbols decoded so far and follows the number through the same intervals.
 """
 
@@ -20,7 +20,7 @@ _SHARES = 2**32  # the number of parts into which each interval is divided
 
 
 def code_length(symbols: ArrayLike, model: Callable, *, base: float = 2) -> float:
-    """The shortest length of a message under a model: the sum of its surprisals.
+    """The ideal code length of a message under a model: the sum of its surprisals.
 
         ℓ = −Σₜ log_b q(xₜ | x₁ … xₜ₋₁)                                             (7.12)
 
@@ -38,7 +38,7 @@ def code_length(symbols: ArrayLike, model: Callable, *, base: float = 2) -> floa
 
 
 def arithmetic_encode(symbols: ArrayLike, model: Callable) -> bytes:
-    """Compress a sequence of symbols to about as many bits as the model's cross-entropy on it.
+    """Compress a sequence of symbols to about as many bits as its surprisals under the model add up to.
 
         low ← low + width · Σ_{x′<x} q(x′),      width ← width · q(x)               (7.13)
 
@@ -70,8 +70,8 @@ def arithmetic_decode(code: bytes, model: Callable, length: int) -> np.ndarray:
 
     code: bytes of arithmetic_encode()   model: the same function   length: T   ->   symbols: (T,) int
 
-    The model's predictions must be the same to the last bit: on another machine, rounding may differ and make the rest
-    of the message wrong.
+    The model must make the same predictions: on another machine, rounding may differ and make the rest of the message
+    wrong.
     Raises: ValueError for a negative length or predictions that are no distribution.
 
     >>> model = lambda seen: [0.6, 0.3, 0.1]

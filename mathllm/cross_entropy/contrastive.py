@@ -13,9 +13,10 @@ from .loss import cross_entropy
 def info_nce(queries: ArrayLike, keys: ArrayLike, temperature: float = 0.07) -> np.ndarray:
     """In-batch contrastive loss: each query should be nearer to its own key than to every other key of the batch.
 
-        L = −(1/n) Σᵢ ln( exp(Sᵢᵢ/τ) / Σⱼ exp(Sᵢⱼ/τ) ),      S = cosines, n × n      (9.16)
+        L = −(1/B) Σᵢ ln( exp(cos(aᵢ, bᵢ)/τ) / Σⱼ exp(cos(aᵢ, bⱼ)/τ) )              (9.16)
 
-    Row i of the keys belongs to row i of the queries.   temperature: τ > 0   ->   one number
+    queries: a, (B, d)   keys: b, (B, d), of which row i belongs to row i of the queries   temperature: τ > 0
+    ->   one number
 
     Raises: ValueError for a temperature that is not positive, or a zero vector.
     Source: van den Oord et al. 2018, eq. 4.

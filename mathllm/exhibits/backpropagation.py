@@ -202,7 +202,7 @@ class XorRun(NamedTuple):
 
 
 def xor_init(seed: int = 42) -> dict[str, np.ndarray]:
-    """The initial weights of the listing: NumPy's generator of 2010, He's scale, biases of zero.
+    """The initial weights of the listing: NumPy's old generator, He's scale, biases of zero.
 
     >>> xor_init()["W1"].round(4)
     array([[ 0.4967, -0.1383,  0.6477,  1.523 ],
@@ -305,7 +305,7 @@ def log_probabilities_unstable(logits: ArrayLike) -> np.ndarray:
 
     logits: (..., n)   ->   (..., n)
 
-    Symptom: above 709 an exponential is ∞, and ∞/∞ is NaN; far below the largest logit a probability is 0, and its
+    Symptom: above 709.8 an exponential is ∞, and ∞/∞ is NaN; far below the largest logit a probability is 0, and its
     logarithm −∞. NumPy warns; the warning is switched off to show the result.
 
     >>> log_probabilities_unstable([1000.0, 0.0]), log_probabilities_unstable([0.0, -1000.0])

@@ -1,6 +1,6 @@
 """The block of GPT-2 and LLaMA, forward and backward, with fewer passes over memory than its readable form.
 
-A step of a small model spends about a third of its time on moving numbers, and fresh memory comes from the operating
+Much of a step of a small model is not matrix products (benchmarks/README.md), and fresh memory comes from the operating
 system page by page. Each function of this module equals functions of chapters 8 to 12 up to rounding, and returns its
 value and its pullback as they do. What it saves is measured in benchmarks/README.md:
 
@@ -47,9 +47,11 @@ class Memory:
 
 
 def normalise(x: np.ndarray, params: dict, epsilon: float, centred: bool, memory: Memory, name: object) -> tuple:
-    """`rms_norm`, or `layer_norm` if centred: y = γ ∘ u + β; pullback(dy) -> dx, in dy's place, and dγ and dβ.
+    """`rms_norm`, or `layer_norm` if centred: y = γ ⊙ x̂ + β; pullback(dy) -> dx, in dy's place, and dγ and dβ.
 
-        u = x̂ / √(mean(x̂²) + ε),   x̂ = x or x − mean(x);      dx = (du − u mean(du ∘ u) [− mean(du)]) / √(mean(x̂²) + ε)
+        x̂ = c / s,   s = √(mean(c²) + ε),   c = x or x − mean(x);      dx = (u − x̂ mean(u ⊙ x̂) [− mean(u)]) / s
+
+    with u = γ ⊙ dy; the code calls x̂ `unit`.
 
     x: (N, D)   ->   (N, D)
 
@@ -197,7 +199,7 @@ def _attention(projected, config, memory, layer, rotation, sizes):
         for rows, seen, weights in tiles:
             dscores = memory("dscores", weights.shape, dtype)
             np.matmul(dout[rows], value[seen].swapaxes(-1, -2), out=dscores)
-            dscores -= np.vecdot(dscores, weights)[..., None]  # dS = A ∘ (dA − rowsum(dA ∘ A)), as in (10.15)
+            dscores -= np.vecdot(dscores, weights)[..., None]  # dS = A ⊙ (dA − rowsum(dA ⊙ A)), as in (10.15)
             dscores *= weights
             np.matmul(dscores, key[seen], out=dquery[rows])
             dkey[seen] += _summed(dscores, query[rows])
@@ -212,7 +214,7 @@ def _attention(projected, config, memory, layer, rotation, sizes):
 
 
 def _activated(wide, config, memory, layer):
-    """φ(gate) ∘ up, or φ(up), (N, F); its derivatives by gate and up take their places in `wide`."""
+    """φ(gate) ⊙ up, or φ(up), (N, F); its derivatives by gate and up take their places in `wide`."""
     function, parts = ACTIVATIONS[config.activation], wide.shape[1] // config.hidden
     hidden = memory(("hidden", layer), (len(wide), config.hidden), wide.dtype)
     z, *up = np.split(wide, parts, axis=1)

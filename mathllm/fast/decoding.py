@@ -19,7 +19,9 @@ _POSITIONS = 32  # positions whose rotations are computed at a time
 class DecodingStep:
     """Read one token: the logits that `model(params, [[token]], cache=cache)` gives.
 
-        x ← x + W_o Attention(q, [K; k], [V; v]),      x ← x + FFN(norm(x)),      logits = E norm(x_L)
+        x ← x + Attention(q, [K; k], [V; v]) W_o,      x ← x + FFN(norm(x)),      logits = norm(x_L) Eᵀ
+
+    where q, k and v are computed from norm(x).
 
     cache: of one sequence, which may hold a text already   ->   a function of a token id: (V,)
 
@@ -92,7 +94,7 @@ class DecodingStep:
         return y + params["bias"] if "bias" in params else y
 
     def _mean(self, a, b):
-        """The mean of a ∘ b."""
+        """The mean of a ⊙ b."""
         return a.dot(b) / len(b)
 
     def _rotate_to(self, start, count):
@@ -145,7 +147,7 @@ class ReadingStep(DecodingStep):
         return linears["output"](mixed.reshape(B * T, -1))
 
     def _mean(self, a, b):
-        """The mean of a ∘ b along the last axis, (B·T, 1)."""
+        """The mean of a ⊙ b along the last axis, (B·T, 1)."""
         return np.vecdot(a, b)[:, None] / b.shape[-1]
 
 

@@ -65,7 +65,7 @@ function attend(query, key, value) {
   return { query, key, value, scores, weights, mixed: product(weights, value) };
 }
 
-// Chapter 12: y = (silu(x W_gate) ∘ x W_up) W_down.
+// Chapter 12: y = (silu(x W_gate) ⊙ x W_up) W_down.
 function feedForward(x, { gate, up, down }) {
   const [gates, ups] = [product(x, gate), product(x, up)];
   return product(gates.map((row, i) => row.map((g, j) => (g / (1 + Math.exp(-g))) * ups[i][j])), down);

@@ -36,7 +36,7 @@ def show_source(function: Callable, docstring: bool = True) -> None:
 def live_curve(every: int = 10, seconds: float = 1.0) -> Iterator[Callable[[Any], None]]:
     """A curve of the loss that grows while `train(progress=…)` runs, and is removed when the run is over.
 
-    every: steps between two pictures   seconds: the shortest time between them
+    every: a picture only at multiples of this step   seconds: the shortest time between them
 
     The stored notebook holds a line of text in its place. Outside a notebook nothing is drawn.
 

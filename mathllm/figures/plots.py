@@ -18,7 +18,7 @@ from ..errors import suggest
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# The eight colours of Okabe & Ito (2008), "Color Universal Design", and a grey for the background.
+# The colours of Okabe & Ito (2008), "Color Universal Design", without their yellow, and a grey.
 BLACK = "#000000"
 ORANGE = "#E69F00"
 SKY_BLUE = "#56B4E9"

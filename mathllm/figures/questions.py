@@ -10,7 +10,7 @@ from .plots import _in_a_notebook
 def answer(value: Any, why: str = "", *, form: str = "", options: Sequence[str] = ()) -> None:
     """Show the folded answer of a question: `value` as it was just computed, and why.
 
-    form: how the value is written, ".3f" for three decimals; else a float has four significant digits
+    form: how the value is written, ".3f" for three decimals; else a number has four significant digits
     options: what the question offers to choose from; `value` is then the number of one of them, from 1, or its text
 
     On the page, book/_static/questions.js puts a field or buttons in front of it. Outside a notebook it is printed.

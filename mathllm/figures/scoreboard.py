@@ -1,4 +1,4 @@
-"""The scoreboard: all language models that the reader has built so far, measured on the same held-out page.
+"""The scoreboard: the language models that the reader has met or built so far, measured on the same held-out page.
 
 Each chapter records what its models score; the builder of the notebooks keeps it in `scoreboard.json`, and the next
 chapter continues the table.
@@ -25,7 +25,7 @@ class Score(NamedTuple):
 
 
 def page() -> str:
-    """The page: the first 3,000 characters of the plays that no model of the book is trained on, and nothing cut off.
+    """The page: the first 3,000 characters of the held-out plays, without the last line where it is cut off.
 
     Raises: MissingDataError.
 

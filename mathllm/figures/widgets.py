@@ -476,7 +476,7 @@ class WordMap(Figure):
     """Words placed by their distances from two landmark words, which the reader chooses.
 
     vectors: {word: its d numbers}   groups: {name: words}, each in a colour and shape of its own
-    landmarks: two of the words (default: the first of the first group, and the first of the last group)
+    landmarks: two of the words (default: the first of the first and of the last group, or the first two of one group)
 
     Raises: ShapeError if the vectors differ in size; ValueError for fewer than two words, or an unknown landmark.
 

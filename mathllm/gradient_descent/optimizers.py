@@ -30,12 +30,12 @@ def sgd_step(
 ) -> tuple[Any, dict]:
     """One step of gradient descent, with the gradient of all examples or of a minibatch.
 
-        θ ← θ (1 − ηλ) − η g                                                        (9.1)
+        θ ← θ (1 − ηω) − η g                                                        (9.1)
 
-    params, gradient: nested arrays of one structure   learning_rate: η   weight_decay: λ, one number or a number for
+    params, gradient: nested arrays of one structure   learning_rate: η   weight_decay: ω, one number or a number for
     each parameter   ->   params, state
 
-    The decay is the same as adding λθ to the gradient, that is (λ/2)‖θ‖² to the loss (9.17).
+    The decay is the same as adding ωθ to the gradient, that is (ω/2)‖θ‖² to the loss (9.17).
     Raises: ShapeError if params and gradient differ; ValueError for a negative or infinite rate, or a gradient that is
     not finite.
 
@@ -63,11 +63,11 @@ def momentum_step(
 ) -> tuple[Any, dict]:  # fmt: skip
     """One step with momentum: the velocity is a sum of past gradients whose weights decrease geometrically.
 
-        heavy-ball   v ← βv + g,              θ ← θ − ηv      gain 1/(1−β)          (9.6)
-        average      v ← βv + (1−β)g,         θ ← θ − ηv      gain 1                (9.7)
+        heavy-ball   u ← βu + g,              θ ← θ − ηu      gain 1/(1−β)          (9.6)
+        average      u ← βu + (1−β)g,         θ ← θ − ηu      gain 1                (9.7)
 
     params, gradient: nested arrays   state: of momentum_init() or the last step   ->   params, state
-    weight_decay: λ, added to the gradient as λθ
+    weight_decay: ω, added to the gradient as ωθ
 
     Both remember about the last 1/(1−β) gradients. The average with the rate η/(1−β) takes the same path as the heavy
     ball with the rate η; at an equal rate its first step is 1−β times as long. PyTorch's SGD is the heavy ball.
@@ -105,7 +105,7 @@ def rmsprop_step(
 ) -> tuple[Any, dict]:  # fmt: skip
     """One step of RMSProp: each entry of the gradient is divided by its root mean square.
 
-        s ← βs + (1−β)g²,      θ ← θ − η g / (√s + ε)                               (9.8)
+        v ← βv + (1−β)g²,      θ ← θ − η g / (√v + ε)                               (9.8)
 
     params, gradient: nested arrays   state: of rmsprop_init() or the last step   ->   params, state
 
@@ -165,11 +165,11 @@ def adamw(
 
         m ← β₁m + (1−β₁)g,      v ← β₂v + (1−β₂)g²                                  (9.9)
         m̂ = m/(1−β₁ᵗ),      v̂ = v/(1−β₂ᵗ)                                          (9.10)
-        θ ← θ − η (m̂ / (√v̂ + ε) + λθ)                                              (9.11), (9.18)
+        θ ← θ − η (m̂ / (√v̂ + ε) + ωθ)                                              (9.11), (9.18)
 
-    theta, g, m, v: (n,)   t: the step, 1, 2, …   weight_decay: λ, a number or (n,)
+    theta, g, m, v: (n,)   t: the step, 1, 2, …   weight_decay: ω, a number or (n,)
 
-    As in PyTorch, λ is multiplied by η; the paper multiplies it by the schedule only, not by the peak rate.
+    As in PyTorch, ω is multiplied by η; the paper multiplies it by the schedule only, not by the peak rate.
     Source: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2.
 
     >>> theta, m, v = np.ones(1), np.zeros(1), np.zeros(1)
@@ -192,7 +192,7 @@ def adam_step(
     params, gradient: nested arrays   state: of adam_init() or the last step   ->   params, state
 
     v is the mean of g² itself, not a variance: a constant gradient has v̂ = g² and no variance. The first step has a
-    length of about η for every parameter whose gradient is much larger than ε. `l2` adds λθ to the gradient, before the
+    length of about η for every parameter whose gradient is much larger than ε. `l2` adds ωθ to the gradient, before the
     division: weights with large gradients hardly shrink. Use adamw_step() for weight decay.
     Raises: as sgd_step(); ValueError for a β outside [0, 1).
     Source: Kingma and Ba 2015, algorithm 1.
@@ -213,12 +213,12 @@ def adamw_step(
     learning_rate: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
     weight_decay: Any = 0.01,
 ) -> tuple[Any, dict]:  # fmt: skip
-    """One step of AdamW: `adamw` on copies of params and state. The weights decay beside the step, not through it.
+    """One step of AdamW: `adamw` on copies of params and state. The decay is not divided by √v̂.
 
-    params, gradient: nested arrays   state: of adamw_init() or the last step   weight_decay: λ, one number or a number
+    params, gradient: nested arrays   state: of adamw_init() or the last step   weight_decay: ω, one number or a number
     for each parameter   ->   params, state
 
-    Usually only matrices decay, gains and biases do not:
+    If only the matrices are to decay, and not the gains and biases:
     `weight_decay=tree_map(lambda p: 0.1 * (p.ndim > 1), params)`.
     Raises: as adam_step().
     Source: Loshchilov and Hutter 2019, algorithm 2.

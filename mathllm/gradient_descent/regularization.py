@@ -47,12 +47,12 @@ def clip_gradient(gradient: Any, max_norm: float) -> tuple[Any, float]:
 def l2_penalty(params: Any, strength: float, *, half: bool = True) -> np.ndarray:
     """The L2 penalty on large weights, to be added to the loss.
 
-        R(θ) = (λ/2) Σ θ²,      ∇R = λθ                                             (9.17)
+        R(θ) = (ω/2) Σ θ²,      ∇R = ωθ                                             (9.17)
 
-    params: nested arrays   strength: λ   half: False for λ Σ θ², whose gradient is twice as large   ->   one number
+    params: nested arrays   strength: ω   half: False for ω Σ θ², whose gradient is twice as large   ->   one number
 
-    Gradient descent on loss + R shrinks every weight by the factor 1 − ηλ per step: weight decay. Both forms, with and
-    without the half, are in use; their λ differ by a factor of 2. Under Adam, penalty and decay are not the same: see
+    Gradient descent on loss + R shrinks every weight by the factor 1 − ηω per step: weight decay. Both forms, with and
+    without the half, are in use; their ω differ by a factor of 2. Under Adam, penalty and decay are not the same: see
     adam_step(l2=…) and adamw_step().
     Raises: ValueError for a negative strength.
 
@@ -72,9 +72,9 @@ def l2_penalty(params: Any, strength: float, *, half: bool = True) -> np.ndarray
 def dropout(x: Array, *, rate: float, rng: np.random.Generator) -> WithPullback:
     """Dropout: set a random part of the units to zero, and enlarge the others so that the expectation stays.
 
-        y = m x / (1 − p),      m ~ Bernoulli(1 − p),      dx = m dy / (1 − p)      (9.19)
+        y = μ x / (1 − ρ),      μ ~ Bernoulli(1 − ρ),      dx = μ dy / (1 − ρ)      (9.19)
 
-    x: any shape   rate: p in [0, 1)   rng: draws m   ->   the same shape
+    x: any shape   rate: ρ in [0, 1)   rng: draws μ   ->   the same shape
 
     Because of the division (inverted dropout) nothing has to be scaled at inference time: dropout is left out.
     Raises: ValueError for a rate outside [0, 1).

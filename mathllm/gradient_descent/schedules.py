@@ -11,10 +11,10 @@ from ..errors import within
 def warmup_cosine(step: int, *, peak: float, total: int, warmup: int = 0, floor: float = 0.0) -> float:
     """Linear warmup to the peak, then half a cosine down to the floor, as in the training of language models.
 
-        η(t) = η_max t/T_w                                             t ≤ T_w      (9.12)
-        η(t) = η_min + ½ (η_max − η_min) (1 + cos(π (t − T_w)/(T − T_w)))    t > T_w
+        η(t) = η_max t/t_w                                             t ≤ t_w      (9.12)
+        η(t) = η_min + ½ (η_max − η_min) (1 + cos(π (t − t_w)/(t_e − t_w)))    t > t_w
 
-    step: t   peak: η_max   total: T, after which the rate stays at the floor   warmup: T_w ≤ T   floor: η_min
+    step: t   peak: η_max   total: t_e, after which the rate stays at the floor   warmup: t_w ≤ t_e   floor: η_min
     ->   η(t)
 
     Raises: ValueError for a negative step, a warmup longer than the training, or a floor above the peak.
@@ -51,9 +51,9 @@ def cosine_restarts(step: int, *, peak: float, period: int, growth: float = 1, f
 def polynomial_decay(step: int, *, peak: float, total: int, power: float = 1.0, floor: float = 0.0) -> float:
     """Decay to the floor along a power of the remaining time: a straight line for power 1.
 
-        η(t) = η_min + (η_max − η_min) (1 − t/T)ᵖ
+        η(t) = η_min + (η_max − η_min) (1 − t/t_e)ᵖ
 
-    step: t   total: T, after which the rate stays at the floor   power: p > 0   ->   η(t)
+    step: t   total: t_e, after which the rate stays at the floor   power: p > 0   ->   η(t)
 
     Raises: ValueError for a negative step, a power that is not positive, or a floor above the peak.
 
@@ -68,9 +68,9 @@ def polynomial_decay(step: int, *, peak: float, total: int, power: float = 1.0, 
 def inverse_square_root(step: int, *, peak: float, warmup: int) -> float:
     """Linear warmup to the peak, then decay with the square root of the time: the total need not be known.
 
-        η(t) = η_max min(t/T_w, √(T_w/t))
+        η(t) = η_max min(t/t_w, √(t_w/t))
 
-    step: t   warmup: T_w ≥ 1   ->   η(t)
+    step: t   warmup: t_w ≥ 1   ->   η(t)
 
     Raises: ValueError for a negative step or a warmup below 1.
     Source: Vaswani et al. 2017, §5.3.

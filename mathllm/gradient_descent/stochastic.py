@@ -19,9 +19,9 @@ from .optimizers import sgd_init, sgd_step
 def minibatch_variance(gradients: ArrayLike, size: int, *, replacement: bool = True) -> np.ndarray:
     """The variance of the mean gradient of a random minibatch; its expectation is the gradient of all examples.
 
-        E[ḡ] = g,      Var[ḡ] = σ²/b,      without replacement times (N − b)/(N − 1) (9.5)
+        E[ḡ] = g,      Var[ḡ] = s²/B,      without replacement times (N − B)/(N − 1) (9.5)
 
-    gradients: (N, ...), one for each example   size: b   ->   (...), the variance of each component
+    gradients: (N, ...), one for each example   size: B   ->   (...), the variance of each component
 
     Raises: ShapeError without examples; ValueError for a size below 1, or above N without replacement.
 

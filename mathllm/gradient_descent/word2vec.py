@@ -53,10 +53,10 @@ def skip_gram_pairs(
 def negative_sampling_loss(centre: Array, context: Array, negatives: Array) -> WithPullback:
     """Tell the true neighbour from words drawn at random: the mean loss of a batch of pairs.
 
-        L = (1/B) Σ_b [ −ln σ(u_b·v_b) − Σ_k ln σ(−n_bk·v_b) ]                     (9.14)
-        ∂(−ln σ(s))/∂s = σ(s) − 1,      ∂(−ln σ(−s))/∂s = σ(s)
+        L = (1/B) Σᵢ [ −ln σ(aᵢ·bᵢ) − Σⱼ ln σ(−aᵢ·nᵢⱼ) ]                            (9.14)
+        ∂(−ln σ(s))/∂s = σ(s) − 1,      ∂(−ln σ(−s))/∂s = σ(s)                      (9.15)
 
-    centre: v   context: u   negatives: n, K for each pair   ->   one number
+    centre: a   context: b   negatives: n, K for each pair   ->   one number
 
     Source: Mikolov et al. 2013, "Distributed representations of words and phrases", eq. 4.
 
@@ -83,7 +83,7 @@ def train_word2vec(
 ) -> WordVectors:  # fmt: skip
     """Learn word vectors from a text by skip-gram with negative sampling.
 
-        v ← v − η ∂L/∂v   for the centre words,   u ← u − η ∂L/∂u   for true and random neighbours
+        a ← a − η ∂L/∂a   for the centre words,   b ← b − η ∂L/∂b   for true and random neighbours
 
     tokens: the words of the text in order. Words seen fewer than `min_count` times are left out; a word that makes up a
     fraction f > `frequent` of the text is skipped with probability 1 − √(`frequent`/f), since little is learned from

@@ -45,7 +45,7 @@ def leaky_relu(x: Array, *, slope: float = 0.01) -> WithPullback:
 
 @primitive
 def erf(x: Array) -> WithPullback:
-    """The error function: the probability that a normal number of variance ½ lies between −x and x.
+    """The error function: for x ≥ 0, the probability that a normal number of mean 0 and variance ½ is in [−x, x].
 
         erf(x) = (2/√π) ∫₀ˣ e^(−t²) dt,      erf′(x) = (2/√π) e^(−x²)
                ≈ tanh(πx/h) − (2h/π) x e^(−x²) Σₖ e^(−tₖ²)/(tₖ² + x²),   tₖ = (k + ½)h
@@ -137,12 +137,12 @@ def silu(x: Array, *, beta: float = 1.0) -> WithPullback:
 def swiglu(gate: Array, value: Array) -> WithPullback:
     """The middle of a gated layer: one projection, after SiLU, times another, elementwise.
 
-        SwiGLU(x) = silu(xW) ⊙ (xV) = silu(g) ⊙ v                                   (8.27)
-        dg = dy ⊙ v ⊙ silu′(g),      dv = dy ⊙ silu(g)
+        u = silu(xW₁) ⊙ (xW₂) = silu(z) ⊙ v                                         (8.27)
+        dz = du ⊙ v ⊙ silu′(z),      dv = du ⊙ silu(z)
 
-    gate: g = xW (..., F)   value: v = xV (..., F)   ->   (..., F)
+    gate: z = xW₁ (..., F)   value: v = xW₂ (..., F)   ->   u: (..., F)
 
-    Without SiLU, g ⊙ v is still quadratic in x. Only without the gate would the matrices before and after it merge
+    Without SiLU, z ⊙ v is still quadratic in x. Only without the gate would the matrices before and after it merge
     into a single matrix.
     Raises: ShapeError if the shapes differ.
     Source: Shazeer 2020.

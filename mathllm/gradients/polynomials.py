@@ -71,7 +71,8 @@ def _written(terms, names):
             continue
         powers = [n if e == 1 else f"{n}**{e}" for n, e in zip(names, exponents, strict=True) if e]
         size = abs(coefficient)
-        factors = powers if size == 1 and powers else [f"{size:g}", *powers]
+        number = str(size) if isinstance(size, int) else f"{size:.12g}"
+        factors = powers if size == 1 and powers else [number, *powers]
         sign = " - " if coefficient < 0 else " + "
         text += (sign if text else sign.strip(" +")) + "*".join(factors)
     return text or "0"

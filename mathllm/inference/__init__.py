@@ -1,8 +1,8 @@
 """How does a distribution over the next token become a text?
 
 A decoding method chooses token after token: the most probable one, or one drawn from a distribution that was made
-sharper, flatter or shorter before; or it follows several texts at once and chooses among them at the end. This chapter
-contains these methods, the cache of keys and values that makes each step cheap, drafts that let one pass of a large
+sharper or flatter, or was truncated; or it follows several texts at once and chooses among them at the end. Here are
+these methods, the cache of keys and values that makes each step cheap, drafts that let one pass of a large
 model check several tokens, and a watermark by which generated text can be recognised.
 
     filters.py      temperature, top-k, top-p, min-p, the repetition penalty; greedy choice and sampling

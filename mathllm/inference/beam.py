@@ -49,7 +49,7 @@ def beam_search(
 
     A hypothesis that ends with `eos_token_id` is set aside. The search stops when `num_beams` have ended and no running
     one has a better score at its present length, as in transformers. A hypothesis that is dropped never returns, so the
-    best sequence can be missed: beam search is exact only with as many beams as there are sequences.
+    best sequence can be missed.
     Raises: ValueError for no beam, a negative number of tokens, NaN or +∞ among the log-probabilities, or if every
     token has probability 0; ShapeError for log-probabilities that are not (K, V).
     Source: Wu et al. 2016, §7.

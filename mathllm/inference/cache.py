@@ -14,7 +14,7 @@ from ..transformer import Config, forward_flops
 class KVCache:
     """The keys and values of all tokens so far, in arrays made beforehand; give it to the model as `cache`.
 
-        step t:  K ← [K; kₜ],   V ← [V; vₜ],   y = Attention(qₜ, K, V)               (14.9)
+        step t:  K ← [K; Kₜ],   V ← [V; Vₜ],   Yₜ = Attention(Qₜ, K, V)              (14.9)
 
     config: of the model   batch: B sequences   capacity: the largest number of tokens, padding included; the context if
     not given   window: if given, each token attends only to the last `window` ones, its own included; older keys are
@@ -196,7 +196,7 @@ def keys_computed(steps: int, cached: bool) -> np.ndarray:
 
 
 def step_flops(config: Config, length: int, cached: bool) -> float:
-    """Floating-point operations to generate one more token after `length` − 1 others.
+    """Floating-point operations of the step that reads a text of T = `length` tokens and generates the next one.
 
         with a cache 24LD² + 4LTD (if F = 4D);      without one T times as much, all tokens again (14.11)
 

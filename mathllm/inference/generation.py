@@ -121,7 +121,7 @@ def continuation(
     (see `KVCache`). `num_return_sequences` continues each prompt so many times, and reads it once. `source` and
     `source_mask`: the text for a model with an encoder.
 
-    Raises: ValueError for padding on the right; ShapeError for more tokens than the model's context.
+    Raises: ValueError for padding on the right; ShapeError for more tokens than learned positions allow.
 
     >>> from mathllm.transformer import Config
     >>> model = Transformer(Config(vocabulary=10, width=8, layers=2, heads=2))

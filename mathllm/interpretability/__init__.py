@@ -2,8 +2,8 @@
 
 The residual stream of a transformer is a sum, so we can ask what each sublayer adds to it, where each attention head
 attends, and what can be read from each vector. To find causes we intervene: we replace an intermediate of one run by
-that of another and see how the answer changes. All methods of this chapter use one hook of the model, the tap, which
-sees every intermediate under its name and returns what is used in its place.
+that of another and see how the answer changes. Reading and replacing use one hook of the model, the tap, which sees
+every intermediate under its name and returns what is used in its place.
 
     residual_stream.py      the stream as a sum: contributions, direct logit attribution, the logit lens
     attention_patterns.py   attention weights, weighted by the values that they move

@@ -22,7 +22,7 @@ def induction_model(vocabulary: int, context: int) -> tuple[Transformer, dict]:
     The residual stream has four parts: the token, its position, the token before, and the prediction. Scores are 0 or
     1000, so large that the softmax is exact; the feed-forward networks write zeros. If the token has occurred
     several times, the predictions are the frequencies of its successors. If it is new, they are the frequencies of all
-    tokens but the first.
+    tokens but the first; a single token predicts itself.
 
     vocabulary: V   context: longest sequence T   ->   (model, params), D = 3V + T
 

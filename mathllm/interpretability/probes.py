@@ -22,7 +22,7 @@ def train_probe(
     classes: C, largest label + 1 if not given   l2: λ   ->   {"weight": (D, C), "bias": (C,)}
 
     The activations are divided by their root mean square first, and the weights by it afterwards, so that one learning
-    rate serves every layer. High accuracy says that the information is there and linear; not that the model uses it.
+    rate serves every layer. High accuracy says that a linear map reads the labels, not that the model uses them.
     Raises: ValueError for labels outside 0 … C − 1; TypeError for labels that are not integers.
     Source: Alain & Bengio 2017.
 

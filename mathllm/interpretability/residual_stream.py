@@ -12,8 +12,9 @@ from ..vectors import token_ids
 def residual_contributions(record: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Everything that was added to the residual stream, in the order in which it was added.
 
-        x_L = x₀ + Σₗ (attentionₗ + feed-forwardₗ)                                  (16.2)
+        x_L = x₀ + Σₗ (aₗ + fₗ)                                                     (16.2)
 
+    a, f: the outputs of attention and feed-forward network
     record: of a run of a pre-norm model, `model(params, tokens, tap=record_to(record := {}))`
     ->   {"embeddings": (B, T, D), "blocks.0.attention": (B, T, D), "blocks.0.feed_forward": …}
 
@@ -37,11 +38,12 @@ def logit_attribution(
 ) -> dict[str, np.ndarray]:
     """Direct logit attribution: what each contribution to the residual stream adds to the logits.
 
-        logits = Σ_w (s · c(w) ∘ γ) U + β U,      s = 1/√(σ² + ε) of the whole stream    (16.3)
+        logits = Σ_k (center(c_k)/s ⊙ γ) U + β U,      s = √(σ² + ε) of the whole stream    (16.3)
 
-    c takes the mean out (layer norm) or nothing (RMS norm, where s is 1 over the root mean square); γ, β: gain and bias
-    of the final norm; U: the unembedding. The sum over all entries is the logits, up to rounding. The scale s depends
-    on all contributions together and is held at its value; so an entry is not what would change without it.
+    c_k: a contribution; center subtracts its mean (layer norm) or nothing (RMS norm, where σ² is the mean square); γ,
+    β: gain and bias of the final norm; U: the unembedding. The sum over all entries is the logits, up to rounding. The
+    divisor s depends on all contributions together and is held at its value; so an entry is not what would change
+    without it.
 
     model, params, record: of one run of a pre-norm model   tokens: the n tokens to keep, all V if not given
     ->   {"embeddings": (B, T, n), "blocks.0.attention": (B, T, n), …}, with "bias" for a layer norm

@@ -36,7 +36,7 @@ def sparse_decoding_limit(features: int, d: int) -> float:
 
     features: N   d: dimensions   ->   k, the smaller solution
 
-    Raises: ValueError if there is none: d is too large for N, and no superposition is needed.
+    Raises: ValueError if there is none, for d ≥ 2N/e. The formula is meant for N much larger than d.
     Source: Donoho & Tanner 2009.
 
     >>> round(sparse_decoding_limit(100_000, 4096), 1)
@@ -160,8 +160,8 @@ def feature_dimensions(weight: ArrayLike) -> np.ndarray:
 
         D_i = ‖w_i‖² / Σ_j (ŵ_i · w_j)²                                             (16.17)
 
-    weight: a row for each feature   ->   1 for a feature with a dimension of its own, ½ for two that share one as
-    opposites, 0 for one that is not represented
+    weight: a row for each feature   ->   1 for a feature with a dimension of its own, ½ for two of equal length that
+    share one as opposites, 0 for one that is not represented
 
     Source: Elhage et al. 2022, "The Geometry of Superposition".
 

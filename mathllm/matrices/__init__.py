@@ -1,8 +1,8 @@
 """What does a layer do to a vector?
 
-It multiplies it by a matrix. This chapter explains that one operation: what it computes and costs, when it is defined,
-what two products in a row compute, which directions a matrix only scales, and how well a matrix of low rank can replace
-it.
+It multiplies the vector by a matrix. This chapter explains that one operation: what it computes and costs, when it is
+defined, what two products in a row compute, which directions a matrix only scales, and how well a matrix of low rank
+can replace it.
 
     products.py            matrix times vector, matrix times matrix, shapes, cost, transpose, composition
     eigen.py               eigenvalues and power iteration

@@ -1,7 +1,7 @@
 """A matrix of attention weights as a Markov chain: to which distribution does repeated attention converge, how fast?
 
-Each row of such a matrix is non-negative and sums to one. Multiplying a distribution over the tokens by it, from the
-left, is one step of the chain: from each token to the tokens it attends to.
+Each row of such a matrix A is non-negative and sums to one. If p is a distribution over the tokens, pA is the
+distribution after one step of the chain: from each token to the tokens it attends to.
 """
 
 import numpy as np
@@ -58,7 +58,7 @@ def stationary_distribution(A: ArrayLike) -> np.ndarray:
 def spectral_gap(A: ArrayLike) -> float:
     """How fast repeated attention mixes: 1 minus the second largest modulus of an eigenvalue, from 0 to 1.
 
-        gap = 1 − |λ₂|,      ‖xAᵏ − π‖ shrinks like |λ₂|ᵏ                           (10.20)
+        gap = 1 − |λ₂|,      ‖pAˢ − π‖ shrinks like |λ₂|ˢ                           (10.20)
 
     The gap measures mixing, not focus: uniform attention has gap 1, and so has attention in which every token attends
     to the same one; if each attends to itself, the gap is 0. Compare `attention_focus`.

@@ -17,8 +17,8 @@ def eigenvalues(A: ArrayLike) -> np.ndarray:
 
         A v = λ v,      v ≠ 0                                                       (3.11)
 
-    They are real numbers if all of them are real, else complex: a real matrix that rotates the plane scales no real
-    direction, and its eigenvalues are complex.
+    The array is real if all of them are real, else complex: a rotation of the plane by 90° scales no real direction,
+    and its eigenvalues are complex.
 
     Raises: ValueError if an entry is not finite.
 
@@ -43,7 +43,7 @@ def power_iteration(
     ->   λ: one number, v: (n,) of length 1
 
     Each step shrinks the other directions by |λ₂/λ₁|, so the gap between the two decides how long it takes. Stops when
-    ‖Av − λv‖ ≤ tolerance · ‖Av‖; the sign of v is chosen so that its largest entry is positive.
+    ‖Av − λv‖ ≤ tolerance · ‖Av‖; the sign of v is chosen so that its entry of largest modulus is positive.
 
     Raises: ValueError if it does not settle (two eigenvalues of the same modulus, such as ±λ or a complex pair).
 
@@ -57,10 +57,8 @@ def power_iteration(
     for _ in range(max_steps):
         image = A @ v
         length = norm(image)
-        if length == 0:  # a random v is in the kernel only if A is nilpotent or zero
-            return length, v
         value = dot(v, image)
-        if norm(image - value * v) <= tolerance * length:
+        if norm(image - value * v) <= tolerance * length:  # 0 ≤ 0 for a v that a nilpotent or zero matrix leads to
             return value, v * np.sign(v[np.argmax(np.abs(v))])
         v = image / length
     raise ValueError(

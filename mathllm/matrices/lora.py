@@ -41,7 +41,7 @@ def lora_linear(x: Array, W: Array, A: Array, B: Array, *, scale: float = 1.0) -
 
     scale: s, α/r in the paper
 
-    W gets no gradient, so neither a product of the size of W nor its optimizer state is needed.
+    W gets no gradient, so neither the product xᵀ dy, which has the size of W, nor an optimizer state for W is needed.
 
     Source: Hu et al. 2021, eq. 3.
 

@@ -15,9 +15,9 @@ def matrix_vector_product(W: Array, x: Array) -> WithPullback:
     """Multiply a matrix by a vector: each output is the dot product of one row with the vector.
 
         y = Wx,      yᵢ = Σⱼ Wᵢⱼ xⱼ                                                 (3.1)
-        dW = dy xᵀ,      dx = Wᵀ dy                                                 (8.15)
+        dW = dy xᵀ,      dx = Wᵀ dy
 
-    This is how most books write a layer. In code rows are examples and the matrix is on the right: `linear`.
+    This is how mathematics books write a layer. In code rows are examples and the matrix is on the right: `linear`.
 
     >>> matrix_vector_product([[1, 0, 2], [0, 3, 1]], [3, 1, 4])
     array([11.,  7.])
@@ -33,7 +33,8 @@ def matrix_vector_product(W: Array, x: Array) -> WithPullback:
 def linear(x: Array, W: Array, b: Array | None = None) -> WithPullback:
     """A linear layer: every row of x is multiplied by the same matrix, and b is added.
 
-        y = xW + b,      dx = dy Wᵀ,      dW = xᵀ dy,      db = Σ dy                (3.4)
+        y = xW + b                                                                  (3.4)
+        dx = dy Wᵀ,      dW = xᵀ dy,      db = Σ dy                                 (8.15)
 
     The same map as y = Wx in column notation, with the transposed matrix: (xW)ᵀ = Wᵀxᵀ.
 

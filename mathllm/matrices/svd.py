@@ -52,7 +52,7 @@ def singular_values(W: Array) -> WithPullback:
 
         σ₁ = max ‖Wx‖ / ‖x‖,      dW = U diag(dσ) Vᵀ                                (11.19)
 
-    The gradient exists where the singular values differ; for the sum of all it needs them positive only.
+    The gradient exists where the singular values are positive and differ; for the sum of all, positive is enough.
 
     Raises: ValueError if an entry is not finite.
 

@@ -3,11 +3,12 @@
 A name is looked up in three places, in this order:
 
     1. paths: a folder with config.json, model.safetensors and the files of a tokenizer, or a .gguf file
-    2. the cache of the Hugging Face hub, and then the hub itself, if `huggingface_hub` is installed
+    2. the cache of the Hugging Face hub, if `huggingface_hub` is installed
     3. the data packages "smollm2" and "minilm"
 
-A model that is in the cache is found there without a network, and HF_HUB_OFFLINE=1 allows nothing else. The cache
-stores each file under its checksum, so `verify` can tell years later whether a model is still what was fetched.
+Only `locate` with `download=True` fetches a model from the hub, if its name is in none of them, and HF_HUB_OFFLINE=1
+forbids that. The cache stores each file under its checksum, so `verify` can tell years later whether a model is still
+what was fetched.
 """
 
 import contextlib

@@ -19,7 +19,7 @@ from .huggingface import Pretrained, load_pretrained
 from .wordpiece import WordPiece
 
 LONGEST = 256
-"""The number of tokens of a sentence that are read. The model was trained on sentences up to this length."""
+"""The number of tokens of a sentence that are read, as the files of the model say. Its training used at most 128."""
 
 
 def load() -> Pretrained:

@@ -110,11 +110,11 @@ def token_sequence(function: str, ids: ArrayLike, size: float = np.inf) -> np.nd
 def distribution_from_counts(counts: ArrayLike, add: float = 0.0) -> np.ndarray:
     """The relative frequencies of counts, with `add` pseudo-counts for each outcome.
 
-        P(b) = (c_b + k) / (N + kV),      N = Σ_b c_b                              (5.6)
+        q(b) = (c_b + k) / (N + kV),      N = Σ_b c_b                       (5.6) (5.17)
 
     add: k ≥ 0
 
-    In a table of counts, each row a becomes the conditional distribution P(b | a). With k = 0 the result maximises the
+    In a table of counts, each row a becomes the conditional distribution q(b | a). With k = 0 the result maximises the
     likelihood, and what was never counted has probability 0. With k = 1 this is Laplace smoothing.
     Raises: ValueError for negative counts or k, and for k = 0 in a row in which nothing was counted.
 

@@ -17,11 +17,12 @@ from .distributions import distribution
 def bernoulli_log_likelihood(theta: Array, *, successes: int, trials: int) -> WithPullback:
     """The log-likelihood of θ, the probability of heads, after `successes` heads in `trials` throws of a coin.
 
-        ln P(D | θ) = s ln θ + (n − s) ln(1 − θ),      d/dθ = s/θ − (n − s)/(1 − θ)   (5.12)
+        ln P(D | θ) = c ln θ + (N − c) ln(1 − θ),      d/dθ = c/θ − (N − c)/(1 − θ)   (5.12)
 
-    theta: from 0 to 1
+    theta: from 0 to 1   successes: c   trials: N
 
-    The derivative is zero at θ = s/n: the relative frequency of heads is the maximum-likelihood estimate.
+    For 0 < c < N the derivative is zero at θ = c/N. This relative frequency is the maximum-likelihood estimate, also
+    for c = 0 and c = N, where the largest value is at an end.
     Raises: ValueError for θ outside 0 … 1, or more successes than trials.
 
     >>> bernoulli_log_likelihood([0.5, 0.7], successes=7, trials=10).round(3)
@@ -137,7 +138,7 @@ class Beta:
         within("Beta", "(0, ∞)", a=self.a, b=self.b)
 
     def update(self, successes: float, failures: float) -> "Beta":
-        """The posterior after more throws: a Beta distribution again, Beta(a + s, b + f)."""
+        """The posterior after more throws: a Beta distribution again, Beta(a + successes, b + failures)."""
         within("Beta.update", "[0, ∞)", successes=successes, failures=failures)
         return Beta(self.a + successes, self.b + failures)
 
@@ -155,7 +156,7 @@ class Beta:
 
     @property
     def variance(self) -> float:
-        """The variance of θ: ab / ((a + b)² (a + b + 1)), which becomes smaller with more data."""
+        """The variance of θ: ab / ((a + b)² (a + b + 1)), which is at most 1 / (4 (a + b + 1))."""
         return self.mean * (1 - self.mean) / (self.a + self.b + 1)
 
     def density(self, theta: ArrayLike) -> np.ndarray:
@@ -205,11 +206,11 @@ def ridge_regression(X: ArrayLike, y: ArrayLike, penalty: float) -> np.ndarray:
 
 
 def map_linear_regression(X: ArrayLike, y: ArrayLike, *, noise: float, prior: float) -> np.ndarray:
-    """The most probable weights under Gaussian noise and a Gaussian prior: ridge regression with λ = σ²/τ².
+    """The most probable weights under Gaussian noise and a Gaussian prior: ridge regression with λ = s²/s₀².
 
-        argmax_w ln P(w | D) = argmin_w ‖y − Xw‖² + (σ²/τ²) ‖w‖²                    (5.27)
+        argmax_w ln P(w | D) = argmin_w ‖y − Xw‖² + (s²/s₀²) ‖w‖²                   (5.27)
 
-    X: (n, d)   y: (n,)   noise: σ   prior: τ, the standard deviations   ->   w: (d,)
+    X: (n, d)   y: (n,)   noise: s   prior: s₀, the standard deviations   ->   w: (d,)
 
     So weight decay is a prior: the larger λ, the more the prior concentrates on small weights.
     Raises: as ridge_regression(); ValueError for standard deviations that are not positive.

@@ -68,12 +68,12 @@ class Estimate(NamedTuple):
 def monte_carlo(draw: Callable, rng: np.random.Generator, draws: int = 1000) -> Estimate:
     """Estimate an expectation by the mean of many random draws (the law of large numbers).
 
-        E[X] ≈ (1/n) Σᵢ xᵢ,      off by about s/√n,      s² = Σᵢ (xᵢ − x̄)² / (n−1)   (5.11)
+        E[X] ≈ (1/N) Σᵢ xᵢ,      off by about s/√N,      s² = Σᵢ (xᵢ − x̄)² / (N−1)   (5.11)
 
-    draw: maps rng to one draw, a number or an array   draws: n ≥ 2   ->   Estimate, with the shape of one draw
+    draw: maps rng to one draw, a number or an array   draws: N ≥ 2   ->   Estimate, with the shape of one draw
 
-    If `draw` is a network with dropout, the standard deviation measures how uncertain its output is: Monte Carlo
-    dropout.
+    If `draw` is a network with dropout, the standard deviation is used as a measure of how uncertain its output
+    is: Monte Carlo dropout.
     Raises: ValueError for fewer than two draws, which have no standard deviation.
     Source: Gal and Ghahramani 2016.
 
@@ -91,10 +91,10 @@ def monte_carlo(draw: Callable, rng: np.random.Generator, draws: int = 1000) -> 
 def normal_log_density(x: Array, mean: Array, standard_deviation: Array) -> WithPullback:
     """The logarithm of the density of a normal distribution, a parabola in x.
 
-        ln f(x) = −½ z² − ln σ − ½ ln 2π,      z = (x − μ)/σ                       (5.24)
-        ∂/∂x = −z/σ,      ∂/∂μ = z/σ,      ∂/∂σ = (z² − 1)/σ
+        ln f(x) = −½ z² − ln s − ½ ln 2π,      z = (x − μ)/s                       (5.24)
+        ∂/∂x = −z/s,      ∂/∂μ = z/s,      ∂/∂s = (z² − 1)/s
 
-    mean: μ   standard_deviation: σ > 0
+    mean: μ   standard_deviation: s > 0
 
     Raises: ValueError for a standard deviation that is not positive.
 
@@ -115,7 +115,7 @@ def normal_log_density(x: Array, mean: Array, standard_deviation: Array) -> With
 def normal_density(x: ArrayLike, mean: ArrayLike = 0.0, standard_deviation: ArrayLike = 1.0) -> np.ndarray:
     """The density of a normal distribution at x, the bell curve.
 
-        f(x) = exp(−½ ((x − μ)/σ)²) / (σ √(2π)),      ∫ f(x) dx = 1                (5.24)
+        f(x) = exp(−½ ((x − μ)/s)²) / (s √(2π)),      ∫ f(x) dx = 1                (5.24)
 
     x: (...)   ->   (...). A density is not a probability and may be above 1: only its integral is 1.
     Raises: ValueError for a standard deviation that is not positive.

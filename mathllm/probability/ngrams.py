@@ -5,10 +5,10 @@ from its first token on. All levels are sorted arrays, so the tokens of a whole 
 
 Every smoothing rule here has one form,
 
-    P_k(x | h) = direct(h, x) + back(h) · P_{k−1}(x | h′),      h′ = h without its oldest token
+    q_k(x | h) = direct(h, x) + back(h) · q_{k−1}(x | h′),      h′ = h without its oldest token
 
-with P₀ = 1/V: `direct` comes from the counts after the history h, and the probability `back` is distributed as after
-the shorter history h′. After a history that was never seen, back(h) is 1.
+with q₀ = 1/V: `direct` comes from the counts after the history h, and the probability `back` is distributed as after
+the shorter history h′ (by additive smoothing, as q₀). After a history that was never seen, back(h) is 1.
 """
 
 from __future__ import annotations  # numpy.random is loaded when it is used
@@ -73,7 +73,7 @@ class NGram:
         return p
 
     def log_probabilities(self, ids: ArrayLike) -> np.ndarray:
-        """ln P(xₜ | the n − 1 tokens before it) for each token of a text: (T,) -> (T,).
+        """ln q(xₜ | the n − 1 tokens before it) for each token of a text: (T,) -> (T,).
 
         The first tokens have a shorter history. Minus the mean is the cross-entropy, its exponential the perplexity.
         Raises: ValueError for an id outside the vocabulary.
@@ -118,8 +118,9 @@ def train_ngram(
     ids: (T,) int   vocabulary_size: V, by default the largest id + 1   smoothing: one of the three   add: k of add-k
 
     c counts, m(h) is the number of different tokens that followed h, n₁ and n₂ are the numbers of k-grams counted once
-    and twice (δ is ½ where one of them is 0). Below the highest level, Kneser–Ney does not count how often a k-gram
-    occurs, but after how many different tokens: "Francisco" is frequent, but follows little else than "San".
+    and twice, on each level k (δ is ½ where one of them is 0). Below the highest level, Kneser–Ney does not count how
+    often a k-gram occurs, but after how many different tokens: "Francisco" is frequent, but follows little else than
+    "San".
     Raises: ValueError for an empty text, n < 1, an unknown smoothing, or a negative k.
     Source: Witten and Bell 1991; Kneser and Ney 1995; Chen and Goodman 1999.
 

@@ -18,7 +18,7 @@ from .distributions import _edges, distribution, token_sequence
 def sequence_log_probabilities(tokens: Sequence, conditional: Callable) -> np.ndarray:
     """The chain rule of probability: what each token adds to the log-probability of the sequence.
 
-        P(x₁, …, x_n) = Πₜ P(xₜ | x₁, …, xₜ₋₁)                                       (5.4)
+        P(x₁, …, x_T) = Πₜ P(xₜ | x₁, …, xₜ₋₁)                                       (5.4)
 
     tokens: T of them, of any kind   conditional: maps (token, tokens before it) to a probability   ->   (T,)
 
@@ -43,7 +43,7 @@ def sample_markov_chain(transition: ArrayLike, steps: int, rng: np.random.Genera
 
     transition: rows sum to 1   steps: T ≥ 0   start: the state before the first step   ->   states: (T,) int
 
-    The fraction of time in each state approaches the stationary distribution of chapter 03.
+    The fraction of time in each state approaches the stationary distribution of chapter 10, if there is only one.
     Raises: ValueError if a row is no distribution or `start` no state.
 
     >>> sample_markov_chain([[0, 1, 0], [0, 0, 1], [1, 0, 0]], 5, np.random.default_rng(0))

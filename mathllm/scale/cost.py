@@ -9,9 +9,9 @@ from ..errors import within
 
 
 def approximate_parameters(layers: int, width: int) -> int:
-    """The rule of thumb for a transformer's size: 4D² for attention and 8D² for the feed-forward network of each layer.
+    """The rule of thumb for a transformer's size: 4d² for attention and 8d² for the feed-forward network of each layer.
 
-        N ≈ 12 L D²                                                                 (17.1)
+        N ≈ 12 L d²                                                                 (17.1)
 
     Embeddings, biases and norms are left out; `parameter_count` counts them. GPT-3 has 96 layers of width 12,288, which
     gives 174 billion parameters; with the embeddings it has 175 billion.
@@ -44,8 +44,8 @@ def training_memory(parameters: float, *, mixed: bool = True, gradients: bool = 
         mixed precision    2 (bf16 weight) + 4 (float32 master) + 8 (two moments) + 4 (gradient) = 18   (17.7)
         float32            4 (weight)                           + 8               + 4            = 16
 
-    Without the gradient (`gradients=False`) mixed precision needs 14 bytes for each parameter. It does not reduce these
-    bytes: it saves time, and memory for activations.
+    Without the gradient (`gradients=False`) mixed precision needs 14 bytes for each parameter. Mixed precision does not
+    reduce these bytes: it saves time, and memory for activations.
     Raises: ValueError for a negative number.
     Source: Rajbhandari et al. 2020, §3.1, where the gradient has 2 bytes, 16 in all.
 

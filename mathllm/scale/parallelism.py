@@ -162,7 +162,8 @@ def pipeline_gradient(
     stages: functions stage(params, x) -> x   params: those of each stage   loss: loss(x, targets) -> mean over the
     examples   inputs, targets: (B, ...)   ->   loss, the gradient of each stage: as on one device
 
-    Activations are sent forward and their gradients back. Each stage sums the gradients of its own parameters.
+    Activations are sent forward and their gradients back. Each stage takes the mean over the microbatches of the
+    gradients of its own parameters.
     Raises: ShapeError if B is not divisible by the microbatches, or if there is not one set of parameters per stage.
     Source: Huang et al. 2019 (GPipe).
 

@@ -53,7 +53,9 @@ FLOAT32 = FloatFormat("float32", 8, 23)
 def round_to(x: Array, *, format: FloatFormat = BFLOAT16) -> WithPullback:
     """The nearest numbers in a shorter format; their gradient is rounded to this format, too.
 
-        q = 2^(max(⌊log₂|x|⌋, e_min) − mantissa bits),      y = q · round(x/q),      dx = round_to(dy)  (17.4)
+        δ = 2^(max(⌊log₂|x|⌋, e_min) − m),      y = δ · round(x/δ),      dx = round_to(dy)  (17.4)
+
+    m: mantissa bits   e_min: exponent of the smallest normal number
 
     Ties go to the even number, and numbers beyond the largest become ±∞. The result keeps the dtype of x; only its
     values are those of the format. The derivative of rounding is zero almost everywhere, so the gradient takes rounding
@@ -128,7 +130,8 @@ def mixed_precision_gradient(
     loss: loss(params, *args) -> one number, built from primitives; its params are the rounded weights, and it rounds
     its intermediate values with `round_to`   master: nested arrays in full precision   ->   loss, gradient, finite
 
-    In exact arithmetic S changes nothing. In float16 a gradient below 3·10⁻⁸ is rounded to zero, and S times it is not.
+    In exact arithmetic S changes nothing. In float16 a gradient below 3·10⁻⁸ is rounded to zero; multiplied by a large
+    S it is not.
     Raises: ValueError for a scale that is not above 0.
     Source: Micikevicius et al. 2018, §3.
 

@@ -96,8 +96,8 @@ def fit_scaling_law(parameters: ArrayLike, tokens: ArrayLike, losses: ArrayLike)
 
         min Σᵢ [ln(E + A/Nᵢ^α + B/Dᵢ^β) − ln Lᵢ]²                                   (17.20)
 
-    parameters, tokens, losses: of n runs; sizes and lengths must both take several values, or the constants are not
-    determined
+    parameters, tokens, losses: of n runs; sizes and lengths must both take three values or more, or the constants are
+    not determined
 
     E, A and B come out above 0. The start is the best point of a grid of exponents, for each of which E, A and B follow
     by linear least squares. Damped Gauss-Newton steps (Levenberg 1944) then change the logarithms of all five

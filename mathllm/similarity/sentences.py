@@ -12,12 +12,12 @@ from .cosine import cosine_similarity_matrix
 def contextual_embeddings(x: ArrayLike, mix: float = 0.5) -> np.ndarray:
     """Mix each word of a sentence with the mean of the sentence: the simplest vector that depends on context.
 
-        yₜ = (1 − λ) xₜ + λ · (1/T) Σₛ xₛ                                            (2.13)
+        yₜ = (1 − λ) xₜ + λ · (1/T) Σᵢ xᵢ                                            (2.13)
 
     mix: λ in [0, 1]
 
-    The same word gets different vectors in different sentences. A transformer learns the weights of this mixture
-    (chapter 10) instead of giving each word 1/T.
+    The same word gets different vectors in different sentences. Attention (chapter 10) computes the weights of such a
+    mixture from the words instead of giving each word 1/T.
 
     >>> contextual_embeddings([[1.0, 0.0], [0.0, 1.0]], mix=0.5)
     array([[0.75, 0.25],

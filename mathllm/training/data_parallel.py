@@ -61,14 +61,14 @@ def parallel_value_and_grad(
 ) -> Iterator[Callable]:
     """A function (params, batch) -> loss, gradient that divides the batch among workers, while the `with` lasts.
 
-        L = Σ_w (n_w/n) L_w,      ∇L = Σ_w (n_w/n) ∇L_w,      n = Σ_w n_w           (13.13)
+        L = Σ_i (n_i/n) L_i,      ∇L = Σ_i (n_i/n) ∇L_i,      n = Σ_i n_i           (13.13)
 
     params: those of `shared`, in which the workers read the parameters of each call   loss: loss(params, batch) -> mean
-    over the targets   workers: processes   count: count(shard) -> n_w, the targets in a part of the batch
+    over the targets   workers: processes   count: count(shard) -> n_i, the targets in a part of the batch
     ->   a function of params and a batch whose arrays are divided along their first axis. Its gradient lies in shared
     memory, too: the next call overwrites it.
 
-    The shards need not be equal: the weights n_w account for it, and for padding that does not count. The result is
+    The shards need not be equal: the weights n_i account for it, and for padding that does not count. The result is
     that of one worker up to the order of additions; with the same number of workers it is the same to the last bit.
     The library of matrix products is limited to one thread by threadpoolctl, if that is installed (extra "train");
     without it set OPENBLAS_NUM_THREADS=1 before the start. Afterwards the limit is lifted.
@@ -167,7 +167,7 @@ class _Worker:
 
 
 def divide(batch: Any, parts: int, count: Callable = target_count) -> tuple[list, list[float]]:
-    """Cut a batch into nearly equal shards of its rows that have targets, with the weights n_w/n of their mean losses.
+    """Cut a batch into nearly equal shards of its rows that have targets, with the weights n_i/n of their mean losses.
 
     Raises: ShapeError for arrays with different numbers of rows.
 

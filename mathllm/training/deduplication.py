@@ -134,14 +134,14 @@ def candidate_pairs(signatures: Sequence[ArrayLike], bands: int) -> set[tuple[in
 def deduplicate(
     texts: Sequence[str], *, threshold: float = 0.8, size: int = 5, bands: int = 16, rows: int = 8, seed: int = 0
 ) -> list[int]:
-    """The pages to keep: the first page of each group of near-duplicates.
+    """The pages to keep: those that are no near-duplicate of an earlier page that is kept.
 
     texts: pages   threshold: pages with at least this Jaccard similarity are near-duplicates   size: words in a shingle
     bands, rows: of the signatures   ->   indices of the pages to keep, in order
 
     Texts with equal words are always found. Among the others the bands find candidates, and the similarity of each
-    candidate pair is computed exactly. So every dropped page is similar to a page that is kept, and a near-duplicate is
-    missed with probability 1 − P of (13.6).
+    candidate pair is computed exactly. So every dropped page is similar to a page that is kept, and a pair of
+    near-duplicates is missed with probability 1 − P of (13.6).
     Raises: ValueError for a threshold outside (0, 1].
     Source: Lee et al. 2022.
 

@@ -59,9 +59,9 @@ def bootstrap_interval(
 def held_out_perplexity(log_probabilities: ArrayLike, tokens: ArrayLike | None = None) -> float:
     """The perplexity of a text, from the log-probabilities that a model gave to its tokens.
 
-        PPL = exp(−(1/T) Σ ln p_t)                                                  (13.8)
+        PPL = exp(−(1/T) Σ ln q_t)                                                  (13.8)
 
-    log_probabilities: ln p of every token; or, with `tokens`, sums over pieces of text and how many tokens each has
+    log_probabilities: ln q of every token; or, with `tokens`, sums over pieces of text and how many tokens each has
 
     Raises: ValueError for a log-probability above 0 or NaN, or for no tokens; ShapeError for sums and numbers of tokens
     of different lengths.
@@ -80,7 +80,7 @@ def perplexity_interval(
 ) -> Interval:  # fmt: skip
     """A confidence interval of the perplexity, by resampling whole documents.
 
-    log_probabilities: (n,), Σ ln p of each document   tokens: (n,), its length   ->   low, estimate, high
+    log_probabilities: (n,), Σ ln q of each document   tokens: (n,), its length   ->   low, estimate, high
 
     The interval is that of the mean loss; its ends are exponentiated last, because the perplexities themselves may
     overflow to ∞.
@@ -100,9 +100,9 @@ def perplexity_interval(
 def bits_per_byte(log_probabilities: ArrayLike, size: int) -> float:
     """The code length of a text under a model, in bits per byte; it can be compared between tokenizers.
 
-        −(1/size) Σ log₂ p_t                                                        (13.9)
+        −(1/size) Σ log₂ q_t                                                        (13.9)
 
-    log_probabilities: ln p of every token, or sums of them   size: the bytes of the text
+    log_probabilities: ln q of every token, or sums of them   size: the bytes of the text
 
     Raises: ValueError for a log-probability above 0 or NaN, or for a text without bytes.
 

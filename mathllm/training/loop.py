@@ -203,10 +203,10 @@ class _Guard:
 def mean_loss(loss: Callable, params: Any, batches: Iterable, count: Callable = target_count) -> float:
     """The loss over several batches, each weighted by the number of its targets: the mean over all tokens.
 
-        L = Σ_b (n_b/n) L_b                                                         (13.12)
+        L = Σ_i (n_i/n) L_i                                                         (13.12)
 
     loss: loss(params, batch) -> mean over what counts   batches: for instance of validation_batches()
-    count: count(batch) -> n_b
+    count: count(batch) -> n_i
 
     Raises: ValueError if no target counts.
 

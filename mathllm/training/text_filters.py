@@ -1,7 +1,8 @@
 """Quality and language of web pages, from counts of words, lines and trigrams of letters.
 
 Lists, menus, error messages and generated text differ from prose in simple counts: stop words, repeated lines, symbols
-per word. The frequencies of trigrams, runs of three letters, are enough to guess the language of a text.
+per word. The frequencies of trigrams, runs of three characters of a word with a space on either side, are enough to
+guess the language of a text.
 """
 
 import functools
@@ -18,7 +19,7 @@ from ..softmax import softmax
 
 _STOP_WORDS = frozenset(["the", "be", "to", "of", "and", "that", "have", "with"])
 
-# Signal: (lower limit, upper limit, the problem of a page outside them). The first seven are rules of Gopher.
+# Signal: (lower limit, upper limit, the problem of a page outside them). The first seven follow rules of Gopher.
 QUALITY_RULES = {
     "words": (50, 100_000, "too few or too many words"),
     "mean_word_length": (3, 10, "words too short or too long"),

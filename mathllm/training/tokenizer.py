@@ -39,7 +39,9 @@ def pre_tokenize(text: str, *, single_digits: bool = False) -> list[str]:
     r"""Cut a text into words with the space before them, numbers, punctuation and spaces; no token reaches across.
 
     `single_digits` makes every digit a piece of its own, as SmolLM2 does. The pieces add up to the text.
-    Source: Radford et al. 2019, §2.2: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+    Source: Radford et al. 2019, §2.2, and the code of GPT-2:
+
+        's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 
     >>> pre_tokenize("It's 2026, isn't it?")
     ['It', "'s", ' 2026', ',', ' isn', "'t", ' it', '?']

@@ -47,11 +47,12 @@ class T5Parts:
 class Config:
     """The shape of a transformer and the choices inside it.
 
-    Sizes, with the letters of the book: `vocabulary` V, `width` D, `layers` L, `heads` H, `kv_heads` (H unless keys
-    and values are shared), `head_width` K (D/H), `hidden` F (4D), `context` the longest sequence.
+    Sizes, with their letters in shapes: `vocabulary` V, `width` D, `layers` L, `heads` H (h in chapter 12), `kv_heads`
+    (H unless keys and values are shared), `head_width` K (d_k in chapter 12; D/H), `hidden` F (4D), `context` the
+    longest sequence (a limit if `positions` are learned).
 
     Choices: `positions`; `norm` and its place (`norm_order`: "pre" before each sublayer, "post" after the residual
-    sum); `activation`, `gated` (SwiGLU and its variants: activation(x W_gate) ∘ x W_up); `bias`; `tied` (the
+    sum); `activation`, `gated` (SwiGLU and its variants: activation(x W_gate) ⊙ x W_up); `bias`; `tied` (the
     unembedding is the embedding, transposed); `causal` (a decoder, which predicts the next token) or not (an encoder,
     which predicts masked ones); `experts`, of which `experts_used` are active for each token; `encoder_layers` for a
     model that reads a source text first; `rope_scaling`, see `RotaryScaling`, and `pairing`, see `rotate`; `bert` and

@@ -20,7 +20,7 @@ def feed_forward(
 ) -> np.ndarray:
     """The position-wise network: widen, apply the activation function, narrow; with a gate if the parameters have one.
 
-        y = φ(x W_up + b) W_down + b'          or          (φ(x W_gate) ∘ x W_up) W_down (12.7)
+        y = φ(x W_up + b) W_down + b' (12.7)          or          (φ(x W_gate) ⊙ x W_up) W_down (12.8)
 
     params: {"up": (D, F), "down": (F, D)}, optionally "gate": (D, F), "up_bias", "down_bias"
 
@@ -41,14 +41,14 @@ def feed_forward(
 def mixture_of_experts(
     x: ArrayLike, params: dict, *, used: int = 2, activation: str = "silu", tap: Callable | None = None
 ) -> np.ndarray:
-    """A router sends each token to the `used` experts with the highest scores, and mixes their outputs.
+    """A router sends each token to the `used` experts with the largest logits, and mixes their outputs.
 
         g = softmax over the top-k of x W_r,      y = Σ_(e in top-k) g_e · FFN_e(x) (12.19)
 
-    params: {"router": (D, E), "experts": [E times the parameters of `feed_forward`]}
+    params: {"router": (D, m), "experts": [m times the parameters of `feed_forward`]}
 
-    `tap(name, value)`, if given, sees "gates": g (..., E), zero for the experts that are not active.
-    Raises: ValueError if `used` is not in 1 … E; ShapeError if the router has another number of columns than E.
+    `tap(name, value)`, if given, sees "gates": g (..., m), zero for the experts that are not active.
+    Raises: ValueError if `used` is not in 1 … m; ShapeError if the router has another number of columns than m.
     Source: Jiang et al. 2024, §2.1.
 
     >>> one = {"up": np.eye(1), "down": np.eye(1)}
@@ -61,7 +61,7 @@ def mixture_of_experts(
     tokens = x.reshape(-1, x.shape[-1])  # (N, D)
     needed = Contract(f"... D, D {len(experts)}")
     needed.check("mixture_of_experts", ["x", "router"], [x, params["router"]], __name__)
-    scores = tokens @ params["router"]  # (N, E)
+    scores = tokens @ params["router"]  # (N, m)
     values = scores.value if isinstance(scores, Tensor) else scores
     active = np.zeros(values.shape, bool)
     np.put_along_axis(active, np.argsort(-values, axis=-1, kind="stable")[:, :used], True, axis=-1)

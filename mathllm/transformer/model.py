@@ -66,10 +66,11 @@ class Transformer:
         "blocks.0.feed_forward.output", "blocks.0.output", "final_norm", "logits", and so on; those of an encoder begin
         with "encoder.", as in "encoder.0.output".
 
-        Padding may stand on either side: a token's position is the number of tokens before it that are no padding.
+        Padding may stand on either side: a learned or sinusoidal position is the number of tokens before it that are no
+        padding; with the other kinds only distances matter.
 
-        Raises: ShapeError for tokens that are not (B, T), or longer than the context; ValueError for ids outside the
-        vocabulary, and for a cache with a model that is not causal.
+        Raises: ShapeError for tokens that are not (B, T), or for learned positions beyond the context; ValueError for
+        ids outside the vocabulary, for a missing source, and for a cache with a model that is not causal.
         """
         logits = self.unembed(params, self.hidden(params, tokens, attention_mask, tap=tap, **options))
         return logits if tap is None else tap("logits", logits)
@@ -122,8 +123,9 @@ class Transformer:
     ) -> np.ndarray:
         """One block: attention between the tokens, then a network for each token, each added to the residual stream.
 
-            x ← x + attention(norm(x)),      x ← x + network(norm(x))
+            x ← x + attention(norm(x)),      x ← x + network(norm(x)) (12.9)
 
+        This is pre-norm; for post-norm see `sublayer`. With an encoder, cross-attention comes between the two.
         encoded: what `encode` gives   options: mask, bias, rotation and cache, as `multi_head_attention` takes them
         """
         c = self.config
