@@ -27,7 +27,7 @@ help:  ## list the targets
 lab: setup $(DATA)  ## open the book in JupyterLab (LAB_ARGS="--no-browser --port 9999" passes options on)
 	@JUPYTER_CONFIG_PATH="$(CURDIR)/tools/jupyter:$(CURDIR)/exercises" jupyter lab --log-level=ERROR $(LAB_ARGS)
 
-setup:  ## create .venv, or mend it (PYTHON=... chooses the Python)
+setup:  ## create .venv, or repair it (PYTHON=... chooses the Python)
 	@sh tools/set_up.sh
 
 data: setup  ## fetch the real data that is still missing (MODELS=no leaves it out everywhere)
@@ -40,7 +40,7 @@ data: setup  ## fetch the real data that is still missing (MODELS=no leaves it o
 test: setup $(DATA) lint check-source  ## prove the code, the exercises, all notebooks and the site
 	@$(PYTEST) -m "not nightly" --nbval --nbval-current-env
 
-nightly: setup $(DATA) lint check-source parity  ## and what takes long: the edition in the browser, PDF, EPUB, trainings, a cluster, parity
+nightly: setup $(DATA) lint check-source parity  ## make test, and what takes long: the edition in the browser, PDF, EPUB, trainings, a cluster, parity
 	@$(PYTEST) --nbval --nbval-current-env
 
 quick: setup $(DATA) lint check-source  ## prove what takes a second or less, without notebooks and site

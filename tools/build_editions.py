@@ -222,7 +222,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("edition", choices=["pdf", "epub"])
     parser.add_argument("--output", type=Path, help="the file (default: _editions/mathllm.pdf or .epub)")
-    parser.add_argument("--chapters", nargs="*", default=[], metavar="NN", help="only these, for a trial")
+    parser.add_argument("--chapters", nargs="*", default=[], metavar="NN", help="only chapters of these numbers")
     options = parser.parse_args()
     output = (options.output or ROOT / "_editions" / f"mathllm.{options.edition}").resolve()
     try:

@@ -164,7 +164,7 @@ def our_wheels(work):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    (source / "exercises" / "source").mkdir()  # nobody makes a course in the browser
+    (source / "exercises" / "source").mkdir()  # no course is made in the browser
     shutil.copy(ROOT / "exercises" / "nbgrader_config.py", source / "exercises")
     for name in SMALL:
         if data.available(name):

@@ -39,7 +39,7 @@ def entry(path: Path, key: str):
 
 
 def linked(paper, words: str) -> str:
-    """Words as a link to the paper, with its title for whoever points at it; without an address, the words alone.
+    """Words as a link to the paper, with its title as the tooltip; without an address, the words alone.
 
     >>> from pybtex.database import Entry
     >>> print(linked(Entry("misc", {"title": 'Notes "on" it', "url": "https://ada.org"}), "Ada"))

@@ -367,7 +367,7 @@ class _Reader:
 
 
 def printed(task, name) -> str:
-    """The program of a card that defines this function, which is to be mended; "" if there is none."""
+    """The program of a card that defines this function, which is to be fixed; "" if there is none."""
     fences = re.findall(r"^```python\n(.*?)\n```$", task, re.DOTALL | re.MULTILINE)
     return next((code for code in fences if f"def {name}(" in code), "")
 

@@ -40,7 +40,7 @@ def browser():
 
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
-        raise FileNotFoundError("the editions need Chromium (Debian: apt install chromium)")
+        raise FileNotFoundError("this needs Chromium (Debian: apt install chromium)")
     with sync_playwright() as playwright:
         yield playwright.chromium.launch(executable_path=chromium, args=FLAGS, timeout=600_000)
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Make .venv from requirements.lock, mend it when it is broken, and say nothing when it is ready. `make setup` runs this.
+# Make .venv from requirements.lock, repair it when it is broken, and say nothing when it is ready. `make setup` runs this.
 #
 # .venv/.ready is written last, so a set-up that was interrupted is never mistaken for a finished one. It holds the folder
 # the environment was made in (virtual environments cannot be moved) and the checksums of the files it was made from.

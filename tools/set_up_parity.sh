@@ -1,5 +1,6 @@
 #!/bin/sh
-# Make .venv-parity, where the peers of tests/parity live, and say nothing when it is ready. `make parity` runs this.
+# Make .venv-parity, where the peers of tests/parity live, and say nothing when it is ready. `make parity` and
+# `make bench` run this.
 #
 # Like .venv it is stamped last, with its folder and the checksums of what it was made from. The Python on the PATH makes
 # it (`make` puts that of .venv there). pip installs it: unlike uv, it also takes files from folders named in its

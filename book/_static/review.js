@@ -1,4 +1,4 @@
-// The page of cards asks what is due. FSRS, a kept scheduler, says when a card comes again.
+// The page of cards asks what is due. FSRS, a scheduler (ts-fsrs), says when a card comes again.
 (() => {
   const AT_ONCE = 10; // new cards of one day
   const here = document.currentScript.src;

@@ -1,1 +1,1 @@
-"""The course office: learners and grades of a learning platform, extensions, and what was handed in there."""
+"""The course office: courses and learners' editions, learners, work and grades of a learning platform, reports."""

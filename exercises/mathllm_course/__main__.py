@@ -18,7 +18,10 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def main():
-    """Learners and grades of a learning platform, extensions, and collecting what was uploaded there."""
+    """Make a course and its learners' edition, enrol learners, collect and grade their work, and report on questions.
+
+    But for `init`, run it in the course's folder.
+    """
 
 
 @main.command("init")

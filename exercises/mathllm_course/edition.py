@@ -1,7 +1,7 @@
 """The learners' edition: the book, the package and the exercises, without solutions and without the grader.
 
-It is a checkout of its own, in which `make lab` works. Exercises that count come as `mathllm_exercises.recorded` makes
-them; exercises that do not count keep their solutions, so check() knows all of their mistakes.
+It is a checkout of its own, in which `make lab` works. Exercises that count, and those whose checks are code, come as
+`mathllm_exercises.recorded` makes them. The others keep their solutions, so check() knows all of their mistakes.
 """
 
 import json
@@ -100,7 +100,6 @@ def _settings(root, new, course):
     blocks = (root / "Makefile").read_text(encoding="utf-8").strip().split("\n\n")
     names = [re.match(r"([\w./-]+):", block) for block in blocks]
     kept = [block for block, name in zip(blocks, names, strict=True) if name is None or name[1] in TARGETS]
-    kept = [block for block in kept if not block.startswith(".PHONY")]
     (new / "Makefile").write_text("\n\n".join([*kept, ".PHONY: help lab setup data\n"]), encoding="utf-8")
     (new / "exercises" / "nbgrader_config.py").write_text(CONFIGURATION.format(course=course), encoding="utf-8")
     shutil.copy(Path(__file__).with_name("learners_readme.md"), new / "README.md")

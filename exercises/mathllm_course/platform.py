@@ -97,8 +97,8 @@ def details(row):
 def write_grades(learners, points, possible, path):
     """Write the platform's table with a column for each of `possible`, {column: points possible}.
 
-    points: {learner id: {column: points}}; who has none gets an empty field, which an import leaves as it is. A column
-    that the platform exported as "03_matrices (1234)" keeps this name, so that the import changes it.
+    points: {learner id: {column: points}}; a learner without points gets an empty field, which an import leaves as it
+    is. A column that the platform exported as "03_matrices (1234)" keeps this name, so that the import changes it.
     """
     names = {column: _known(learners.header, column) for column in possible}
     identity = [name for name in IDENTITY[learners.platform] if name in learners.header]

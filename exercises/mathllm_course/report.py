@@ -44,7 +44,7 @@ class Question:
 def discrimination(item, rest):
     """Correlation of the points of an item with those of all other items; None if one of them does not vary.
 
-    item, rest: (learners,)   Near 1: who does well elsewhere solves it. Near 0 or below: look at the item again.
+    item, rest: (learners,)   Near 1: learners who do well elsewhere solve it. Near 0 or below: look at it again.
     """
     if len(item) < 3 or np.ptp(item) == 0 or np.ptp(rest) == 0:
         return None

@@ -1,4 +1,4 @@
-"""An exercise of its two halves: the text, which the builder compiles into bank.json, and the checks in `checks/`.
+"""An exercise made of its two halves: the text, which the builder compiles into bank.json, and the checks in `checks/`.
 
 A record of bank.json has what the text says: card, hints, rubric, solution, and each known mistake as an edit of the
 solution (`edits`), as another program (`code`) or as a value (`value`). All of it is run as a cell of a notebook is.

@@ -34,11 +34,6 @@ def show(value, limit=160):
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def int_or_none(value):
-    """The integer equal to a float, if there is one of moderate size."""
-    return int(value) if np.isfinite(value) and abs(value) < 1e15 and value == int(value) else None
-
-
 def numeric(value):
     """The value as a numeric or boolean array, or None if it is not one."""
     if isinstance(value, (str, bytes, dict, type(None))):

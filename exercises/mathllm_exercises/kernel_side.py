@@ -160,9 +160,9 @@ def mask(names):
     """Replace these functions in all of mathllm by stand-ins that refuse to be the answer to their own exercise.
 
     A stand-in works as usual except while the exercise that asks for its name is evaluated. This keeps honest work
-    honest; what keeps the score honest is that only values leave this process. mathllm is a book to learn from: who
-    copies a function's source out of it, or loads a module a second time, has an answer like any other. What was
-    replaced is returned: (module, name, original).
+    honest; what keeps the score honest is that only values leave this process. mathllm is a book to learn from: an
+    answer that is copied from its source, or taken from a module that was loaded a second time, counts like any other.
+    What was replaced is returned: (module, name, original).
     """
     importlib.import_module("mathllm")  # with the modules of all chapters
     modules = [module for path, module in sys.modules.items() if path.split(".")[0] == "mathllm"]

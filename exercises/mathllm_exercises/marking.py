@@ -1,7 +1,7 @@
 """From observations to points: the one way by which an answer is judged, for the learner and for the grader.
 
 draw() makes the cases of an item, read() turns what came back into observations, mark() applies the checks and looks
-through the bank of known mistakes. None of it runs or touches the answer.
+through the bank of known mistakes. None of these touches the learner's answer: check() runs it by observe_all().
 """
 
 import copy

@@ -26,7 +26,7 @@ __all__ = ["digest", "form", "make", "record"]
 
 CARD = ("id", "kind", "title", "task", "difficulty", "minutes", "source", "answer", "hints", "references", "masked")
 COMPARED = ("values", "shape", "keeps_dtype", "leaves_inputs", "refuses")
-LATER = "The form is right. Whether it is the answer, grading says when you have handed it in."
+LATER = "The form is right. Grading tells whether it is the answer, after you have handed it in."
 
 
 def digest(learner, id):

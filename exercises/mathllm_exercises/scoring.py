@@ -2,12 +2,12 @@
 
     @checks("03.matrices.fewest_multiplications")
     def _(c):
-        c.scored("multiplications", cost, {7: 1, 8: 0.5})
+        c.scored("multiplications", cost, {7: 1, 8: 1 / 3})
 
 `cost(answer)` is a number; for an answer that does not do what is asked it raises ValueError with the reason. The share
 of the points is that of the lowest bound that the cost does not exceed. The answer is plain data; nothing of it is run.
 A cost is often the number of operations in a program of lines such as `s = a * b + c`, which `operations` counts.
-What an answer can do better is said by `advice(answer)`, sentences for one that does not earn all points.
+`advice(answer)` gives sentences that say how an answer that does not earn all points can be improved.
 """
 
 import ast

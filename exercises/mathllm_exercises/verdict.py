@@ -1,4 +1,4 @@
-"""What the kinds `order`, `lines` and `choice` share: a verdict on plain data, with a share of the points and replies.
+"""What `order`, `lines`, `choice` and challenges share: a verdict on plain data: a share of the points, and replies.
 
 Their answers are strings and numbers that the learner types. Nothing of the learner is run to judge them: the verdict
 follows from the data alone, in the learner's session as in the grader.
