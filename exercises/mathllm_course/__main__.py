@@ -12,6 +12,8 @@ class _Commands(click.Group):
     def invoke(self, context):
         try:
             return super().invoke(context)
+        except click.exceptions.Exit:  # after --help
+            raise
         except (ValueError, OSError, RuntimeError) as error:
             raise click.ClickException(str(error) or type(error).__name__) from error
 

@@ -58,6 +58,13 @@ def office(*arguments, code=0):
     return result.output
 
 
+@pytest.mark.parametrize(("program", "command"), [(one, name) for one in (main, grading) for name in one.commands])
+def test_each_command_explains_itself(program, command):
+    result = CliRunner().invoke(program, [command, "--help"])
+    assert result.output.startswith("Usage:")
+    assert (result.exit_code, "Error" in result.output) == (0, False)
+
+
 def book(root):
     return gradebook.opened(f"sqlite:///{root}/gradebook.db", "mathllm")
 
