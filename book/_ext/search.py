@@ -23,10 +23,11 @@ UNREAD = (nodes.math_block, nodes.literal_block, nodes.comment, nodes.raw, nodes
 def plain(formula: str) -> str:
     """A short formula as a line of text.
 
-    >>> plain(r"\\sqrt{d_k}"), plain(r"\\hat p_i \\le \\tfrac12\\ln N")
-    ('√d_k', 'p_i ≤ 12 ln N')
+    >>> plain(r"\\sqrt{d_k}"), plain(r"\\hat p_i \\le \\tfrac12\\ln N"), plain(r"\\frac{QK^\\top}{\\sqrt{d_k}}")
+    ('√d_k', 'p_i ≤ 1/2 ln N', 'QK^ ᵀ /√d_k')
     """
     text = re.sub(r"\\sqrt\s*", "√", formula)
+    text = re.sub(r"\\[td]?frac\s*(\w|{[^{}]*})\s*", r"\1/", text)
     text = re.sub(r"\\([A-Za-z]+)", lambda match: f" {LETTERS.get(match[1], '')} ", text)
     text = re.sub(r"\\(.)|[{}]", lambda match: " " if match[1] else "", text)
     return " ".join(text.split())
