@@ -44,7 +44,11 @@ def _(c):
         name="batch axes",
     )
     c.values(1, public=[(np.array([-np.inf, 0.0, np.log(2)]),)], name="empty summands")
-    c.values(1, public=[(np.full(3, -np.inf),)], name="nothing but empty summands")
+    c.values(
+        1,
+        public=[(np.full(3, -np.inf),), (np.array([[-np.inf, -np.inf], [0.0, 0.0]]),)],
+        name="nothing but empty summands",
+    )
     c.keeps_dtype(1, normals(6, dtype=np.float32))
 
 

@@ -60,7 +60,11 @@ def _(c):
     )
     c.refuses(
         1,
-        public=[(np.ones((3, 2)), np.ones((2, 3)), np.ones((3, 1))), (np.ones((2, 2)), np.ones((2, 4)), np.ones(1))],
+        public=[
+            (np.ones((3, 2)), np.ones((2, 3)), np.ones((3, 1))),
+            (np.ones((2, 2)), np.ones((2, 4)), np.ones(1)),
+            (np.ones((3, 2)), np.ones((2, 4)), np.ones((1, 4))),
+        ],
         name="refuses a bias that would broadcast",
     )
     flat = np.ones((2, 3)), np.ones((2, 3)), np.ones(3)
@@ -94,7 +98,7 @@ DIAGONAL = np.diag([4.0, 3.0, 0.0])  # ranks 0, 1, 2 miss 1, 0.6 and 0 of its no
 
 @checks("03.matrices.smallest_rank")
 def _(c):
-    c.values(3, _with_spectrum(*SPECTRA), name="smallest rank")
+    c.values(3, _with_spectrum(*SPECTRA), public=[(np.diag([4.0, 3.0]), 0.5)], name="smallest rank")
     c.values(
         1,
         public=[

@@ -23,8 +23,9 @@ def _half_a_pair(rng):
 
 
 def _stretched(rng):
-    """Pairs whose lengths differ by many powers of ten."""
-    return [(rng.normal(size=4) * 1e6, rng.normal(size=4) * 1e-6), (rng.normal(size=3) * 1e-8, rng.normal(size=3))]
+    """Pairs whose lengths differ by many powers of ten, and a pair of short vectors."""
+    powers = ((1e6, 1e-6), (1e-8, 1.0), (1e-8, 1e-8))
+    return [(rng.normal(size=4) * left, rng.normal(size=4) * right) for left, right in powers]
 
 
 @checks("02.similarity.cosine_similarity", expected=ml.cosine_similarity)
@@ -36,6 +37,7 @@ def _(c):
             (CAT, DOG),
             (np.array([1.0, 2.0]), np.array([2.0, -1.0])),
             (np.array([3.0, 4.0]), np.array([4.0, 3.0])),
+            (np.array([0.0, 5.0]), np.array([3.0, 4.0])),
         ],
         name="two vectors",
     )
@@ -95,7 +97,10 @@ def _(c):
     )
     c.values(1, lambda rng: [(rng.normal(size=(2, 4, 3)), np.ones((2, 4), int))], name="without padding")
     c.keeps_dtype(1, _sentences((2, 4, 3), dtype=np.float32))
-    c.refuses(1, public=[(PADDED, np.array([[1, 1, 0], [0, 0, 0]]))], name="refuses a sentence without tokens")
+    none = np.zeros((2, 3), int)
+    c.refuses(
+        1, public=[(PADDED, np.array([[1, 1, 0], [0, 0, 0]])), (PADDED, none)], name="refuses a sentence without tokens"
+    )
 
 
 def _target(table, a, b, c):
@@ -213,6 +218,7 @@ def _wrong_cosines(d, i, j):
         f"You divided by √(d{i}{i}·d{k}{k})": product / np.sqrt(left * third),
         f"You divided by √(d{j}{j}·d{k}{k})": product / np.sqrt(right * third),
         f"You divided by d{k}{k} as well": product / (third * np.sqrt(left * right)),
+        f"You divided by √d{k}{k} as well": product / np.sqrt(left * right * third),
     }
     return {f"{mistake}. {right_one}.": value for mistake, value in wrong.items()}
 

@@ -33,11 +33,16 @@ def _(c):
     c.values(
         2,
         normals(2, 5, 64),
-        public=[(np.array([3.0, 4.0]),), (np.array([6.0, 2.0, 3.0]),), (np.array([0.12, -0.85, 0.33, 0.71]),)],
+        public=[
+            (np.array([3.0, 4.0]),),
+            (np.array([6.0, 2.0, 3.0]),),
+            (np.array([0.12, -0.85, 0.33, 0.71]),),
+            (np.array([-3.0, -4.0]),),
+        ],
         name="one vector",
     )
     c.values(1, public=[(np.array([-2.5]),), (np.array([-1.0, 1.0]),), (np.zeros(3),)], name="small cases")
-    c.values(2, normals((4, 3), (3, 3), (2, 4, 5)), name="batch axes")
+    c.values(2, normals((4, 3), (3, 3), (2, 4, 5)), public=[(np.array([[-6.0, -8.0], [3.0, 4.0]]),)], name="batch axes")
     c.keeps_dtype(1, normals(6, dtype=np.float32), public=[(np.array([3, 4], np.float32),)])
     c.values(
         1,
@@ -94,7 +99,9 @@ def _(c):
     c.values(2, _ids((2, 4), (3, 3), (2, 1, 3)), name="a batch of sentences")
     c.keeps_dtype(1, lambda rng: [(rng.normal(size=(4, 2)).astype(np.float32), np.array([3, 0, 3]))])
     c.refuses(
-        1, public=[(TABLE, np.array([5])), (TABLE, np.array([[0, 9], [1, 2]]))], name="refuses ids beyond the table"
+        1,
+        public=[(TABLE, np.array([5])), (TABLE, np.array([[0, 9], [1, 2]])), (TABLE, np.array([-1, 5]))],
+        name="refuses ids beyond the table",
     )
     c.refuses(1, public=[(TABLE, np.array([0, -1])), (TABLE, np.array([[-5]]))], name="refuses negative ids")
 
@@ -109,7 +116,7 @@ def _(c):
     )
     c.values(1, normals((1, 3), (4, 1)), name="one row, one component")
     c.keeps_dtype(1, normals((3, 2), dtype=np.float32))
-    c.refuses(1, public=[(np.array([[1.0, 2.0], [0.0, 0.0]]),)], name="refuses a row of zeros")
+    c.refuses(1, public=[(np.array([[1.0, 2.0], [0.0, 0.0]]),), (np.zeros((2, 3)),)], name="refuses a row of zeros")
 
 
 @each
