@@ -295,6 +295,8 @@ def refuses(points, cases=None, error=ValueError, *, public=(), name="refuses ba
         if error.__name__ in observation.error:
             return None
         got = f"{observation.error[0]} was raised" if observation.error else f"you returned {show(observation.value)}"
+        if observation.error[:1] == ("TooLong",):
+            got = f"it {observation.message}"
         return f"this input should be refused with {error.__name__}, but {got}"
 
     return Check(name, points, cases, judge, public, about="refusal")

@@ -40,6 +40,7 @@ def _(c):
             (np.array([0.5, 0.6]), 2.0),
             (np.array([1.5, -0.5]), 2.0),
             (np.array([0.5, 0.4]), 2.0),
+            (np.array([0.5, 0.500005]), 2.0),  # more than rounding
             (np.array([[0.5, 0.5], [0.5, 0.4]]), 2.0),
         ],
     )
@@ -157,7 +158,7 @@ def _logs(counts):
 
 def _messages(rng):
     drawn = []
-    for size, length in ((2, 12), (3, 8), (5, 10), (4, 30)):
+    for size, length in ((2, 12), (3, 8), (5, 10), (4, 80)):
         counts = rng.integers(1, 12, size=size).tolist()
         message = rng.choice(size, size=length - 1, p=np.array(counts) / sum(counts)).tolist()
         drawn.append(([*message, size - 1], counts))  # only zeros would need no digit: that is another check's
@@ -168,7 +169,12 @@ def _messages(rng):
 def _(c):
     c.values(4, _messages, public=[([1, 0, 2], [6, 3, 1]), ([0, 0, 1], [6, 3, 1]), ([1], [1, 1])], name="right codes")
     c.values(1, public=[([], [6, 3, 1]), ([0] * 40, [99, 1]), ([0, 1], [1, 9])], name="very short codes")
-    c.values(1, lambda rng: [([0, *rng.integers(3, size=200).tolist()], [1, 2, 4])], name="a long message")
+    c.values(
+        1,
+        lambda rng: [([0, *rng.integers(3, size=200).tolist()], [1, 2, 4])],
+        public=[([0] + [2, 1] * 100, [1, 2, 4])],  # two digits fewer than the surprisal, rounded up
+        name="a long message",
+    )
     c.refuses(
         1,
         public=[([0, 1], [5, 0]), ([3], [1, 1]), ([2], [1, 1]), ([-1], [1, 1])],

@@ -87,6 +87,7 @@ def _(c):
         public=[
             (np.zeros(2), np.array([[2.0, 3.0], [3.0, 2.0]])),
             (np.array([1e-9, 0.0]), np.diag([1.0, 2.0])),  # zero, but for a rounding error
+            (np.array([0.0, 5e-7]), np.diag([1.0, 2.0])),
         ],
         name="critical points",
     )
@@ -98,6 +99,7 @@ def _(c):
             (np.array([0.0, 1.0]), np.diag([1.0, 2.0])),
             (np.array([1.0, 2.0]), np.diag([1.0, -2.0])),
             (np.array([-1.0, -2.0]), np.diag([1.0, 2.0])),
+            (np.array([1.0, -1.0]), np.diag([1.0, 2.0])),  # the entries cancel
         ],
         name="no critical point",
     )

@@ -79,18 +79,31 @@ def _lotteries(rng):
 
 HALVES = np.array([0.25, 0.25, 0.5])
 FOUR = np.array([0.4, 0.35, 0.2, 0.05])  # 003, chapter V, exercise 11
+BELOW_ONE = np.array([0.7, 0.2, 0.1])  # in float64 the sum is 1 - 2**-53
 
 
 @checks("05.probability.draw")
 def _(c):
-    c.values(3, _lotteries, public=[(FOUR, 0.1), (FOUR, 0.5), (FOUR, 0.8), (FOUR, 0.99)], name="inside the intervals")
+    c.values(
+        3,
+        _lotteries,
+        public=[(FOUR, 0.1), (FOUR, 0.5), (FOUR, 0.8), (FOUR, 0.99), (BELOW_ONE, 0.8)],
+        name="inside the intervals",
+    )
     c.values(
         2, public=[(HALVES, 0.25), (HALVES, 0.5), (np.array([0.0, 1.0]), 0.0)], name="at the ends of the intervals"
     )
     tenths = np.full(10, 0.1)
     just_below = [(tenths, 1 - 2**-53), (np.append(tenths, 0.0), 1 - 2**-53), (np.full(3, 1 / 3 - 3e-11), 1 - 2e-11)]
     c.values(1, public=just_below, name="just below one")
-    c.refuses(1, public=[(np.array([0.4, 0.35, 0.2, 0.1]), 0.5), (np.array([1.5, -0.5]), 0.5)])
+    c.refuses(
+        1,
+        public=[
+            (np.array([0.4, 0.35, 0.2, 0.1]), 0.5),
+            (np.array([1.5, -0.5]), 0.5),
+            (np.array([0.5, 0.5 + 1e-6]), 0.5),  # more than rounding
+        ],
+    )
 
 
 @each
@@ -115,19 +128,26 @@ def _(c):
         name="hundreds of observations",
         rtol=1e-6,
     )
-    c.values(1, public=[(np.array([0.5, 0.5, 0.0]), np.array([[0.5, 0.0, 0.9], [0.2, 0.9, 0.9]]))], name="ruled out")
+    c.values(
+        1,
+        public=[
+            (np.array([0.5, 0.5, 0.0]), np.array([[0.5, 0.0, 0.9], [0.2, 0.9, 0.9]])),
+            (np.array([0.4, 0.6, 0.0]), np.repeat([[0.1, 0.1, 0.9]], 400, axis=0)),  # the likeliest one is ruled out
+        ],
+        name="ruled out",
+    )
     c.refuses(1, public=[(np.array([0.5, 0.5]), np.array([[0.0, 0.5], [0.5, 0.0]]))], name="refuses impossible data")
 
 
 @draws("05.probability.own_belief")
 def _own_coin(rng):
     prior, throws = rng.integers(2, 9, size=2), rng.integers(3, 15, size=2)
-    return {"a": int(prior[0]), "b": int(prior[1]), "heads": int(throws[0]), "tails": int(throws[1])}
+    return {"alpha": int(prior[0]), "beta": int(prior[1]), "heads": int(throws[0]), "tails": int(throws[1])}
 
 
-def _three(a, b, heads, tails, prior=0.0):
+def _three(alpha, beta, heads, tails, prior=0.0):
     """Maximum likelihood, MAP and mean, with `prior` added to both parameters."""
-    after = ml.probability.Beta(a + prior, b + prior).update(heads, tails)
+    after = ml.probability.Beta(alpha + prior, beta + prior).update(heads, tails)
     return [heads / (heads + tails), after.mode, after.mean]
 
 
