@@ -9,7 +9,7 @@ import mathllm as ml
 from mathllm.exhibits import backpropagation as exhibits
 
 from ..cases import each
-from ..expressions import parse
+from ..expressions import parse, same
 from . import checks, draws
 
 STEP = exhibits.trace_network()  # the network of document 004
@@ -301,6 +301,18 @@ def _multiplications(order):
     return cost
 
 
+IN_A_ROW = {
+    "((((J6 @ J5) @ J4) @ J3) @ J2) @ J1": "This is the order of backpropagation, from the output to the input.",
+    "J6 @ (J5 @ (J4 @ (J3 @ (J2 @ J1))))": "This is forward mode, from the input to the output.",
+}
+
+
+def _shorter(order):
+    """What is said of the two orders that go through the layers in a row."""
+    said = [sentence for known, sentence in IN_A_ROW.items() if same(parse(order), parse(known))]
+    return [f"{sentence} Multiply pairs first, so that the wide sizes 40, 50 and 30 disappear." for sentence in said]
+
+
 @checks("11.backpropagation.jacobian_order")
 def _(c):
-    c.scored("multiplications", _multiplications, {2496: 1, 2604: 2 / 3, 5460: 1 / 3})
+    c.scored("multiplications", _multiplications, {2496: 1, 2604: 2 / 3, 5460: 1 / 3}, _shorter)
