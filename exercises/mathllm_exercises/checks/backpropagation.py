@@ -9,7 +9,7 @@ import mathllm as ml
 from mathllm.exhibits import backpropagation as exhibits
 
 from ..cases import each
-from ..expressions import parse
+from ..expressions import parse, same
 from . import checks, draws
 
 STEP = exhibits.trace_network()  # the network of document 004
@@ -41,10 +41,13 @@ def _updated(rate):
 
 @draws("11.backpropagation.own_gradients")
 def _own_network(rng):
-    """One input, two hidden units of which exactly one is on, a truth of 0 or 1."""
+    """One input, two hidden units of which exactly one is on, a truth of 0 or 1.
+
+    No h and no v is 1, so that no factor can be left out unseen.
+    """
     on, off = rng.integers(3, 7, size=2) / 2  # no weight is one of v's
-    v = rng.choice([-1, 1], size=2) * rng.integers(1, 5, size=2) / 4
-    return {"x": float(rng.choice([0.5, 1.5, 2.0])), "w": np.array([on, -off]), "v": v, "y": int(rng.integers(2))}
+    v = rng.choice([-1, 1], size=2) * rng.integers(1, 4, size=2) / 4
+    return {"x": float(rng.choice([0.6, 1.5, 2.0])), "w": np.array([on, -off]), "v": v, "y": int(rng.integers(2))}
 
 
 def _own_gradients(x, w, v, y, prime=True, flip=1, slope=None):
@@ -103,7 +106,7 @@ def _(c):
     )
 
 
-def _passes(rng, sizes=((3, 5, 4), (2, 3, 3, 1))):
+def _passes(rng, sizes=((3, 5, 4), (2, 3, 3, 1), (3, 3, 3))):  # in the last one no shape gives a slip away
     """Slopes of the loss, activations, pre-activations and layers, as the backward pass gets them."""
     drawn = []
     for size in sizes:
@@ -262,6 +265,10 @@ def _(c):
             (np.array([2.0, 3.0]), [("mul", 0, 1), ("add", 2, 0)]),
             (np.array([3.0]), [("mul", 0, 0)]),
             (np.array([0.7, 1.3, -0.4]), EVERY_OPERATION),
+            (  # again too large for a difference
+                np.array([0.5, 1e12]),
+                [("tanh", 0), ("relu", 2), ("mul", 3, 0), ("add", 4, 1)],
+            ),
         ],
         name="numbers used again",
     )
@@ -294,6 +301,18 @@ def _multiplications(order):
     return cost
 
 
+IN_A_ROW = {
+    "((((J6 @ J5) @ J4) @ J3) @ J2) @ J1": "This is the order of backpropagation, from the output to the input.",
+    "J6 @ (J5 @ (J4 @ (J3 @ (J2 @ J1))))": "This is forward mode, from the input to the output.",
+}
+
+
+def _shorter(order):
+    """What is said of the two orders that go through the layers in a row."""
+    said = [sentence for known, sentence in IN_A_ROW.items() if same(parse(order), parse(known))]
+    return [f"{sentence} Multiply pairs first, so that the wide sizes 40, 50 and 30 disappear." for sentence in said]
+
+
 @checks("11.backpropagation.jacobian_order")
 def _(c):
-    c.scored("multiplications", _multiplications, {2496: 1, 2604: 2 / 3, 5460: 1 / 3})
+    c.scored("multiplications", _multiplications, {2496: 1, 2604: 2 / 3, 5460: 1 / 3}, _shorter)

@@ -117,7 +117,7 @@ def _(c):
     c.values(
         1,
         public=[(np.zeros((3, 3)), np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), 2.0)],
-        name="a letter that never occurs",
+        name="a character that never occurs",
     )
 
 
@@ -186,8 +186,9 @@ def _(c):
     )
 
 
-def _chebyshev(n):
-    return 5.5 + 4.5 * np.cos((2 * np.arange(n) + 1) * np.pi / (2 * n))
+def _chebyshev(n, first=0, turns=1):
+    """The curvatures 1/η of the best rates of n steps; of a slip if k begins elsewhere or the angle is a multiple."""
+    return 5.5 + 4.5 * np.cos(turns * (2 * (first + np.arange(n)) + 1) * np.pi / (2 * n))
 
 
 def _too_slow(rates):
@@ -203,10 +204,16 @@ def _too_slow(rates):
         return "; 2/11 is the best single rate, which needs 23 steps, and different rates need far fewer"
     if np.allclose(rates, rates[0]):
         return "; with a single rate the best one is 2/(1 + 10)"
+    if np.allclose(np.sort(rates), np.sort(1 / _chebyshev(n, turns=2))):
+        return "; divide the angle by 2: it is (2k + 1)π/(2n)"
+    if np.allclose(np.sort(rates), np.sort(1 / _chebyshev(n, first=1))):
+        return "; count k from 0 to n − 1"
     if np.allclose(np.sort(rates), np.sort(1 / _chebyshev(n))):
         return f"; these are the best rates for {n} steps, so take more steps"
     if np.all(rates > 0) and np.allclose(np.sort(1 / rates), np.linspace(1, 10, n)):
         return "; the curvatures 1/η are equally spaced, but near 1 and near 10 they must be closer together"
+    if np.all(rates > 0) and n > 2 and np.allclose(np.sort(1 / rates), np.geomspace(1, 10, n)):
+        return "; the curvatures 1/η are closer together near 1 only, but they must be so near 10 as well"
     return ""
 
 
@@ -219,6 +226,14 @@ def _steps(rates):
     return len(rates)
 
 
+def _fewer(rates):
+    """What is said of right lists of rates that are too long."""
+    kinds = len(np.unique(np.round(array(rates, None), 9)))
+    if kinds == 1:
+        return ("With a single rate, 23 steps are the fewest. Steps with different rates need far fewer.",)
+    return ("Two different rates are not enough for 9 steps. Take more.",) if kinds == 2 else ()
+
+
 @checks("09.gradient_descent.fewest_steps")
 def _(c):
-    c.scored("steps", _steps, {9: 1, 14: 2 / 3, 23: 1 / 3})
+    c.scored("steps", _steps, {9: 1, 14: 2 / 3, 23: 1 / 3}, _fewer)

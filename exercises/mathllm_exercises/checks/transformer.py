@@ -42,7 +42,7 @@ FOUR = np.array([1.0, 2.0, 3.0, 4.0])
 @checks("12.transformer.layer_norm", expected=ml.layer_norm)
 def _(c):
     c.values(2, _norm_cases(4, 7), public=[(FOUR, np.ones(4), np.zeros(4))], name="one vector")
-    c.values(2, _norm_cases((3, 5), (2, 3, 4)), name="a batch of texts")
+    c.values(2, _norm_cases((3, 5), (2, 3, 4), (3, 3)), name="a batch of texts")
     c.values(1, public=[(np.full(3, 7.0), np.ones(3), np.array([1.0, 2.0, 3.0]))], name="equal components")
     c.keeps_dtype(1, _norm_cases((2, 6), dtype=np.float32))
     c.refuses(
@@ -175,10 +175,16 @@ def _wrong_maximum(x, found):
         "the larger of c and d.": x[:, :2].max(axis=1),
         "Component 0 holds the larger of a and c only. First find the larger of a and b, and the larger of c and d.":
             x[:, ::2].max(axis=1),
+        "Component 0 holds the largest of a, b and c. In the second block read the larger of c and d.":
+            x[:, :3].max(axis=1),
+        "Component 0 holds the largest of a, b and d. In the second block read the larger of c and d.":
+            x[:, [0, 1, 3]].max(axis=1),
         "Component 0 holds the smallest number. Reverse the sign of the differences: max(a, b) = a + ReLU(b − a).":
             x.min(axis=1),
         "Component 0 holds a plus the largest number. The residual connection already brings a: add differences only.":
             x[:, 0] + x.max(axis=1),
+        "You added all three differences to a. The units of a block read the same input: compare two pairs first.":
+            x[:, 0] + np.maximum(x[:, 1:] - x[:, :1], 0).sum(axis=1),
         "Component 0 still holds a. Write the outputs of the last hidden units into component 0.": x[:, 0],
     }  # fmt: skip
     return named(found, slips)
