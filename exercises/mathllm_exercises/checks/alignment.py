@@ -111,7 +111,8 @@ def _all_corners(rng):
 
 def _inside(rng):
     old = -rng.uniform(0.5, 4, size=6)
-    return [(old + rng.uniform(-0.09, 0.09, size=6), old, rng.normal(size=6), 0.2)]
+    advantage = rng.uniform(1.2, 2, size=6) * np.tile([1, -1], 3)  # of both signs, no r A below r
+    return [(old + rng.uniform(-0.09, 0.09, size=6), old, advantage, 0.2)]
 
 
 @checks("15.alignment.clipped_gain")
@@ -142,7 +143,13 @@ def _(c):
 
 
 def _groups(rng):
-    return [(rng.normal(size=(n, G)) * rng.uniform(0.5, 3, size=(n, 1)) + 2,) for n, G in ((2, 3), (4, 8))]
+    """Rewards of groups, none of them so close together that 10⁻⁸ in the variance would show."""
+    cases = []
+    for size in ((2, 3), (4, 8)):
+        while (rewards := rng.normal(size=size) * rng.uniform(0.5, 3, size=(size[0], 1)) + 2).std(axis=-1).min() < 0.2:
+            pass
+        cases.append((rewards,))
+    return cases
 
 
 @checks("15.alignment.repair_groups")

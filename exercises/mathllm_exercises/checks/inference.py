@@ -31,7 +31,7 @@ def _model_sizes(rng):
         "layers": int(rng.choice([16, 24, 32, 40])),
         "kv_heads": int(rng.choice([3, 5, 6])),
         "head_width": int(rng.choice([64, 128])),
-        "tokens": int(rng.choice([1024, 4096, 8192])),
+        "tokens": int(rng.choice([2048, 4096, 8192])),  # with 1024, KiB per token are MiB in all
     }
 
 
@@ -67,11 +67,11 @@ def _(c):
 
 @each
 def _beam_worlds(rng, beams):
-    """A world of five tokens in which greedy decoding, two beams and a comparison of all texts find three texts."""
+    """A world of five tokens in which greedy decoding, two beams, all texts and the two worst beams find four texts."""
     while True:
         first, second = ml.softmax(0.3 * rng.normal(size=5)), ml.softmax(2 * rng.normal(size=(5, 5)))
-        found = [rule(first, second, 2) for rule in (_greedy_steps, _two_steps, _exhaustive)]
-        if len({*map(tuple, found)}) == 3:
+        found = [rule(first, second, 2) for rule in (_greedy_steps, _two_steps, _exhaustive, _worst_beams)]
+        if len({*map(tuple, found)}) == 4:
             return first, second, beams
 
 
@@ -85,6 +85,12 @@ def _two_steps(first, second, beams, joint=np.multiply):
 def _greedy_steps(first, second, beams):
     i = int(np.argmax(first))
     return [i, int(np.argmax(second[i]))]
+
+
+def _worst_beams(first, second, beams):
+    begin = np.argsort(first)[:beams]
+    i, j = np.unravel_index(np.argmax(first[begin, None] * second[begin]), (beams, len(first)))
+    return [int(begin[i]), int(j)]
 
 
 def _exhaustive(first, second, beams):
@@ -113,6 +119,7 @@ def _growing(rng):
 def _shifted_keys(rng):
     """Keys with a large common part: scores are huge, their differences are not."""
     queries, keys, values_ = rng.normal(size=(3, 5, 4))
+    queries[0] = -abs(queries[0])  # its scores are far below 0, the others may be above
     return [(queries, keys + 2000.0, values_)]
 
 
@@ -207,9 +214,14 @@ ALTERNATING = (np.array([0, 1, 0, 1, 0]), np.array([[False, True], [True, False]
 
 @checks("14.inference.detect")
 def _(c):
-    c.values(2, public=[ALTERNATING, (np.array([0, 0, 0]), ALTERNATING[1])], name="all green, none green")
+    green = ALTERNATING[1]
+    c.values(
+        2,
+        public=[ALTERNATING, (np.array([0, 0, 0]), green), (np.array([0, 1]), green)],
+        name="all green, none green",
+    )
     c.values(3, _marked_texts, name="random texts")
-    c.refuses(1, public=[(np.array([1]), ALTERNATING[1])], name="refuses a text of one token")
+    c.refuses(1, public=[(np.array([1]), green), (np.zeros(0, int), green)], name="refuses a text of one token or none")
 
 
 LOGITS = np.array([9.1, 8.3, 7.9, 6.6, 6.1, 5.2, 4.4, 3.7, 2.9, 1.5, 0.8, -0.6, -2.0, -3.1, -5.2, -7.4])

@@ -224,14 +224,17 @@ def _order(rng, layer, heads):
 
 @each
 def _planted(rng, size, decoys=False):
-    """Tables of L layers and H heads with a circuit in them; with decoys, others that look like one."""
-    L, H = size
+    """Tables of L layers and H heads with a circuit in them; with decoys, others that look like one.
+
+    size: (L, H, layer of the previous-token head, layer of the induction head)
+    """
+    L, H, m, n = size
     tokens = np.resize(rng.permutation(15)[:5], T := 15)  # of five tokens: with fewer the heads fall together
     weights = np.array([[_table(rng, np.zeros((T, T), bool), 0) for _ in range(H)] for _ in range(L)])
-    n = int(rng.integers(1, L - 1))
-    below, here, above = (_order(rng, layer, H) for layer in (n - 1, n, n + 1))
+    below, here, above = (_order(rng, layer, H) for layer in (m, n, n + 1))
     weights[n, here[0]] = _table(rng, _look(tokens, 1), 0.7)
-    weights[n - 1, below[0]] = _table(rng, _step_back(T), 0.7)
+    weights[m, below[0]] = _table(rng, _step_back(T), 0.7)
+    weights[n, here[1]] = _table(rng, _look(tokens, 0), 0.5)  # so that a search for the same token finds a head
     if decoys:
         weights[n, here[1]] = _table(rng, _look(tokens, 0), 0.95)  # the same token
         weights[n, here[2]] = _table(rng, _look(tokens, 2), 0.95)  # one too far
@@ -241,7 +244,7 @@ def _planted(rng, size, decoys=False):
         last = after & (after[:, ::-1].cumsum(axis=-1)[:, ::-1] == 1)
         weights[n, here[5]] = _table(rng, last, 0.62)  # the last place alone
         weights[n + 1, above[0]] = _table(rng, _step_back(T), 0.98)  # too late
-        weights[n - 1, below[1]] = _table(rng, _step_back(T, 2), 0.95)  # two back
+        weights[m, below[1]] = _table(rng, _step_back(T, 2), 0.95)  # two back
     return weights, tokens
 
 
@@ -258,8 +261,8 @@ def _circuit(weights, tokens, after=1, back=1, within=0):
 
 @checks("16.interpretability.find_circuit", expected=_circuit)
 def _(c):
-    c.values(2, _planted((4, 2)), name="nothing that distracts", rtol=0)
-    c.values(4, _planted((3, 6), (4, 6), decoys=True), name="among heads that look alike", rtol=0)
+    c.values(2, _planted((4, 2, 0, 2)), name="the right heads", rtol=0)
+    c.values(4, _planted((3, 6, 0, 1), (5, 6, 1, 3), decoys=True), name="among heads that look alike", rtol=0)
 
 
 UNITS = np.array([
@@ -289,7 +292,7 @@ def _changed(kept):
 def _wrong_units(kept):
     """The sentence of the known mistake that gives these units."""
     others = [unit for unit in range(10) if unit not in kept]
-    if not _changed(others):
+    if kept and not _changed(others):
         return ["You gave the units that can be ablated. Give the other ones, which are kept."]
     if kept and min(kept) > 0 and not _changed([int(unit) - 1 for unit in kept]):
         return ["You counted the units from 1. Count them from 0."]

@@ -86,9 +86,17 @@ def _stored(schedule):
         done |= {(d, waiting[d].pop(0)) for d in ready}
         slots += 1
     if slots > 22:
-        waits = ["Every device stores one microbatch at a time, so the others wait. Begin with more forward passes."]
-        raise ValueError(f"the batch is ready after {slots} slots; 22 are enough", *(waits if max(most) == 1 else []))
+        raise ValueError(f"the batch is ready after {slots} slots; 22 are enough", *_slow(schedule, most))
     return sum(most)
+
+
+def _slow(schedule, most):
+    """The sentence of the known mistake that takes too many slots."""
+    if max(most) == 1:
+        return ["Every device stores one microbatch at a time, so the others wait. Begin with more forward passes."]
+    if len({tuple(text.split()) for text in schedule}) == 1:
+        return ["All devices have the same order. The first one must do more forward passes ahead than the last one."]
+    return []
 
 
 def _other_passes(waiting):

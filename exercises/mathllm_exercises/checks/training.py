@@ -94,6 +94,15 @@ def _best_pair(words, repeats, weigh=True, ties="first", pairs=pairwise):
     return [*best, counts[best]]
 
 
+def _apart(symbols):
+    """The pairs of neighbours, without those that overlap an equal pair before them."""
+    last = None
+    for place, pair in enumerate(pairwise(symbols)):
+        if last != (place - 1, pair):
+            last = place, pair
+            yield pair
+
+
 def _across_words(words, repeats):
     line = [symbol for symbols, n in zip(words, repeats, strict=True) for _ in range(n) for symbol in symbols]
     return _best_pair([line], [1])
@@ -303,12 +312,22 @@ def _problem(case, observation):
 
 
 def _ignored(p, contexts):
-    """What of the contexts the predictions do not depend on, in words."""
+    """What of the contexts the predictions do not depend on, or in which way they misread them, in words."""
     if np.ptp(p, axis=0).max() < 1e-9:
         return "; all rows are equal, so the context has no effect"
     last = [p[contexts[:, -1] == token] for token in range(_V)]
     if all(np.ptp(rows, axis=0).max() < 1e-9 for rows in last if len(rows)):
         return "; rows with the same last token are equal, so only this token has an effect"
+    readings = {
+        "the predictions fit contexts with the last two tokens exchanged": [-1, -2],
+        "the predictions fit contexts in reverse order": [1, 0],
+        "the predictions use the first two tokens of each context": [0, 1],
+        "the predictions are those of the last token of each context, not of the token after it": [-3, -2],
+    }
+    for words, places in readings.items():
+        read = contexts[:, places]
+        if _surprise(p, read) < _surprise(_truth(None, read, _V), read) + 0.1:
+            return f"; {words}"
     return ""
 
 
