@@ -20,7 +20,7 @@ def examine(directory, config):
         "exchange": lambda: _exchange(Exchange(coursedir=directory, config=config).root, directory.course_id),
         "permissions": lambda: _permissions(Path(directory.root)),
         "course key": lambda: _key(Path(directory.root, ".course_key")),
-        "gradebook": lambda: _gradebook(directory.db_url),
+        "gradebook": lambda: _gradebook(directory),
         "programs": _programs,
     }
     return {name: _found(look) for name, look in looks.items()}
@@ -55,16 +55,11 @@ def _key(path):
     return None
 
 
-def _gradebook(db_url):
-    gradebook.check_encoding(db_url)
-    file = gradebook.sqlite_file(db_url)
-    if file is None or not file.exists():
-        return None
-    if not os.access(file, os.W_OK) or not os.access(file.parent, os.W_OK):
-        return f"{file} cannot be written to: chown it to the account that grades"
-    if not gradebook.is_gradebook(file):
-        return f"{file} is damaged: python -m mathllm_grading restore"
-    return None
+def _gradebook(directory):
+    file = gradebook.sqlite_file(directory.db_url)
+    if file is None or file.exists():
+        with gradebook.opened(directory.db_url, directory.course_id):
+            return None
 
 
 def _programs():

@@ -15,15 +15,15 @@ from pathlib import Path
 
 from mathllm_exercises.registry import items
 from nbgrader.api import Comment, Grade, Gradebook, Student, SubmittedAssignment, SubmittedNotebook
-from sqlalchemy import create_engine, make_url
-from sqlalchemy.pool import NullPool
+from sqlalchemy import make_url
+from sqlalchemy.exc import SQLAlchemyError
 from traitlets.log import get_logger
 
 from mathllm.errors import suggest
 
 __all__ = [
-    "asked", "assignment_called", "back_up", "backups", "check_encoding", "check_points", "entry_of", "is_gradebook",
-    "opened", "record", "restore", "sqlite_file",
+    "asked", "assignment_called", "back_up", "backups", "check_points", "entry_of", "opened", "recorded", "restore",
+    "said", "sqlite_file",
 ]  # fmt: skip
 
 KEPT = 20  # backups
@@ -47,21 +47,6 @@ def assignment_called(name, names):
         more = f"; it is short for {' and '.join(sorted(meant))}" if meant else suggest(name, names)
         raise ValueError(f"there is no assignment {name!r}{more}")
     return meant.pop()
-
-
-def check_encoding(db_url):
-    """Raises: ValueError for a PostgreSQL database that cannot hold every character."""
-    if make_url(db_url).get_backend_name() != "postgresql":
-        return
-    try:
-        with create_engine(db_url, poolclass=NullPool).connect():
-            return
-    except TypeError:  # from such a database all text comes as bytes, also the version that SQLAlchemy asks for
-        name = make_url(db_url).database
-        raise ValueError(
-            f"the database {name} is encoded as SQL_ASCII, which cannot hold what learners write: make it anew with "
-            f"createdb -E UTF8 -T template0 {name}"
-        ) from None
 
 
 def check_points(notebooks, assignment):
@@ -129,9 +114,9 @@ def restore(backup, db_url):
     file = sqlite_file(db_url)
     if file is None:
         raise ValueError("a database server holds this gradebook: restore it with pg_restore --clean")
-    if not is_gradebook(backup):
+    if not _is_gradebook(backup):
         raise ValueError(f"{backup} is no backup of a gradebook, or is damaged")
-    if file.exists() and is_gradebook(file):
+    if file.exists() and _is_gradebook(file):
         back_up(db_url, file.parent, kept=KEPT + 1)  # the backup that is being restored may be the oldest
     elif file.exists():
         file.rename(Path(backup).with_name(f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}Z{file.suffix}"))
@@ -149,7 +134,7 @@ def _copy(source, target):
         raise OSError(f"{source} cannot be copied to {target}: {error}") from error
 
 
-def is_gradebook(path):
+def _is_gradebook(path):
     """Whether a SQLite file is a gradebook and undamaged. Raises: OSError while somebody writes to it."""
     try:
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=PATIENCE)) as database:
@@ -157,7 +142,7 @@ def is_gradebook(path):
             return database.execute("PRAGMA quick_check").fetchall() == [("ok",)]
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-            raise OSError(f"{path} is in use: wait until it is no longer written to") from error
+            raise OSError(f"{path} is in use ({error}): wait until it is no longer written to") from error
         return False
 
 
@@ -173,21 +158,48 @@ def _dump(url, target):
 # Reading and writing
 
 
+@contextlib.contextmanager
 def opened(db_url, course_id):
-    """nbgrader's gradebook, which waits while others write to it."""
-    url = make_url(db_url)
-    if sqlite_file(db_url):
+    """nbgrader's gradebook, which waits while others write to it.
+
+    Raises: ValueError, with the remedy, where it cannot be read or written to; OSError while somebody writes to it.
+    """
+    file, url = sqlite_file(db_url), make_url(db_url)
+    if file:
         url = url.update_query_dict({"timeout": str(PATIENCE)})
-    return Gradebook(url.render_as_string(hide_password=False), course_id)
+    if file and file.exists():
+        if not os.access(file, os.W_OK) or not os.access(file.parent, os.W_OK):
+            raise ValueError(f"{file} cannot be written to: chown it to the account that grades")
+        if not _is_gradebook(file):
+            raise ValueError(f"{file} is damaged: python -m mathllm_grading restore")
+    try:
+        with _gradebook(url, course_id) as book:
+            yield book
+    except SQLAlchemyError as error:
+        raise ValueError(
+            f"the gradebook cannot be read ({said(error)}); after an update: nbgrader db upgrade"
+        ) from error
+
+
+def _gradebook(url, course_id):
+    try:
+        return Gradebook(url.render_as_string(hide_password=False), course_id)
+    except TypeError:  # from such a database all text comes as bytes, also the version that SQLAlchemy asks for
+        raise ValueError(
+            f"the database {url.database} is encoded as SQL_ASCII, which cannot hold what learners write: make it anew "
+            f"with createdb -E UTF8 -T template0 {url.database}"
+        ) from None
+
+
+def said(error):
+    """What the database itself says of an error of SQLAlchemy, in one line."""
+    return str(getattr(error, "orig", error)).strip().splitlines()[0]
 
 
 def asked(book, assignment):
     """{notebook: {"kernelspec": dict, "cells": {grade id: cell}}} of an assignment, as it was generated."""
     return {
-        notebook.name: {
-            "kernelspec": json.loads(notebook.kernelspec or "{}"),
-            "cells": _cells(notebook),
-        }
+        notebook.name: {"kernelspec": json.loads(notebook.kernelspec or "{}"), "cells": _cells(notebook)}
         for notebook in book.find_assignment(assignment).notebooks
     }
 
@@ -195,45 +207,41 @@ def asked(book, assignment):
 def _cells(notebook):
     points = {cell.name: cell.max_score for cell in [*notebook.grade_cells, *notebook.task_cells]}
     kinds = {"grade": notebook.grade_cells, "solution": notebook.solution_cells, "task": notebook.task_cells}
-    kinds = {kind: {cell.name for cell in cells} for kind, cells in kinds.items()}
     found = {}
     for cell in notebook.source_cells:
-        flags = {kind: cell.name in names for kind, names in kinds.items()}
+        flags = {kind: cell.name in [other.name for other in cells] for kind, cells in kinds.items()}
         flags |= {"schema_version": 3, "grade_id": cell.name, "locked": bool(cell.locked)}
         flags |= {"cell_type": cell.cell_type, "checksum": cell.checksum}
         flags |= {"points": points[cell.name]} if cell.name in points else {}
         shown = {"cell_type": cell.cell_type, "id": cell.name[:60], "source": cell.source}
-        shown |= {"metadata": {"nbgrader": flags}}
         shown |= {"outputs": [], "execution_count": None} if cell.cell_type == "code" else {}
-        found[cell.name] = shown
+        found[cell.name] = shown | {"metadata": {"nbgrader": flags}}
     return found
 
 
-def record(book, assignment, learner, graded, timestamp=None, unchanged=(), penalty=None, before=lambda: None):
-    """Write all of a learner's grades in one transaction: all of them are recorded, or none.
+@contextlib.contextmanager
+def recorded(book, assignment, learner, graded, timestamp, unchanged, penalty):
+    """Write all of a learner's grades in one transaction; the block runs when nothing but its commit is left.
 
-    timestamp: when the work was handed in   unchanged: grade ids of texts that are as they were when they were graded
-    penalty(learner, score, seconds late): points lost, or None   before(): called when nothing but the commit is left
+    timestamp: when the work was handed in, or None   unchanged: grade ids of texts that are as they were when they were
+    graded   penalty(learner, score, seconds late): points lost, or None
     """
     try:
         entry = entry_of(book, assignment, learner)
         entry.timestamp = timestamp or entry.timestamp
         for notebook in entry.notebooks:
-            asked = notebook.notebook
-            names = {cell.id: cell.name for cell in asked.grade_cells + asked.solution_cells + asked.task_cells}
             for row in notebook.grades:
-                name = names[row.cell_id]
-                _write(row, graded.grades[notebook.name][name], name in unchanged)
+                _write(row, graded.grades[notebook.name][row.cell.name], row.cell.name in unchanged)
             for row in notebook.comments:
-                row.auto_comment = "No response." if names[row.cell_id] in graded.blank else None
+                row.auto_comment = "No response." if row.cell.name in graded.blank else None
             notebook.late_submission_penalty = None
-            if penalty and entry.total_seconds_late > 0:
+            if entry.total_seconds_late > 0:
                 book.db.flush()
                 book.db.expire(notebook, ["score"])
                 lost = penalty(learner, notebook.score, entry.total_seconds_late)
                 notebook.late_submission_penalty = lost if lost is None else min(max(lost, 0), notebook.score)
         book.db.flush()
-        before()
+        yield
         book.db.commit()
     except BaseException:
         book.db.rollback()
