@@ -4,10 +4,10 @@
 grade and before they touch any of it. This exporter grades and records all of it, and leaves nbgrader nothing to do.
 """
 
-import time
+from datetime import timedelta
 
 from nbconvert.exporters import NotebookExporter
-from nbconvert.preprocessors import Preprocessor
+from nbconvert.preprocessors import TagRemovePreprocessor
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 
@@ -16,9 +16,7 @@ from .run import Run
 
 __all__ = ["Grader", "HideRubric"]
 
-OFTEN = 3600  # seconds: a server that grades one learner at a time makes no backup for each
-
-_backed_up = {}  # gradebook: when this process made a backup
+PAUSE = timedelta(hours=1)  # a server that grades one learner at a time makes no backup for each
 
 
 class Grader(NotebookExporter):
@@ -36,11 +34,7 @@ def _grade(converter):
     course, failed = converter.coursedir, []
     try:
         students = () if course.student_id == "*" else (course.student_id,)
-        run = Run(course.assignment_id, students, converter.force, course=(course, converter.config))
-        run.backs_up = time.monotonic() - _backed_up.get(course.db_url, -OFTEN) >= OFTEN
-        with run:
-            if run.backs_up:
-                _backed_up[course.db_url] = time.monotonic()
+        with Run(course.assignment_id, students, converter.force, None, (course, converter.config), PAUSE) as run:
             for result in run.results():
                 if result.error:
                     failed.append(f"{result.learner}: {result.error}")
@@ -56,12 +50,8 @@ def _grade(converter):
         raise NbGraderException("; ".join(failed)[:1000])
 
 
-class HideRubric(Preprocessor):
+class HideRubric(TagRemovePreprocessor):
     """Takes the rubrics out again, before feedback is written for the learner."""
 
     enabled = True
-
-    def preprocess(self, nb, resources):
-        """Drop the cells that show a rubric to the grader."""
-        nb.cells = [cell for cell in nb.cells if RUBRIC_TAG not in cell.metadata.get("tags", [])]
-        return nb, resources
+    remove_cell_tags = frozenset({RUBRIC_TAG})

@@ -48,11 +48,10 @@ def _permissions(root):
 
 
 def _key(path):
-    if path.exists() and path.stat().st_mode & 0o077:
-        return f"others can read {path}: chmod 600 {path}"
-    if path.exists():
-        course_key(path)
-    return None
+    if not path.exists():
+        return None  # the first run makes one
+    course_key(path)
+    return f"others can read {path}: chmod 600 {path}" if path.stat().st_mode & 0o077 else None
 
 
 def _gradebook(directory):

@@ -10,7 +10,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from mathllm_exercises.registry import items
@@ -27,6 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 KEPT = 20  # backups
+TIME = "%Y%m%dT%H%M%S.%fZ"
 PATIENCE = 300  # seconds that a process waits for others to finish writing
 
 
@@ -75,23 +76,22 @@ def backups(folder):
     return sorted(Path(folder, "backups").glob("gradebook-*Z.*"))
 
 
-def back_up(db_url, folder, kept=KEPT):
-    """Copy the gradebook to backups/gradebook-<UTC time>.db; only the newest `kept` stay. The path, None without one.
+def back_up(db_url, folder, pause=timedelta(), kept=KEPT):
+    """Copy the gradebook to backups/gradebook-<UTC time>.db, unless this has been done within the pause.
 
-    A SQLite file is copied as it was at one moment, whoever writes to it meanwhile. A PostgreSQL gradebook is dumped by
-    pg_dump, where that is installed.
+    Only the newest `kept` stay. A SQLite file is copied as it was at one moment, whoever writes to it meanwhile. A
+    PostgreSQL gradebook is dumped by pg_dump, where that is installed.
     """
-    file = sqlite_file(db_url)
+    file, now = sqlite_file(db_url), datetime.now(UTC)
     if file is None and shutil.which("pg_dump") is None:
         get_logger().warning("The gradebook is not backed up: pg_dump is not installed")
-        return None
-    if file is not None and not file.exists():
-        return None
-    suffix = ".db" if file else ".dump"
-    path = Path(folder, "backups", f"gradebook-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}Z{suffix}")
+        return
+    if any(path.name > f"gradebook-{now - pause:{TIME}}" for path in backups(folder)):
+        return
+    path = Path(folder, "backups", f"gradebook-{now:{TIME}}{'.db' if file else '.dump'}")
     path.parent.mkdir(mode=0o700, exist_ok=True)
     partial = path.with_suffix(".partial")
-    os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, 0o600))
+    partial.touch(0o600)
     try:
         if file:
             _copy(file, partial)
@@ -102,7 +102,6 @@ def back_up(db_url, folder, kept=KEPT):
         partial.unlink(missing_ok=True)
     for old in backups(folder)[:-kept]:
         old.unlink()
-    return path
 
 
 def restore(backup, db_url):
@@ -119,7 +118,7 @@ def restore(backup, db_url):
     if file.exists() and _is_gradebook(file):
         back_up(db_url, file.parent, kept=KEPT + 1)  # the backup that is being restored may be the oldest
     elif file.exists():
-        file.rename(Path(backup).with_name(f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}Z{file.suffix}"))
+        file.rename(Path(backup).with_name(f"damaged-{datetime.now(UTC):{TIME}}.db"))
     _copy(backup, file)
 
 

@@ -5,7 +5,6 @@ the values of the answer on private inputs (`kernel_side.evaluate`), and judges 
 recorded here, and nobody else's work is seen.
 """
 
-import contextlib
 import hashlib
 import hmac
 import os
@@ -64,11 +63,9 @@ def course_key(path=".course_key"):
     """The secret from which private cases are drawn: MATHLLM_COURSE_KEY, else a file, made on first use (mode 0600)."""
     if os.environ.get("MATHLLM_COURSE_KEY"):
         return os.environ["MATHLLM_COURSE_KEY"].encode()
-    with (
-        contextlib.suppress(FileExistsError),
-        open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as f,
-    ):
-        f.write(secrets.token_hex(32))
+    if not os.path.exists(path):
+        with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+            file.write(secrets.token_hex(32))
     key = Path(path).read_bytes().strip()
     if len(key) < 32:
         raise ValueError(f"the course key in {path} is too short; delete the file and a new one will be made")

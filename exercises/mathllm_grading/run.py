@@ -94,11 +94,9 @@ def _failed(learner, error):
 class Run:
     """A grading run: `tasks` says who is to be graded, `graded` who is graded already."""
 
-    backs_up = True
-
-    def __init__(self, assignment, students=(), force=False, scheduler=None, course=None):
+    def __init__(self, assignment, students=(), force=False, scheduler=None, course=None, pause=timedelta()):
         self.directory, self.config = course or open_course()
-        self.root, self.scheduler = self.directory.root, scheduler
+        self.root, self.scheduler, self._pause = self.directory.root, scheduler, pause
         if scheduler and gradebook.sqlite_file(self.directory.db_url):
             raise ValueError(
                 "a cluster needs a gradebook that it can reach: set MATHLLM_GRADEBOOK to the address of a PostgreSQL "
@@ -180,8 +178,7 @@ class Run:
                 shutil.rmtree(left, ignore_errors=True)
             wanted = [name for name in self.learners if name not in self.graded]
             if wanted:
-                if self.backs_up:
-                    gradebook.back_up(self.directory.db_url, self.root)
+                gradebook.back_up(self.directory.db_url, self.root, self._pause)
                 autograded.mkdir(exist_ok=True)
                 run = tempfile.mkdtemp(dir=autograded, prefix=UNFINISHED)
                 cleanup.callback(shutil.rmtree, run, ignore_errors=True)
@@ -265,33 +262,29 @@ def table(run, results):
     with run.gradebook() as book:
         entries = {entry.student_id: entry for entry in book.assignment_submissions(run.assignment)}
         for learner in run.learners:
-            entry, result = entries.get(learner), went.get(learner)
-            notes = "; ".join(filter(None, [_note(entry, result, learner in run.graded), _late(entry)]))
-            lines.append(f"{learner:<{width}}  {_points(entry)}  {notes}".rstrip())
+            points, late = _recorded(entries.get(learner))
+            note = _note(went[learner], entries.get(learner)) if learner in went else "not graded"
+            notes = "graded before" if learner in run.graded else note, late
+            lines.append(f"{learner:<{width}}  {points}  {'; '.join(filter(None, notes))}".rstrip())
     failed = sum(result.error is not None for result in results)
     summary = f"{len(results) - failed} graded, {len(run.graded)} graded before, {failed} failed"
     left = len(run.learners) - len(results) - len(run.graded)
     return "\n".join([*lines, summary + f", {left} not begun or not finished" * bool(left)])
 
 
-def _points(entry):
+def _recorded(entry):
+    """The points of a learner as the table shows them, and how late the work was."""
     if entry is None:
-        return f"{'–':>7}  {'–':>6}"
-    return f"{max(0.0, entry.score - entry.late_submission_penalty):7.2f}  {entry.max_score:6.2f}"
+        return f"{'–':>7}  {'–':>6}", ""
+    lost = entry.late_submission_penalty
+    late = f"late by {timedelta(seconds=round(entry.total_seconds_late))}" + f", {lost:g} points lost" * bool(lost)
+    points = f"{max(0.0, entry.score - lost):7.2f}  {entry.max_score:6.2f}"
+    return points, late if entry.total_seconds_late else ""
 
 
-def _note(entry, result, before):
-    if result is None:
-        return "graded before" if before else "not graded"
+def _note(result, entry):
     if result.error:
         return f"FAILED: {result.error}"
     if result.graded.review:
         return f"for review: {'; '.join(result.graded.review)}"
     return "to be read in Formgrader" if entry.needs_manual_grade else ""
-
-
-def _late(entry):
-    if entry is None or not entry.total_seconds_late:
-        return ""
-    lost = f", {entry.late_submission_penalty:g} points lost" if entry.late_submission_penalty else ""
-    return f"late by {timedelta(seconds=round(entry.total_seconds_late))}{lost}"

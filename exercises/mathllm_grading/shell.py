@@ -55,8 +55,8 @@ def _warm_process(sandboxed):  # in a sandbox, its children have another environ
             env=sandbox.environment() | {"MPLCONFIGDIR": fonts, "MPLBACKEND": BACKEND}, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=None, start_new_session=True,
         )  # fmt: skip
-    atexit.register(process.wait)
-    atexit.register(process.terminate)  # before it is waited for
+    for last in (ours.close, process.wait, process.terminate):  # at the end, the last one comes first
+        atexit.register(last)
     return ours
 
 

@@ -6,9 +6,9 @@ from the assignment: it earns nothing and is marked for review.
 
 import contextlib
 import copy
-import fnmatch
 import json
 import os
+import shutil
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,23 +62,19 @@ def read_submission(folder, ignored=()):
     found, folder = Submission(), Path(folder)
     if linked(folder) or not folder.is_dir():
         return found
-    for here, folders, names, descriptor in os.fwalk(folder, onerror=lambda error: None, follow_symlinks=False):
+    without = shutil.ignore_patterns(*ignored)
+    for here, folders, names, descriptor in os.fwalk(folder, follow_symlinks=False):
         inside = Path(here).relative_to(folder)
         deep = len(inside.parts) + 1 >= MAX_DEPTH
-        folders[:] = [name for name in sorted(folders) if not deep and not _ignored(name, ignored)]
-        for name in sorted(names, key=lambda name: (not name.endswith(".ipynb"), name)):
-            if not _ignored(name, ignored):
-                _take(found, str(inside / name), name, descriptor)
+        folders[:] = [] if deep else sorted(set(folders) - without(here, folders))
+        for name in sorted(set(names) - without(here, names), key=lambda name: (not name.endswith(".ipynb"), name)):
+            _take(found, str(inside / name), name, descriptor)
     return found
 
 
 def linked(folder):
     """Whether a folder that was handed in, or the learner's folder that holds it, is a link: to another's work, say."""
     return folder.is_symlink() or folder.parent.is_symlink()
-
-
-def _ignored(name, patterns):
-    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
 
 
 def _take(found, path, name, folder):

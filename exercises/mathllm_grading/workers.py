@@ -68,9 +68,8 @@ def on_this_machine(tasks, work, jobs, limit=1800):
     finally:
         for left in running.values():
             left.process.terminate()
-        deadline = time.monotonic() + GRACE
         for left in running.values():
-            left.process.join(max(0.0, deadline - time.monotonic()))
+            left.process.join(GRACE)
             left.process.kill()
             left.process.join()
 

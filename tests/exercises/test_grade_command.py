@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import grading
@@ -459,7 +460,9 @@ def test_a_doctor_says_what_is_wrong_and_how_to_mend_it(inside, monkeypatch, tmp
 
 def test_the_last_twenty_backups_are_kept_and_one_can_be_restored(inside):
     address, book = f"sqlite:///{inside}/gradebook.db", inside / "gradebook.db"
-    first = gradebook.back_up(address, inside)
+    gradebook.back_up(address, inside)
+    gradebook.back_up(address, inside, pause=timedelta(hours=1))
+    (first,) = gradebook.backups(inside)
     for number in range(21):
         with contextlib.closing(sqlite3.connect(book)) as database, database:
             database.execute("INSERT INTO student VALUES (?, '', '', '', NULL)", (str(number),))
