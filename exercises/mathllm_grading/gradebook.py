@@ -55,15 +55,16 @@ def check_points(notebooks, assignment):
 
     Raises: ValueError, which says what to run, where the assignment was made from another edition of the exercises.
     """
-    ours = {item.grade_id: item.points for item in items()}
-    cells = {name: cell for notebook in notebooks.values() for name, cell in notebook["cells"].items()}
-    points = {name: cell["metadata"]["nbgrader"].get("points") for name, cell in cells.items() if name in ours}
-    wrong = [name for name in points if points[name] is not None and points[name] != ours[name]]
+    ours, wrong = {item.grade_id: item.points for item in items()}, []
+    for notebook in notebooks.values():
+        for name, cell in notebook["cells"].items():
+            points = cell["metadata"]["nbgrader"].get("points")
+            if name in ours and points not in (None, ours[name]):
+                wrong.append(f"{name} ({ours[name]:g}, in the assignment {points:g})")
     if wrong:
-        shown = ", ".join(f"{name} ({ours[name]:g}, in the assignment {points[name]:g})" for name in wrong[:5])
         raise ValueError(
-            f"the points of these exercises have changed since {assignment} was generated: {shown}. Say make "
-            f"notebooks in the checkout, then nbgrader generate_assignment {assignment} --force and "
+            f"the points of these exercises have changed since {assignment} was generated: {', '.join(wrong[:5])}. Say "
+            f"make notebooks in the checkout, then nbgrader generate_assignment {assignment} --force and "
             f"nbgrader release_assignment {assignment} --force, and grade with --force"
         )
 

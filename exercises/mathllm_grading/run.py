@@ -14,7 +14,6 @@ from nbgrader.apps.autogradeapp import AutogradeApp
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange.default import Exchange
 from nbgrader.preprocessors import AssignLatePenalties
-from nbgrader.utils import rmtree
 from sqlalchemy.exc import SQLAlchemyError
 
 from mathllm.errors import suggest
@@ -224,8 +223,8 @@ class Run:
             late.init_plugin()
             penalty, same = late.plugin_inst.late_submission_penalty, _unchanged(final, graded)
             with gradebook.recorded(self._book, self.assignment, learner, graded, moment, same, penalty):
-                if final.exists():
-                    rmtree(final)  # were it there after a failure from here on, nobody would grade this again
+                if final.exists():  # were it there after a failure from here on, nobody would grade this again
+                    os.rename(final, f"{result.folder}-before")
             final.parent.mkdir(parents=True, exist_ok=True)
             os.rename(result.folder, final)
         except (ValueError, OSError, SQLAlchemyError) as error:

@@ -128,9 +128,9 @@ class Shell:
 
     def _line(self):
         """What the process says next: a line of at most LARGEST bytes."""
-        line = bytearray()
+        line, part = bytearray(), b""
         self._connection.settimeout(TICK)
-        while b"\n" not in line:
+        while b"\n" not in part:
             with contextlib.suppress(TimeoutError):
                 part = self._connection.recv(sandbox.MEGABYTE)
                 if not part:

@@ -68,7 +68,7 @@ def main(descriptor):
                 channel.close()
                 _serve(json.loads(message), socket.socket(fileno=descriptors[0]), shell)
             finally:
-                os._exit(1)
+                os._exit(0)
         os.close(descriptors[0])
 
 
@@ -112,9 +112,6 @@ class Hook(DisplayHook):
 
     def write_format_data(self, format_dict, md_dict=None):
         self.shell.add({"output_type": "execute_result", "data": dict(format_dict), "metadata": {}})
-
-    def finish_displayhook(self):
-        pass
 
 
 class Shell(InteractiveShell):
@@ -185,14 +182,13 @@ def _serve(request, connection, shell):
         connection.sendall(b"%d\n" % child)
         connection.close()
         os.waitpid(child, 0)
-        os._exit(0)
+        return
     libc.prctl(DEATH_SIGNAL, signal.SIGKILL)
     os.setsid()
     connection = _settle(request, connection.detach())
     sys.stdout, sys.stderr = Stream("stdout", shell), Stream("stderr", shell)
     shell.room = request["room"]
     _answer(connection, shell)
-    os._exit(0)
 
 
 def _enter(process, account):
