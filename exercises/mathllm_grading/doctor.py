@@ -56,9 +56,11 @@ def _key(path):
 
 def _gradebook(directory):
     file = gradebook.sqlite_file(directory.db_url)
-    if file is None or file.exists():
-        with gradebook.opened(directory.db_url, directory.course_id):
-            return None
+    if file and not file.exists():
+        return None  # nbgrader's first command makes one
+    with gradebook.opened(directory.db_url, directory.course_id):
+        healthy = file is None or gradebook.is_gradebook(file)
+    return None if healthy else f"{file} is damaged: python -m mathllm_grading restore"
 
 
 def _programs():

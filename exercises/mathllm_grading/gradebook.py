@@ -22,8 +22,8 @@ from traitlets.log import get_logger
 from mathllm.errors import suggest
 
 __all__ = [
-    "asked", "assignment_called", "back_up", "backups", "check_points", "entry_of", "opened", "recorded", "restore",
-    "said", "sqlite_file",
+    "asked", "assignment_called", "back_up", "backups", "check_points", "entry_of", "is_gradebook", "opened",
+    "recorded", "restore", "said", "sqlite_file",
 ]  # fmt: skip
 
 KEPT = 20  # backups
@@ -114,9 +114,9 @@ def restore(backup, db_url):
     file = sqlite_file(db_url)
     if file is None:
         raise ValueError("a database server holds this gradebook: restore it with pg_restore --clean")
-    if not _is_gradebook(backup):
+    if not is_gradebook(backup):
         raise ValueError(f"{backup} is no backup of a gradebook, or is damaged")
-    if file.exists() and _is_gradebook(file):
+    if file.exists() and is_gradebook(file):
         back_up(db_url, file.parent, kept=KEPT + 1)  # the backup that is being restored may be the oldest
     elif file.exists():
         file.rename(Path(backup).with_name(f"damaged-{datetime.now(UTC):{TIME}}.db"))
@@ -134,7 +134,7 @@ def _copy(source, target):
         raise OSError(f"{source} cannot be copied to {target}: {error}") from error
 
 
-def _is_gradebook(path):
+def is_gradebook(path):
     """Whether a SQLite file is a gradebook and undamaged. Raises: OSError while somebody writes to it."""
     try:
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=PATIENCE)) as database:
@@ -142,7 +142,7 @@ def _is_gradebook(path):
             return database.execute("PRAGMA quick_check").fetchall() == [("ok",)]
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-            raise OSError(f"{path} is in use ({error}): wait until it is no longer written to") from error
+            raise OSError(f"{path} is in use: wait until it is no longer written to") from error
         return False
 
 
@@ -162,22 +162,21 @@ def _dump(url, target):
 def opened(db_url, course_id):
     """nbgrader's gradebook, which waits while others write to it.
 
-    Raises: ValueError, with the remedy, where it cannot be read or written to; OSError while somebody writes to it.
+    Raises: ValueError, with the remedy, where it cannot be read or written to.
     """
     file, url = sqlite_file(db_url), make_url(db_url)
     if file:
         url = url.update_query_dict({"timeout": str(PATIENCE)})
-    if file and file.exists():
-        if not os.access(file, os.W_OK) or not os.access(file.parent, os.W_OK):
-            raise ValueError(f"{file} cannot be written to: chown it to the account that grades")
-        if not _is_gradebook(file):
-            raise ValueError(f"{file} is damaged: python -m mathllm_grading restore")
+    for place in (file, file.parent) if file and file.exists() else ():
+        if not os.access(place, os.W_OK):
+            raise ValueError(f"{place} cannot be written to: chown it to the account that grades")
     try:
         with _gradebook(url, course_id) as book:
             yield book
     except SQLAlchemyError as error:
         raise ValueError(
-            f"the gradebook cannot be read ({said(error)}); after an update: nbgrader db upgrade"
+            f"the gradebook cannot be used ({said(error)}); after an update: nbgrader db upgrade; if it is damaged: "
+            "python -m mathllm_grading restore"
         ) from error
 
 
