@@ -105,11 +105,8 @@ def grade_submission(folder, learner, assignment):
         cells = submission.restored(cells, asked["cells"])
         blank |= {id for cell in cells if (id := submission.grade_id(cell)) and _blank(cell, asked["cells"][id])}
         marks, missing = ({}, problem) if problem else run_cells(cells, learner, assignment, files)
-        if (
-            foreign
-            and not problem
-            and not any(isinstance(mark, marking.Marks) and mark.points for mark in marks.values())
-        ):
+        earned = any(isinstance(mark, marking.Marks) and mark.points for mark in marks.values())
+        if foreign and not problem and not earned:
             marks, missing = {}, "the notebook holds nothing of this assignment"
         graded = filter(submission.is_graded, cells)
         grades[name] = {submission.grade_id(cell): _grade(cell, marks, missing, blank) for cell in graded}
