@@ -87,9 +87,12 @@ class _Process:
 
     def result(self):
         """What the process has sent, or how it ended before it did."""
+        result = None
         with self.pipe, contextlib.suppress(EOFError, OSError):
-            return self.pipe.recv()
+            result = self.pipe.recv()
         self.process.join()
+        if result:
+            return result
         code = self.process.exitcode
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         return Result(self.task.learner, error=f"the process that graded this learner {how}")
