@@ -1,5 +1,6 @@
 """What the office does to a course: learners in, grades out, extensions, and collecting what was uploaded."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -44,15 +45,14 @@ class Office:
         self.directory, _ = open_course()
 
     def __enter__(self):
-        self._alone = alone(self.directory.root)
-        self._alone.__enter__()
-        gradebook.check_encoding(self.directory.db_url)
-        self.book = gradebook.opened(self.directory.db_url, self.directory.course_id)
+        with contextlib.ExitStack() as cleanup:
+            cleanup.enter_context(alone(self.directory.root))
+            self.book = cleanup.enter_context(gradebook.opened(self.directory.db_url, self.directory.course_id))
+            self._cleanup = cleanup.pop_all()
         return self
 
     def __exit__(self, *error):
-        self.book.close()
-        return self._alone.__exit__(*error)
+        return self._cleanup.__exit__(*error)
 
     def enrol(self, learners):
         """Add learners, or bring what is known of them up to date; nobody is removed. How many are new."""

@@ -1,6 +1,7 @@
 """`python -m mathllm_grading`: grade a class in parallel, look after its course."""
 
 import contextlib
+import io
 import os
 import sys
 
@@ -11,10 +12,6 @@ from mathllm.errors import suggest
 # A third of what is imported for grading is one grammar, with which jsonschema could check addresses of a kind that
 # nothing here contains. Without it they go unchecked in the processes of this command.
 sys.modules.setdefault("rfc3987_syntax", None)
-
-
-def _cores():
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 class _Commands(click.Group):
@@ -62,8 +59,15 @@ def _grade(assignment, jobs, students, force, unsandboxed, scheduler):
         shell.warm_up()  # it imports what submissions need, while this process imports nbgrader
     from .run import Run, table
 
+    results, interrupted = [], False
     with Run(assignment, students, force, scheduler) as run:
-        results, interrupted = _watched(run.results(jobs or _cores()), len(run.tasks))
+        coming = run.results(jobs or len(os.sched_getaffinity(0)))
+        seen = sys.stderr if sys.stderr.isatty() else io.StringIO()
+        try:
+            with contextlib.closing(coming), click.progressbar(coming, length=len(run.tasks), file=seen) as watched:
+                results.extend(watched)
+        except KeyboardInterrupt:
+            interrupted = True
     click.echo(table(run, results))
     for result in results:
         if result.log:
@@ -72,19 +76,6 @@ def _grade(assignment, jobs, students, force, unsandboxed, scheduler):
         click.echo("interrupted: what is missing is graded when the command is run again", err=True)
         sys.exit(130)
     sys.exit(1 if any(result.error for result in results) else 0)
-
-
-def _watched(results, total):
-    """The results as a list, with a progress bar in a terminal; and whether Ctrl-C came before the last."""
-    done, bar = [], contextlib.nullcontext(results)
-    if sys.stderr.isatty():
-        bar = click.progressbar(results, length=total, file=sys.stderr)
-    try:
-        with contextlib.closing(results), bar as watched:
-            done.extend(watched)
-    except KeyboardInterrupt:
-        return done, True
-    return done, False
 
 
 @main.command("restore")

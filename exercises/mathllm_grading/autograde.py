@@ -4,30 +4,19 @@
 grade and before they touch any of it. This exporter grades and records all of it, and leaves nbgrader nothing to do.
 """
 
-import time
+from datetime import timedelta
 
 from nbconvert.exporters import NotebookExporter
-from nbconvert.preprocessors import Preprocessor
-from nbgrader.apps.autogradeapp import AutogradeApp
+from nbconvert.preprocessors import TagRemovePreprocessor
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 
 from .grading import RUBRIC_TAG
+from .run import Run
 
-__all__ = ["Grader", "HideRubric", "course"]
+__all__ = ["Grader", "HideRubric"]
 
-OFTEN = 3600  # seconds: a server that grades one learner at a time makes no backup for each
-
-_backed_up = {}  # gradebook: when this process made a backup
-
-
-def course(root=""):
-    """nbgrader's application with the settings of a course: of the folder we are in, or of `root`."""
-    app = AutogradeApp(log_level="ERROR")  # a missing nbgrader_config.py is explained by somebody else
-    app.initialize([], root=root)
-    app.log.setLevel("WARNING")
-    app.log.propagate = False
-    return app
+PAUSE = timedelta(hours=1)  # a server that grades one learner at a time makes no backup for each
 
 
 class Grader(NotebookExporter):
@@ -42,23 +31,17 @@ class Grader(NotebookExporter):
 
 def _grade(converter):
     """Grade what a converter was asked to. Raises: NbGraderException, after logging why, if somebody is not graded."""
-    from .run import Run
-
     course, failed = converter.coursedir, []
     try:
         students = () if course.student_id == "*" else (course.student_id,)
-        run = Run(course.assignment_id, students, converter.force, directory=course, config=converter.config)
-        run.backs_up = time.monotonic() - _backed_up.get(course.db_url, -OFTEN) >= OFTEN
-        with run:
-            if run.backs_up:
-                _backed_up[course.db_url] = time.monotonic()
+        with Run(course.assignment_id, students, converter.force, None, (course, converter.config), PAUSE) as run:
             for result in run.results():
-                for reason in dict.fromkeys(result.review.values()):
-                    converter.log.warning("%s: %s", result.learner, reason)
                 if result.error:
                     failed.append(f"{result.learner}: {result.error}")
-                else:
-                    converter.log.info("graded %s in %.1f s", result.learner, result.seconds)
+                    continue
+                converter.log.info("graded %s", result.learner)
+                for reason in result.graded.review:
+                    converter.log.warning("%s: %s", result.learner, reason)
     except (ValueError, OSError, RuntimeError) as error:
         failed.append(str(error))
     if failed:
@@ -67,12 +50,8 @@ def _grade(converter):
         raise NbGraderException("; ".join(failed)[:1000])
 
 
-class HideRubric(Preprocessor):
+class HideRubric(TagRemovePreprocessor):
     """Takes the rubrics out again, before feedback is written for the learner."""
 
     enabled = True
-
-    def preprocess(self, nb, resources):
-        """Drop the cells that show a rubric to the grader."""
-        nb.cells = [cell for cell in nb.cells if RUBRIC_TAG not in cell.metadata.get("tags", [])]
-        return nb, resources
+    remove_cell_tags = frozenset({RUBRIC_TAG})

@@ -23,7 +23,7 @@ from nbgrader.exchange.default.release_feedback import ExchangeReleaseFeedback
 from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.utils import find_owner
 
-from .gradebook import opened, sqlite_file
+from .gradebook import opened
 from .submission import timestamp
 
 __all__ = ["Collect", "ReleaseAssignment", "ReleaseFeedback", "exchange_problem"]
@@ -77,9 +77,6 @@ class ReleaseAssignment(_Checked, ExchangeReleaseAssignment):
 
     def _deadline(self):
         """The deadline as learners read it, or None."""
-        file = sqlite_file(self.coursedir.db_url)
-        if file is not None and not file.exists():
-            return None
         with opened(self.coursedir.db_url, self.coursedir.course_id) as book:
             known = {assignment.name: assignment.duedate for assignment in book.assignments}
         moment = known.get(self.coursedir.assignment_id)

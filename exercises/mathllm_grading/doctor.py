@@ -20,7 +20,7 @@ def examine(directory, config):
         "exchange": lambda: _exchange(Exchange(coursedir=directory, config=config).root, directory.course_id),
         "permissions": lambda: _permissions(Path(directory.root)),
         "course key": lambda: _key(Path(directory.root, ".course_key")),
-        "gradebook": lambda: _gradebook(directory.db_url),
+        "gradebook": lambda: _gradebook(directory),
         "programs": _programs,
     }
     return {name: _found(look) for name, look in looks.items()}
@@ -48,23 +48,19 @@ def _permissions(root):
 
 
 def _key(path):
-    if path.exists() and path.stat().st_mode & 0o077:
-        return f"others can read {path}: chmod 600 {path}"
-    if path.exists():
-        course_key(path)
-    return None
+    if not path.exists():
+        return None  # the first run makes one
+    course_key(path)
+    return f"others can read {path}: chmod 600 {path}" if path.stat().st_mode & 0o077 else None
 
 
-def _gradebook(db_url):
-    gradebook.check_encoding(db_url)
-    file = gradebook.sqlite_file(db_url)
-    if file is None or not file.exists():
-        return None
-    if not os.access(file, os.W_OK) or not os.access(file.parent, os.W_OK):
-        return f"{file} cannot be written to: chown it to the account that grades"
-    if not gradebook.is_gradebook(file):
-        return f"{file} is damaged: python -m mathllm_grading restore"
-    return None
+def _gradebook(directory):
+    file = gradebook.sqlite_file(directory.db_url)
+    if file and not file.exists():
+        return None  # nbgrader's first command makes one
+    with gradebook.opened(directory.db_url, directory.course_id):
+        healthy = file is None or gradebook.is_gradebook(file)
+    return None if healthy else f"{file} is damaged: python -m mathllm_grading restore"
 
 
 def _programs():

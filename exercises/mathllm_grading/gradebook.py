@@ -10,23 +10,24 @@ import os
 import shutil
 import sqlite3
 import subprocess
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from mathllm_exercises.registry import items
 from nbgrader.api import Comment, Grade, Gradebook, Student, SubmittedAssignment, SubmittedNotebook
-from sqlalchemy import create_engine, make_url
-from sqlalchemy.pool import NullPool
+from sqlalchemy import make_url
+from sqlalchemy.exc import SQLAlchemyError
 from traitlets.log import get_logger
 
 from mathllm.errors import suggest
 
 __all__ = [
-    "asked", "assignment_called", "back_up", "backups", "check_encoding", "check_points", "entry_of", "is_gradebook",
-    "opened", "record", "restore", "sqlite_file",
+    "asked", "assignment_called", "back_up", "backups", "check_points", "entry_of", "is_gradebook", "opened",
+    "recorded", "restore", "said", "sqlite_file",
 ]  # fmt: skip
 
 KEPT = 20  # backups
+TIME = "%Y%m%dT%H%M%S.%fZ"
 PATIENCE = 300  # seconds that a process waits for others to finish writing
 
 
@@ -49,35 +50,21 @@ def assignment_called(name, names):
     return meant.pop()
 
 
-def check_encoding(db_url):
-    """Raises: ValueError for a PostgreSQL database that cannot hold every character."""
-    if make_url(db_url).get_backend_name() != "postgresql":
-        return
-    try:
-        with create_engine(db_url, poolclass=NullPool).connect():
-            return
-    except TypeError:  # from such a database all text comes as bytes, also the version that SQLAlchemy asks for
-        name = make_url(db_url).database
-        raise ValueError(
-            f"the database {name} is encoded as SQL_ASCII, which cannot hold what learners write: make it anew with "
-            f"createdb -E UTF8 -T template0 {name}"
-        ) from None
-
-
 def check_points(notebooks, assignment):
     """Compare the points of an assignment's graded cells (see `asked`) with those of their exercises.
 
     Raises: ValueError, which says what to run, where the assignment was made from another edition of the exercises.
     """
-    ours = {item.grade_id: item.points for item in items()}
-    cells = {name: cell for notebook in notebooks.values() for name, cell in notebook["cells"].items()}
-    points = {name: cell["metadata"]["nbgrader"].get("points") for name, cell in cells.items() if name in ours}
-    wrong = [name for name in points if points[name] is not None and points[name] != ours[name]]
+    ours, wrong = {item.grade_id: item.points for item in items()}, []
+    for notebook in notebooks.values():
+        for name, cell in notebook["cells"].items():
+            points = cell["metadata"]["nbgrader"].get("points")
+            if name in ours and points not in (None, ours[name]):
+                wrong.append(f"{name} ({ours[name]:g}, in the assignment {points:g})")
     if wrong:
-        shown = ", ".join(f"{name} ({ours[name]:g}, in the assignment {points[name]:g})" for name in wrong[:5])
         raise ValueError(
-            f"the points of these exercises have changed since {assignment} was generated: {shown}. Say make "
-            f"notebooks in the checkout, then nbgrader generate_assignment {assignment} --force and "
+            f"the points of these exercises have changed since {assignment} was generated: {', '.join(wrong[:5])}. Say "
+            f"make notebooks in the checkout, then nbgrader generate_assignment {assignment} --force and "
             f"nbgrader release_assignment {assignment} --force, and grade with --force"
         )
 
@@ -90,23 +77,22 @@ def backups(folder):
     return sorted(Path(folder, "backups").glob("gradebook-*Z.*"))
 
 
-def back_up(db_url, folder, kept=KEPT):
-    """Copy the gradebook to backups/gradebook-<UTC time>.db; only the newest `kept` stay. The path, None without one.
+def back_up(db_url, folder, pause=timedelta(), kept=KEPT):
+    """Copy the gradebook to backups/gradebook-<UTC time>.db, unless this has been done within the pause.
 
-    A SQLite file is copied as it was at one moment, whoever writes to it meanwhile. A PostgreSQL gradebook is dumped by
-    pg_dump, where that is installed.
+    Only the newest `kept` stay. A SQLite file is copied as it was at one moment, whoever writes to it meanwhile. A
+    PostgreSQL gradebook is dumped by pg_dump, where that is installed.
     """
-    file = sqlite_file(db_url)
+    file, now = sqlite_file(db_url), datetime.now(UTC)
     if file is None and shutil.which("pg_dump") is None:
         get_logger().warning("The gradebook is not backed up: pg_dump is not installed")
-        return None
-    if file is not None and not file.exists():
-        return None
-    suffix = ".db" if file else ".dump"
-    path = Path(folder, "backups", f"gradebook-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}Z{suffix}")
+        return
+    if any(path.name > f"gradebook-{now - pause:{TIME}}" for path in backups(folder)):
+        return
+    path = Path(folder, "backups", f"gradebook-{now:{TIME}}{'.db' if file else '.dump'}")
     path.parent.mkdir(mode=0o700, exist_ok=True)
     partial = path.with_suffix(".partial")
-    os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, 0o600))
+    partial.touch(0o600)
     try:
         if file:
             _copy(file, partial)
@@ -117,7 +103,6 @@ def back_up(db_url, folder, kept=KEPT):
         partial.unlink(missing_ok=True)
     for old in backups(folder)[:-kept]:
         old.unlink()
-    return path
 
 
 def restore(backup, db_url):
@@ -134,7 +119,7 @@ def restore(backup, db_url):
     if file.exists() and is_gradebook(file):
         back_up(db_url, file.parent, kept=KEPT + 1)  # the backup that is being restored may be the oldest
     elif file.exists():
-        file.rename(Path(backup).with_name(f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}Z{file.suffix}"))
+        file.rename(Path(backup).with_name(f"damaged-{datetime.now(UTC):{TIME}}.db"))
     _copy(backup, file)
 
 
@@ -173,21 +158,47 @@ def _dump(url, target):
 # Reading and writing
 
 
+@contextlib.contextmanager
 def opened(db_url, course_id):
-    """nbgrader's gradebook, which waits while others write to it."""
-    url = make_url(db_url)
-    if sqlite_file(db_url):
+    """nbgrader's gradebook, which waits while others write to it.
+
+    Raises: ValueError, with the remedy, where it cannot be read or written to.
+    """
+    file, url = sqlite_file(db_url), make_url(db_url)
+    if file:
         url = url.update_query_dict({"timeout": str(PATIENCE)})
-    return Gradebook(url.render_as_string(hide_password=False), course_id)
+    for place in (file, file.parent) if file and file.exists() else ():
+        if not os.access(place, os.W_OK):
+            raise ValueError(f"{place} cannot be written to: chown it to the account that grades")
+    try:
+        with _gradebook(url, course_id) as book:
+            yield book
+    except SQLAlchemyError as error:
+        raise ValueError(
+            f"the gradebook cannot be used ({said(error)}); after an update: nbgrader db upgrade; if it is damaged: "
+            "python -m mathllm_grading restore"
+        ) from error
+
+
+def _gradebook(url, course_id):
+    try:
+        return Gradebook(url.render_as_string(hide_password=False), course_id)
+    except TypeError:  # from such a database all text comes as bytes, also the version that SQLAlchemy asks for
+        raise ValueError(
+            f"the database {url.database} is encoded as SQL_ASCII, which cannot hold what learners write: make it anew "
+            f"with createdb -E UTF8 -T template0 {url.database}"
+        ) from None
+
+
+def said(error):
+    """What the database itself says of an error of SQLAlchemy, in one line."""
+    return str(getattr(error, "orig", error)).strip().splitlines()[0]
 
 
 def asked(book, assignment):
     """{notebook: {"kernelspec": dict, "cells": {grade id: cell}}} of an assignment, as it was generated."""
     return {
-        notebook.name: {
-            "kernelspec": json.loads(notebook.kernelspec or "{}"),
-            "cells": _cells(notebook),
-        }
+        notebook.name: {"kernelspec": json.loads(notebook.kernelspec or "{}"), "cells": _cells(notebook)}
         for notebook in book.find_assignment(assignment).notebooks
     }
 
@@ -195,45 +206,41 @@ def asked(book, assignment):
 def _cells(notebook):
     points = {cell.name: cell.max_score for cell in [*notebook.grade_cells, *notebook.task_cells]}
     kinds = {"grade": notebook.grade_cells, "solution": notebook.solution_cells, "task": notebook.task_cells}
-    kinds = {kind: {cell.name for cell in cells} for kind, cells in kinds.items()}
     found = {}
     for cell in notebook.source_cells:
-        flags = {kind: cell.name in names for kind, names in kinds.items()}
+        flags = {kind: cell.name in [other.name for other in cells] for kind, cells in kinds.items()}
         flags |= {"schema_version": 3, "grade_id": cell.name, "locked": bool(cell.locked)}
         flags |= {"cell_type": cell.cell_type, "checksum": cell.checksum}
         flags |= {"points": points[cell.name]} if cell.name in points else {}
         shown = {"cell_type": cell.cell_type, "id": cell.name[:60], "source": cell.source}
-        shown |= {"metadata": {"nbgrader": flags}}
         shown |= {"outputs": [], "execution_count": None} if cell.cell_type == "code" else {}
-        found[cell.name] = shown
+        found[cell.name] = shown | {"metadata": {"nbgrader": flags}}
     return found
 
 
-def record(book, assignment, learner, graded, timestamp=None, unchanged=(), penalty=None, before=lambda: None):
-    """Write all of a learner's grades in one transaction: all of them are recorded, or none.
+@contextlib.contextmanager
+def recorded(book, assignment, learner, graded, timestamp, unchanged, penalty):
+    """Write all of a learner's grades in one transaction; the block runs when nothing but its commit is left.
 
-    timestamp: when the work was handed in   unchanged: grade ids of texts that are as they were when they were graded
-    penalty(learner, score, seconds late): points lost, or None   before(): called when nothing but the commit is left
+    timestamp: when the work was handed in, or None   unchanged: grade ids of texts that are as they were when they were
+    graded   penalty(learner, score, seconds late): points lost, or None
     """
     try:
         entry = entry_of(book, assignment, learner)
         entry.timestamp = timestamp or entry.timestamp
         for notebook in entry.notebooks:
-            asked = notebook.notebook
-            names = {cell.id: cell.name for cell in asked.grade_cells + asked.solution_cells + asked.task_cells}
             for row in notebook.grades:
-                name = names[row.cell_id]
-                _write(row, graded.grades[notebook.name][name], name in unchanged)
+                _write(row, graded.grades[notebook.name][row.cell.name], row.cell.name in unchanged)
             for row in notebook.comments:
-                row.auto_comment = "No response." if names[row.cell_id] in graded.blank else None
+                row.auto_comment = "No response." if row.cell.name in graded.blank else None
             notebook.late_submission_penalty = None
-            if penalty and entry.total_seconds_late > 0:
+            if entry.total_seconds_late > 0:
                 book.db.flush()
                 book.db.expire(notebook, ["score"])
                 lost = penalty(learner, notebook.score, entry.total_seconds_late)
                 notebook.late_submission_penalty = lost if lost is None else min(max(lost, 0), notebook.score)
         book.db.flush()
-        before()
+        yield
         book.db.commit()
     except BaseException:
         book.db.rollback()

@@ -5,7 +5,6 @@ the values of the answer on private inputs (`kernel_side.evaluate`), and judges 
 recorded here, and nobody else's work is seen.
 """
 
-import contextlib
 import hashlib
 import hmac
 import os
@@ -55,19 +54,18 @@ class Graded:
 
     @property
     def review(self):
-        """{grade id: reason} of what a person should look at."""
-        return {name: grade.review for grades in self.grades.values() for name, grade in grades.items() if grade.review}
+        """Why a person should look at it: each reason once."""
+        reasons = [grade.review for grades in self.grades.values() for grade in grades.values() if grade.review]
+        return list(dict.fromkeys(reasons))
 
 
 def course_key(path=".course_key"):
     """The secret from which private cases are drawn: MATHLLM_COURSE_KEY, else a file, made on first use (mode 0600)."""
     if os.environ.get("MATHLLM_COURSE_KEY"):
         return os.environ["MATHLLM_COURSE_KEY"].encode()
-    with (
-        contextlib.suppress(FileExistsError),
-        open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as f,
-    ):
-        f.write(secrets.token_hex(32))
+    if not os.path.exists(path):
+        with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+            file.write(secrets.token_hex(32))
     key = Path(path).read_bytes().strip()
     if len(key) < 32:
         raise ValueError(f"the course key in {path} is too short; delete the file and a new one will be made")
@@ -92,31 +90,30 @@ def verdict(item, cases, reply, student, nonce):
     return marking.mark(item, cases, marking.read(data["observations"], cases), own_numbers(item, student))
 
 
-def grade_submission(folder, learner, assignment, key, limits, hidden=()):
-    """The grades of what lies in a folder: Graded. A bad submission raises nothing; it earns nothing and says why.
-
-    assignment: submission.Assignment   key: course_key()   limits: sandbox.Limits
-    hidden: folders that the learner's program must not see
-    """
+def grade_submission(folder, learner, assignment):
+    """The grades of what lies in a folder: Graded. A bad submission raises nothing; it earns nothing and says why."""
     found = submission.read_submission(folder, assignment.ignored)
     files = found.files | assignment.files
     grades, notebooks, blank = {}, {}, set()
     for name, asked in assignment.notebooks.items():
         content = found.notebooks[name] if name in found.notebooks else _missing(found)
         cells, problem = ([], content) if isinstance(content, str) else submission.read_notebook(content)
+        foreign = not asked["cells"].keys() & set(map(submission.grade_id, cells))
         if problem:
             text = f"*This submission was not graded automatically: {problem}.*"
             cells = [{"cell_type": "markdown", "id": "problem", "metadata": {}, "source": text}]
-        cells, foreign = submission.restored(cells, asked["cells"])
+        cells = submission.restored(cells, asked["cells"])
         blank |= {id for cell in cells if (id := submission.grade_id(cell)) and _blank(cell, asked["cells"][id])}
-        if problem:
-            marks, missing = {}, problem
-        else:
-            marks, missing = run_cells(cells, learner, assignment.name, key, limits, files, hidden)
-            if foreign and not any(mark.points for mark in marks.values() if mark):
-                marks, missing = {}, "the notebook holds nothing of this assignment"
-        grades[name] = {submission.grade_id(cell): _grade(cell, marks, missing, blank) for cell in _graded(cells)}
-        notebooks[name] = _shown(cells, grades[name], asked["kernelspec"], problem, foreign)
+        marks, missing = ({}, problem) if problem else run_cells(cells, learner, assignment, files)
+        earned = any(isinstance(mark, marking.Marks) and mark.points for mark in marks.values())
+        if foreign and not problem and not earned:
+            marks, missing = {}, "the notebook holds nothing of this assignment"
+        graded = filter(submission.is_graded, cells)
+        grades[name] = {submission.grade_id(cell): _grade(cell, marks, missing, blank) for cell in graded}
+        metadata = {"kernelspec": asked["kernelspec"]}
+        notebooks[name] = {
+            "cells": _shown(cells, grades[name]), "metadata": metadata, "nbformat": 4, "nbformat_minor": 5,
+        }  # fmt: skip
     return Graded(grades, notebooks, files, frozenset(blank), not set(assignment.notebooks) & set(found.notebooks))
 
 
@@ -125,18 +122,13 @@ def _missing(found):
     return "the notebook is missing" + bool(others) * f"; there is {', '.join(others[:3])}"
 
 
-def _graded(cells):
-    flags = [cell["metadata"].get("nbgrader", {}) for cell in cells]
-    return [cell for cell, flag in zip(cells, flags, strict=True) if flag.get("grade") or flag.get("task")]
-
-
 def _blank(cell, asked):
-    return asked["metadata"]["nbgrader"]["solution"] and cell["source"] == asked["source"]
+    return submission.flags(asked)["solution"] and cell["source"] == asked["source"]
 
 
 def _grade(cell, marks, missing, blank):
     """The grade of one cell. Points lie within [0, max]."""
-    name, ours = submission.grade_id(cell), cell["metadata"]["nbgrader"]
+    name, ours = submission.grade_id(cell), submission.flags(cell)
     if ours["task"] or ours["solution"]:
         return Grade(0.0 if name in blank else None)
     mark = marks.get(name)
@@ -145,33 +137,32 @@ def _grade(cell, marks, missing, blank):
     return Grade(0.0, review=mark or missing)
 
 
-def run_cells(cells, learner, assignment, key, limits, files=None, hidden=()):
+def run_cells(cells, learner, assignment, files):
     """Run a notebook's cells and judge its answers: {grade id: Marks, or why there are none}, and why others miss.
 
-    The outputs of the other code cells are put into them.
+    The outputs of the other code cells are put into them. files: {path: bytes} of what lies beside the notebook
     """
-    asked = {submission.grade_id(cell) for cell in cells}
+    asked, limits = set(map(submission.grade_id, cells)), assignment.limits
     judged = {item.grade_id: item for item in items() if item.kind != "text" and item.grade_id in asked}
     marks, missing = {}, "no values came back from the notebook"
     end = time.monotonic() + limits.notebook_seconds
     try:
-        with Shell(learner, limits, hidden) as shell:
-            for path, content in (files or {}).items():
+        with Shell(learner, limits, assignment.hidden) as shell:
+            for path, content in files.items():
                 shell.keep(path, content)
             shell.run(PROBE.format(f"begin({_beginning(cells, judged.values(), learner)!r})"), counts=False)
             for cell in cells:
                 if cell["cell_type"] != "code":
                     continue
-                name = submission.grade_id(cell)
                 if time.monotonic() > end:
-                    missing = f"the notebook took more than {limits.notebook_seconds} seconds"
-                    break
-                if cell["metadata"].get("nbgrader", {}).get("grade"):
-                    marks[name] = _judge(shell, judged.get(name), learner, assignment, key) or missing
+                    raise Gone(f"the notebook took more than {limits.notebook_seconds} seconds")
+                name = submission.grade_id(cell)
+                if submission.is_graded(cell):
+                    marks[name] = _judge(shell, judged.get(name), learner, assignment) or missing
                 else:
                     cell["outputs"] = shell.run(cell["source"])
     except Gone as error:
-        missing = f"the notebook did not run to its end ({error})"
+        missing = f"the notebook did not run to its end: {error}"
     return marks, missing
 
 
@@ -186,51 +177,45 @@ def _beginning(cells, judged, learner):
     return codec.dumps({"masked": [name for item in judged for name in item.masked], "numbers": drawn})
 
 
-def _judge(shell, item, learner, assignment, key):
+def _judge(shell, item, learner, assignment):
     """Send an item's inputs to the shell and judge what comes back: Marks, None, or what went wrong. Raises: Gone."""
     if item is None:
         return "there is no exercise of this name"
     try:
-        nonce, cases = secrets.token_hex(8), marking.draw(item, private_rng(key, assignment, learner, item.id))
+        cases = marking.draw(item, private_rng(assignment.key, assignment.name, learner, item.id))
         sent = [codec.encode(case) for case in marking.calls(cases)] if item.calls else None
-        request = {"nonce": nonce, "answer": item.answer, "masked": list(item.masked), "cases": sent}
+        request = {"nonce": secrets.token_hex(8), "answer": item.answer, "masked": list(item.masked), "cases": sent}
         outputs = shell.run(PROBE.format(f"evaluate({codec.dumps(request)!r})"), counts=False)
         replies = [output["data"][MIME] for output in outputs if MIME in (output.get("data") or {})]
-        return verdict(item, cases, replies[0] if replies else None, learner, nonce)
+        return verdict(item, cases, replies[0] if replies else None, learner, request["nonce"])
     except Gone:
         raise
     except Exception as error:  # whatever an answer did to the judge, the other answers count
         return f"the answer could not be judged ({type(error).__name__})"
 
 
-def _shown(cells, grades, kernelspec, problem, foreign):
-    """The notebook as it ran, with its verdicts, fit to be looked at: see `inert`."""
+def _shown(cells, grades):
+    """The cells as they ran, with their verdicts and rubrics, fit to be looked at: see `inert`."""
     rubrics = {item.grade_id: item.rubric for item in items() if item.kind == "text"}
     shown = []
     for cell in cells:
         name = submission.grade_id(cell)
         if cell["cell_type"] == "code":
-            cell["outputs"] = inert_outputs(cell["outputs"])
-        if name in grades and cell["cell_type"] == "code":
-            _write(cell, grades[name])
+            cell |= _written(grades[name]) if name in grades else {"outputs": inert_outputs(cell["outputs"])}
         shown.append(cell)
         if name in rubrics:
             rows = "\n".join(f"- **{points:g}** {criterion}" for points, criterion in rubrics[name])
             tags, text = {"tags": [RUBRIC_TAG]}, f"**Rubric**\n\n{rows}"
-            rubric = {"cell_type": "markdown", "id": f"{name[:57]}-rubric", "metadata": tags, "source": text}
-            shown.append(rubric)
-    found = {"review": problem} if problem else {"foreign": foreign}
-    metadata = {"kernelspec": kernelspec, "mathllm": found}
-    return {"cells": shown, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+            shown.append({"cell_type": "markdown", "id": f"{name[:57]}-rubric", "metadata": tags, "source": text})
+    return shown
 
 
-def _write(cell, grade):
-    """Put a verdict into a graded cell: the feedback as text, the score as a plain float."""
-    lines = [grade.text] if grade.text else []
-    lines += [f"Marked for review: {grade.review}."] if grade.review else []
+def _written(grade):
+    """What a graded cell puts out: the feedback as text, the score as a plain float."""
+    lines = [grade.text] * bool(grade.text) + [f"Marked for review: {grade.review}."] * bool(grade.review)
     text, score = plain("\n".join(lines) + "\n"), {"text/plain": repr(grade.points)}
-    cell["outputs"] = [
+    outputs = [
         {"output_type": "stream", "name": "stdout", "text": text},
         {"output_type": "execute_result", "data": score, "metadata": {}, "execution_count": 1},
     ]
-    cell["execution_count"] = 1
+    return {"outputs": outputs, "execution_count": 1}

@@ -131,11 +131,9 @@ def _kept(tag, name, value):
 
 def rename_active_files(folder):
     """Give every file of a submission that a browser would open as a page (HTML, SVG, …) the ending .txt as well."""
-    renamed = []
     for path in sorted(Path(folder).rglob("*")):
         if path.is_file() and path.suffix.lower() not in INERT_FILES:
-            renamed.append(put_aside(path, path.name[:200]))
-    return renamed
+            put_aside(path, path.name[:200])
 
 
 def put_aside(path, name):

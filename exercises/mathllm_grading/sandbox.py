@@ -57,27 +57,21 @@ def required():
 def problem():
     """Why no program can be started in the sandbox, with the remedy and the way out, in a sentence; None if one can."""
     try:
-        done = subprocess.run(command(["true"]), env=_environment(), capture_output=True, text=True, timeout=60)
-        said = None if done.returncode == 0 else done.stderr.strip().splitlines()[-1:]
-    except (OSError, subprocess.SubprocessError) as error:
-        said = [str(error)]
-    if said is None:
+        subprocess.run(command(["true"]), capture_output=True, text=True, timeout=60, check=True)
         return None
+    except (OSError, subprocess.SubprocessError) as error:
+        said = str(getattr(error, "stderr", error)).strip() or "no reason given"
     return (
         "Submissions are graded in a sandbox, which needs bubblewrap 0.8 or newer (apt install bubblewrap) and a system"
-        f" that lets it make namespaces; here it cannot: {' '.join(said) or 'no reason given'}. To grade without a"
-        f" sandbox, where every submission can read and change whatever you can, set {UNSANDBOXED}=yes."
+        f" that lets it make namespaces; here it cannot: {said.splitlines()[-1]}. To grade without a sandbox, where"
+        f" every submission can read and change whatever you can, set {UNSANDBOXED}=yes."
     )
 
 
 def environment():
     """The environment of a submission: what Python needs; unsandboxed, this process's without secrets."""
-    if required():
-        return _environment()
-    return {name: value for name, value in os.environ.items() if name not in SECRETS}
-
-
-def _environment():
+    if not required():
+        return {name: value for name, value in os.environ.items() if name not in SECRETS}
     kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "TZ") if name in os.environ}
     threads = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}
     path = os.pathsep.join([sysconfig.get_path("scripts"), "/usr/bin", "/bin"])

@@ -15,7 +15,6 @@ import os
 import select
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -31,7 +30,6 @@ __all__ = ["Gone", "Shell", "warm_up"]
 
 TEMPLATE = Path(__file__).with_name("in_sandbox") / "template.py"
 BACKEND = "module://matplotlib_inline.backend_inline"
-LENGTH = struct.Struct("!I")
 START = 60  # seconds
 GRACE = 5  # seconds from an interrupt to the end
 TICK = 0.2  # seconds between two looks at a cell that runs
@@ -57,14 +55,9 @@ def _warm_process(sandboxed):  # in a sandbox, its children have another environ
             env=sandbox.environment() | {"MPLCONFIGDIR": fonts, "MPLBACKEND": BACKEND}, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=None, start_new_session=True,
         )  # fmt: skip
-    atexit.register(_stop, process, ours)
+    for last in (ours.close, process.wait, process.terminate):  # at the end, the last one comes first
+        atexit.register(last)
     return ours
-
-
-def _stop(process, connection):
-    connection.close()
-    process.terminate()
-    process.wait()
 
 
 class Shell:
@@ -72,28 +65,24 @@ class Shell:
 
     def __init__(self, learner, limits, hidden=()):
         self.limits, self._number, self._sandbox, self._child, self._look_at = limits, 0, None, None, 0.0
-        self._connection, theirs = socket.socketpair()
-        self._cleanup = contextlib.ExitStack()
-        self._cleanup.callback(self._connection.close)
-        own = {"MATHLLM_LEARNER": learner}
-        try:
-            with theirs:
-                place = self._shut_in(hidden) if sandbox.required() else self._folder()
-                request = {"environment": own, "room": limits.output, **place}
-                socket.send_fds(warm_up(), [json.dumps(request).encode()], [theirs.fileno()])
+        with contextlib.ExitStack() as self._cleanup:
+            self._connection, theirs = map(self._cleanup.enter_context, socket.socketpair())
+            place = self._shut_in(hidden) if sandbox.required() else self._folder()
+            request = {"environment": {"MATHLLM_LEARNER": learner}, "room": limits.output, **place}
+            socket.send_fds(warm_up(), [json.dumps(request).encode()], [theirs.fileno()])
+            theirs.close()
             self._deadline, self._interrupted = time.monotonic() + START, True
-            (self._child,) = LENGTH.unpack(self._received(LENGTH.size))
-            self._cleanup.callback(self._kill)
-        except BaseException:
-            self.close()
-            raise
+            self._child = int(self._line())
+            self._cleanup.callback(_kill, self._child)
+            self._cleanup = self._cleanup.pop_all()
 
     def _shut_in(self, hidden):
         """Start a sandbox with a program that waits; what the child must know to enter it."""
         command = sandbox.command(["cat"], hidden, self.limits.disk * sandbox.MEGABYTE)
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         process = subprocess.Popen(command, **pipes, env=sandbox.environment(), start_new_session=True, bufsize=0)
-        self._cleanup.callback(_end, process)
+        self._cleanup.enter_context(process)
+        self._cleanup.callback(_kill, process.pid)
         process.stdin.write(b"\n")
         ready, _, _ = select.select([process.stdout], [], [], START)
         if not ready or not process.stdout.read(1):
@@ -114,53 +103,44 @@ class Shell:
         return self
 
     def __exit__(self, *_):
-        self.close()
-
-    def close(self):
-        """End every process of this shell."""
-        self._cleanup.close()
+        self._cleanup.close()  # which ends every process of this shell
 
     def keep(self, path, content):
         """Put a file into the working directory."""
-        self._ask({"file": path, "content": base64.b64encode(content).decode()}, self.limits.cell_seconds)
+        self._ask({"file": path, "content": base64.b64encode(content).decode()})
 
     def run(self, source, counts=True):
         """Run a cell: its outputs, as notebooks have them, from a process that is not to be trusted. Raises: Gone."""
-        return self._ask({"run": source, "counts": counts}, self.limits.cell_seconds)
+        return self._ask({"run": source, "counts": counts})
 
-    def _ask(self, request, seconds):
+    def _ask(self, request):
         self._number += 1
-        content = json.dumps(request | {"number": self._number}).encode()
-        self._deadline, self._interrupted = time.monotonic() + seconds, False
+        self._deadline, self._interrupted = time.monotonic() + self.limits.cell_seconds, False
         try:
             self._connection.settimeout(START)
-            self._connection.sendall(LENGTH.pack(len(content)) + content)
-            (length,) = LENGTH.unpack(self._received(LENGTH.size))
-            if length > LARGEST:
-                raise Gone("the notebook's process answered with too much")
-            reply = json.loads(self._received(length))
+            self._connection.sendall(json.dumps(request | {"number": self._number}).encode() + b"\n")
+            reply = json.loads(self._line())
             if reply["number"] != self._number:
                 raise Gone("the notebook's process answered what was not asked")
             return [output for output in reply["outputs"] if isinstance(output, dict)]
         except (OSError, ValueError, LookupError, TypeError, RecursionError, MemoryError) as error:
             raise Gone(f"the notebook's process ended or answered nonsense ({type(error).__name__})") from error
 
-    def _received(self, count):
-        parts = []
-        while count:
-            self._connection.settimeout(TICK)
-            try:
-                part = self._connection.recv(min(count, sandbox.MEGABYTE))
-            except TimeoutError:
-                part = None
-            if part == b"":
-                raise Gone("the notebook's process ended")
-            if part:
-                parts.append(part)
-                count -= len(part)
-            if part is None or time.monotonic() > self._look_at:
+    def _line(self):
+        """What the process says next: a line of at most LARGEST bytes."""
+        line, part = bytearray(), b""
+        self._connection.settimeout(TICK)
+        while b"\n" not in part:
+            with contextlib.suppress(TimeoutError):
+                part = self._connection.recv(sandbox.MEGABYTE)
+                if not part:
+                    raise Gone("the notebook's process ended")
+                line += part
+            if len(line) > LARGEST:
+                raise Gone("the notebook's process answered with too much")
+            if time.monotonic() > self._look_at:
                 self._look()
-        return b"".join(parts)
+        return line.partition(b"\n")[0]
 
     def _look(self):
         """While something runs: has it had its time, and how much memory does it take?"""
@@ -185,9 +165,10 @@ class Shell:
                         total += process.memory_info().rss
         return total
 
-    def _kill(self):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._child, signal.SIGKILL)
+
+def _kill(group):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
 
 
 def _innermost(process):
@@ -195,11 +176,3 @@ def _innermost(process):
     while children := Path(f"/proc/{process}/task/{process}/children").read_text().split():
         process = int(children[0])
     return process
-
-
-def _end(process):
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        pipe.close()

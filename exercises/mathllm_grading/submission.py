@@ -6,9 +6,9 @@ from the assignment: it earns nothing and is marked for review.
 
 import contextlib
 import copy
-import fnmatch
 import json
 import os
+import shutil
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from pathlib import Path
 from nbgrader.utils import parse_utc
 
 from .inert import picture, plain
+from .sandbox import Limits
 
 __all__ = ["Assignment", "Submission", "read_notebook", "read_submission", "restored", "timestamp"]
 
@@ -31,16 +32,20 @@ TIME = "timestamp.txt"
 
 @dataclass(frozen=True)
 class Assignment:
-    """An assignment as it was generated: what is asked, whatever was handed in.
+    """An assignment as it was generated: what is asked, whatever was handed in; and how submissions of it are graded.
 
     notebooks: {name: {"kernelspec": dict, "cells": {grade id: cell}}}, in the order of the notebook
     files: {path: bytes} of what belongs to it besides; ignored: patterns of names that count for nothing
+    key: of the course, see grading.course_key; hidden: folders that a learner's program must not see
     """
 
     name: str
     notebooks: dict
+    key: bytes = field(repr=False)
+    limits: Limits
     files: dict = field(default_factory=dict)
     ignored: tuple = ()
+    hidden: tuple = ()
 
 
 @dataclass
@@ -55,55 +60,42 @@ class Submission:
 def read_submission(folder, ignored=()):
     """The plain files of a folder that was handed in: not too many, not too deep, and no link is followed."""
     found, folder = Submission(), Path(folder)
-    if folder.is_symlink() or folder.parent.is_symlink() or not folder.is_dir():  # a link to another's work, say
+    if linked(folder) or not folder.is_dir():
         return found
-    for here, folders, names, descriptor in os.fwalk(folder, onerror=lambda error: None, follow_symlinks=False):
+    without = shutil.ignore_patterns(*ignored)
+    for here, folders, names, descriptor in os.fwalk(folder, follow_symlinks=False):
         inside = Path(here).relative_to(folder)
         deep = len(inside.parts) + 1 >= MAX_DEPTH
-        folders[:] = [name for name in sorted(folders) if not deep and not _ignored(name, ignored)]
-        for name in sorted(names, key=lambda name: (not name.endswith(".ipynb"), name)):
-            if not _ignored(name, ignored):
-                _take(found, str(inside / name), name, descriptor)
+        folders[:] = [] if deep else sorted(set(folders) - without(here, folders))
+        for name in sorted(set(names) - without(here, names), key=lambda name: (not name.endswith(".ipynb"), name)):
+            _take(found, str(inside / name), name, descriptor)
     return found
 
 
-def _ignored(name, patterns):
-    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+def linked(folder):
+    """Whether a folder that was handed in, or the learner's folder that holds it, is a link: to another's work, say."""
+    return folder.is_symlink() or folder.parent.is_symlink()
 
 
 def _take(found, path, name, folder):
     """Read one file, if it is one: what is in the folder is its owner's, and may be a link or a pipe."""
     notebook = path == name and name.endswith(".ipynb")
+    most = MAX_BYTES if notebook else found.room
     try:
-        content = _content(name, folder, MAX_BYTES if notebook else found.room)
+        path.encode()  # a name that is no text is none
+        if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise ValueError("the notebook is not a regular file")
+        with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
+            content = file.read(most + 1)
+        if len(content) > most:
+            raise ValueError(f"the notebook is larger than {most // 1_000_000} MB")
     except (OSError, ValueError) as error:
-        if notebook:
-            found.notebooks[name.removesuffix(".ipynb")] = str(error) if type(error) is ValueError else _cannot(error)
-        return
+        content = str(error) if type(error) is ValueError else _cannot(error)
     if notebook:
         found.notebooks[name.removesuffix(".ipynb")] = content
-    elif len(found.files) < MAX_FILES and not name.endswith(".ipynb") and _is_text(path):
+    elif isinstance(content, bytes) and len(found.files) < MAX_FILES and not name.endswith(".ipynb"):
         found.files[path] = content
         found.room -= len(content)
-
-
-def _is_text(path):
-    with contextlib.suppress(UnicodeEncodeError):
-        return bool(path.encode())
-    return False
-
-
-def _content(name, folder, most):
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-        raise ValueError("the notebook is not a regular file")
-    with open(os.open(name, flags, dir_fd=folder), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("the notebook is not a regular file")
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise ValueError(f"the notebook is larger than {most // 1_000_000} MB")
-    return content
 
 
 def _cannot(error):
@@ -124,7 +116,7 @@ def read_notebook(content):
     """The cells of a notebook file, plain, and what was wrong with it (None if nothing was)."""
     try:
         data = json.loads(content.decode())
-        if type(data["nbformat"]) is not int or data["nbformat"] != 4:
+        if data["nbformat"] != 4:
             return [], f"the notebook is in format {data['nbformat']!r:.20}, not in format 4"
         if len(data["cells"]) > MAX_CELLS:
             return [], f"the notebook has more than {MAX_CELLS} cells"
@@ -143,9 +135,9 @@ def _cell(data, number):
     if len(source) > MAX_SOURCE[kind]:
         source = f"{source[: MAX_SOURCE[kind]]}\n\n... cut here: the cell has more than {MAX_SOURCE[kind]} characters"
     cell = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": plain(source)}
-    name = _from_dict(_from_dict(data.get("metadata")).get("nbgrader")).get("grade_id")
-    if isinstance(name, str):
-        cell["metadata"] = {"nbgrader": {"grade_id": name}}
+    with contextlib.suppress(LookupError, TypeError):  # of a cell that has no grade id
+        if isinstance(name := data["metadata"]["nbgrader"]["grade_id"], str):
+            cell["metadata"] = {"nbgrader": {"grade_id": name}}
     if kind == "code":
         cell |= {"outputs": [], "execution_count": None}
     if kind == "markdown" and data.get("attachments"):
@@ -156,12 +148,8 @@ def _cell(data, number):
     return cell
 
 
-def _from_dict(value):
-    return value if isinstance(value, dict) else {}
-
-
 def restored(cells, known):
-    """The cells with the assignment's own in their places, each once and none missing; whether none of them was there.
+    """The cells with the assignment's own in their places, each once and none missing.
 
     Of an answer the source is the learner's. Of several cells with one grade id the last is the one that counts.
     """
@@ -172,24 +160,33 @@ def restored(cells, known):
             seen.add(name)
             cell = _filled(known[name], cell)
         result.insert(0, cell)
-    foreign = not seen
     for name, cell in known.items():
-        if name not in seen and (cell["metadata"]["nbgrader"]["grade"] or cell["metadata"]["nbgrader"]["task"]):
+        if name not in seen and is_graded(cell):
             names = [grade_id(cell) for cell in result]
             after = names.index(f"{name}-answer") + 1 if f"{name}-answer" in names else len(names)
             result.insert(after, copy.deepcopy(cell))
-    return result, foreign
+    return result
 
 
 def _filled(ours, theirs):
     ours = copy.deepcopy(ours)
-    if not ours["metadata"]["nbgrader"]["locked"]:
+    if not flags(ours)["locked"]:
         ours["source"] = theirs["source"]
         if ours["cell_type"] == "markdown" and "attachments" in theirs:
             ours["attachments"] = theirs["attachments"]
     return ours
 
 
+def flags(cell):
+    """What nbgrader knows of a cell."""
+    return cell["metadata"].get("nbgrader", {})
+
+
 def grade_id(cell):
     """The name by which nbgrader knows a cell, or None."""
-    return cell["metadata"].get("nbgrader", {}).get("grade_id")
+    return flags(cell).get("grade_id")
+
+
+def is_graded(cell):
+    """Whether a cell earns points, by the grader or from a person."""
+    return flags(cell).get("grade") or flags(cell).get("task")

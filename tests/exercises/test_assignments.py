@@ -3,6 +3,7 @@
 The solutions of all of them run in one shell, one notebook after the other, with the limits that a submission has.
 """
 
+import contextlib
 import shutil
 
 import exercise_text
@@ -10,10 +11,9 @@ import nbformat
 import pytest
 from grading import EXERCISES, grade_id, new_gradebooks_at_once, run
 from mathllm_exercises import items, marking
-from mathllm_grading.autograde import course
+from mathllm_grading.run import open_course
 from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
-from nbgrader.coursedir import CourseDirectory
 
 pytestmark = pytest.mark.slow
 
@@ -28,8 +28,9 @@ def generated(tmp_path_factory):
     shutil.copy(EXERCISES / "nbgrader_config.py", root)
     shutil.copytree(EXERCISES / "source", root / "source")
     new_gradebooks_at_once()
-    app = course(str(root))
-    api = NbGraderAPI(CourseDirectory(parent=app), parent=app)
+    with contextlib.chdir(root):
+        directory, config = open_course()
+    api = NbGraderAPI(directory, config=config)
     return root, {name: api.generate_assignment(name) for name in NAMES}
 
 

@@ -16,7 +16,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandboxed")]
 NAME = "01_vectors"
 SOURCE = EXERCISES / "source" / NAME / f"{NAME}.ipynb"
 ASKED = ("01-vectors-norm", "01-vectors-distance")
-LIMITS, KEY = Limits(**PATIENCE), b"k" * 32
 CASES, EVERY_DAY = 500, 30
 ODD = [None, 7, -1.5, True, "", "text", "\x00\ud800", [], ["a", 1], {}, {"a": {"b": []}}, 10**400, [[[[[[]]]]]]]
 
@@ -32,7 +31,7 @@ def handed_in():
 def assignment():
     cells = {grade_id(cell): nbformat.from_dict(cell) for cell in handed_in()["cells"] if grade_id(cell)}
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    return Assignment(NAME, {NAME: {"kernelspec": kernel, "cells": cells}})
+    return Assignment(NAME, {NAME: {"kernelspec": kernel, "cells": cells}}, b"k" * 32, Limits(**PATIENCE))
 
 
 # What can happen to a notebook: to its cells ...
@@ -105,7 +104,7 @@ def damaged(seed):
 def graded(folder, content):
     folder.mkdir(exist_ok=True)
     (folder / f"{NAME}.ipynb").write_bytes(content)
-    return grade_submission(folder, "ada", assignment(), KEY, LIMITS)
+    return grade_submission(folder, "ada", assignment())
 
 
 def points(grades):
@@ -116,7 +115,7 @@ def test_the_submission_that_is_damaged_is_right(tmp_path):
     found = graded(tmp_path / "right", json.dumps(handed_in()).encode())
     assert [*points(found)] == [*ASKED]
     assert min(points(found).values()) > 0
-    assert found.review == {}
+    assert found.review == []
 
 
 SEEDS = [pytest.param(seed, marks=[] if seed < EVERY_DAY else pytest.mark.nightly) for seed in range(CASES)]

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import grading
@@ -35,6 +36,7 @@ NAME, NORM, TEXT = "01_vectors", "01-vectors-norm", "01-vectors-line_or_plane"
 FULL = item("01.vectors.norm").points
 SQUARED = "def norm(x):\n    return np.sum(x * x, axis=-1)"
 LATER = "2026-11-21 10:00:00 UTC"
+FOREIGN = b'{"nbformat": 4, "cells": [{"cell_type": "code", "source": "import os; os._exit(0)"}]}'
 SLOW = "import time\nopen('@STARTED@', 'w').close()\ntime.sleep(300)"
 # A kernel without a sandbox starts sooner, and is found in the list of processes.
 HERE = {"MATHLLM_UNSANDBOXED": "yes"}
@@ -107,7 +109,13 @@ def inside(course, monkeypatch):
 
 
 def test_a_class_is_graded_as_nbgrader_grades_it(course):
-    answers = {"right": None, "squared": SQUARED, "broken": b'{"cells": [', "dies": "import os\nos._exit(0)"}
+    answers = {
+        "right": None,
+        "squared": SQUARED,
+        "broken": b'{"cells": [',
+        "dies": "import os\nos._exit(0)",
+        "foreign": FOREIGN,
+    }
     for learner, answer in answers.items():
         hand_in(course, learner, answer)
     (course / "submitted" / "dies" / NAME / "notes.txt").write_text("my notes")
@@ -117,10 +125,17 @@ def test_a_class_is_graded_as_nbgrader_grades_it(course):
     nbgrader(f"autograde {NAME}", stock, **sandboxed)
 
     assert contents(course) == contents(stock)
-    assert scores(course) == {"right": [FULL, 0], "squared": [0, 0], "broken": [0, 1], "dies": [0, 1]}
+    assert scores(course) == {
+        "right": [FULL, 0],
+        "squared": [0, 0],
+        "broken": [0, 1],
+        "dies": [0, 1],
+        "foreign": [0, 1],
+    }
     assert "broken      0.00" in shown
-    assert f"for review: {NORM}: the notebook cannot be read" in shown
-    assert "4 graded, 0 graded before, 0 failed" in shown
+    assert "for review: the notebook cannot be read" in shown
+    assert "for review: the notebook holds nothing of this assignment" in shown
+    assert "5 graded, 0 graded before, 0 failed" in shown
     for folder in (course, stock):
         (backup,) = gradebook.backups(folder)
         assert backup.stat().st_mode & 0o777 == 0o600
@@ -445,7 +460,9 @@ def test_a_doctor_says_what_is_wrong_and_how_to_mend_it(inside, monkeypatch, tmp
 
 def test_the_last_twenty_backups_are_kept_and_one_can_be_restored(inside):
     address, book = f"sqlite:///{inside}/gradebook.db", inside / "gradebook.db"
-    first = gradebook.back_up(address, inside)
+    gradebook.back_up(address, inside)
+    gradebook.back_up(address, inside, pause=timedelta(hours=1))
+    (first,) = gradebook.backups(inside)
     for number in range(21):
         with contextlib.closing(sqlite3.connect(book)) as database, database:
             database.execute("INSERT INTO student VALUES (?, '', '', '', NULL)", (str(number),))

@@ -17,8 +17,8 @@ from mathllm_course.platform import read_learners
 from mathllm_exercises import check, item, recorded
 from mathllm_grading import gradebook
 from mathllm_grading.__main__ import main as grading
-from mathllm_grading.autograde import course as application
 from mathllm_grading.collect import ReleaseAssignment
+from mathllm_grading.run import open_course
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
@@ -88,7 +88,7 @@ def test_a_course_is_made_where_nothing_is_yet(tmp_path, monkeypatch):
     assert len(list((tmp_path / "course").glob("source/*/*.ipynb"))) == 18
     assert "course is not empty" in office("init", "course", code=1)
     monkeypatch.chdir(tmp_path / "course")
-    assert application().config.CourseDirectory.root == str(tmp_path / "course")
+    assert open_course()[0].root == str(tmp_path / "course")
 
 
 def test_the_edition_to_hand_out_holds_the_numbers_of_the_class_and_the_released_assignments(inside):

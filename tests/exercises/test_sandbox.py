@@ -248,9 +248,10 @@ def children_of_the_warm_process():
 def test_a_daemon_ends_with_its_shell(tmp_path, course):
     daemon = ["python", "-c", "import time; time.sleep(314159)", mark := str(tmp_path)]
     start = f"import subprocess\ndaemon = subprocess.Popen({daemon}, start_new_session=True)"
-    result = run(start, "print(daemon.poll(), open(f'/proc/{daemon.pid}/cmdline').read())")
-    assert result.texts[1].startswith("None python")
-    assert mark in result.texts[1]
+    read = "while not (said := open(f'/proc/{daemon.pid}/cmdline').read()): pass"  # it is empty while a program begins
+    result = run(start, read, "print(daemon.poll(), said)")
+    assert result.texts[2].startswith("None python")
+    assert mark in result.texts[2]
     assert gone(mark)
 
 
@@ -277,12 +278,12 @@ def test_a_grader_that_is_killed_takes_its_shells_with_it(tmp_path):
 
 STUBBORN = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
 HOARD = "if os.fork() == 0: hoard = bytearray(3 * 10**8); time.sleep(314159)\n"
-FORGED = b'{"number": 4, "outputs": [{"output_type": "display_data", "data": {"text/plain": "8.0"}}]}'
+FORGED = b'{"number": 4, "outputs": [{"output_type": "display_data", "data": {"text/plain": "8.0"}}]}\n'
 
 
 def written_to_the_grader(content):
     """A cell that writes this to all that is open, and so to the grader's socket."""
-    return f"import os\nfor fd in range(3, 64):\n    try: os.write(fd, {content!r})\n    except OSError: pass"
+    return f"import os\nfor fd in range(3, 64):\n    try: os.write(fd, {content})\n    except OSError: pass"
 
 
 @pytest.mark.parametrize(
@@ -292,11 +293,12 @@ def written_to_the_grader(content):
         ("import time; time.sleep(2)", {"notebook_seconds": 2}, "the notebook took more than 2 seconds"),
         pytest.param(STUBBORN, {"cell_seconds": 20}, "a cell did not end", marks=pytest.mark.nightly),
         ("import os, time\n" + 8 * HOARD + "time.sleep(314159)", {"memory": 1024}, "more than 1024 MB of memory"),
-        (written_to_the_grader((33 * sandbox.MEGABYTE).to_bytes(4, "big")), {}, "answered with too much"),  # not read
-        (written_to_the_grader(b"\xff" * 100), {}, "answered with too much"),
-        (written_to_the_grader(b"\0\0\0\2{}"), {}, "answered nonsense"),
-        (written_to_the_grader(b"\0\0\0\2[]" * 50), {}, "answered nonsense"),
-        (written_to_the_grader(len(FORGED).to_bytes(4, "big") + FORGED), {}, "answered what was not asked"),
+        (written_to_the_grader(f"b'x' * {33 * sandbox.MEGABYTE}"), {}, "answered with too much"),
+        (written_to_the_grader(b"\xff\n" * 100), {}, "answered nonsense"),
+        (written_to_the_grader(b"\n"), {}, "answered nonsense"),
+        (written_to_the_grader(b"{}\n"), {}, "answered nonsense"),
+        (written_to_the_grader(b"[]\n" * 50), {}, "answered nonsense"),
+        (written_to_the_grader(FORGED), {}, "answered what was not asked"),
     ],
 )
 def test_what_ends_a_notebook_costs_only_what_comes_after(harm, limits, reason):
