@@ -5,12 +5,14 @@ the values of the answer on private inputs (`kernel_side.evaluate`), and judges 
 recorded here, and nobody else's work is seen.
 """
 
+import contextlib
 import hashlib
 import hmac
 import os
 import secrets
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -63,9 +65,8 @@ def course_key(path=".course_key"):
     """The secret from which private cases are drawn: MATHLLM_COURSE_KEY, else a file, made on first use (mode 0600)."""
     if os.environ.get("MATHLLM_COURSE_KEY"):
         return os.environ["MATHLLM_COURSE_KEY"].encode()
-    if not os.path.exists(path):
-        with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-            file.write(secrets.token_hex(32))
+    with contextlib.suppress(FileExistsError), open(path, "x", opener=partial(os.open, mode=0o600)) as file:
+        file.write(secrets.token_hex(32))
     key = Path(path).read_bytes().strip()
     if len(key) < 32:
         raise ValueError(f"the course key in {path} is too short; delete the file and a new one will be made")

@@ -261,7 +261,7 @@ def table(run, results):
     with run.gradebook() as book:
         entries = {entry.student_id: entry for entry in book.assignment_submissions(run.assignment)}
         for learner in run.learners:
-            points, late = _recorded(entries.get(learner))
+            points, late = _points_and_delay(entries.get(learner))
             note = _note(went[learner], entries.get(learner)) if learner in went else "not graded"
             notes = "graded before" if learner in run.graded else note, late
             lines.append(f"{learner:<{width}}  {points}  {'; '.join(filter(None, notes))}".rstrip())
@@ -271,7 +271,7 @@ def table(run, results):
     return "\n".join([*lines, summary + f", {left} not begun or not finished" * bool(left)])
 
 
-def _recorded(entry):
+def _points_and_delay(entry):
     """The points of a learner as the table shows them, and how late the work was."""
     if entry is None:
         return f"{'–':>7}  {'–':>6}", ""

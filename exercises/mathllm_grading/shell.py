@@ -33,7 +33,7 @@ BACKEND = "module://matplotlib_inline.backend_inline"
 START = 60  # seconds
 GRACE = 5  # seconds from an interrupt to the end
 TICK = 0.2  # seconds between two looks at a cell that runs
-LARGEST = 32 * sandbox.MEGABYTE  # answer to one request; read, it may take thirty times as much
+LARGEST = 32 * sandbox.MEGABYTE  # answer to one request; read, it may take about 24 times as much
 
 
 class Gone(RuntimeError):
