@@ -167,7 +167,12 @@ def _messages(rng):
 
 @checks("07.cross_entropy.encode")
 def _(c):
-    c.values(4, _messages, public=[([1, 0, 2], [6, 3, 1]), ([0, 0, 1], [6, 3, 1]), ([1], [1, 1])], name="right codes")
+    c.values(
+        4,
+        _messages,
+        public=[([1, 0, 2], [6, 3, 1]), ([0, 0, 1], [6, 3, 1]), ([1], [1, 1]), ([1], [1, 1, 2]), ([0, 1], [1, 1])],
+        name="right codes",
+    )
     c.values(1, public=[([], [6, 3, 1]), ([0] * 40, [99, 1]), ([0, 1], [1, 9])], name="very short codes")
     c.values(
         1,

@@ -25,12 +25,15 @@ def _pair_counts(text, first, second):
 
 @draws("05.probability.own_conditional")
 def _own_text(rng):
-    """A text of fifteen letters that ends in its own condition, so that every known mistake shows."""
+    """A text of fifteen letters that ends in its own condition, so that every known mistake shows.
+
+    It does not begin with the second letter: all occurrences of it follow a letter.
+    """
     while True:
         text = "".join(rng.choice(list("abc"), size=15, p=[0.45, 0.35, 0.2]))
         own = {"text": text, "first": "a", "second": "b"}
         both, given, after, _ = _pair_counts(**own)
-        if text[-1] == "a" and 0 < both < given and after > 0:
+        if text[0] != "b" and text[-1] == "a" and 0 < both < given and after > 0:
             return own
 
 
