@@ -94,14 +94,14 @@ def figure(book: Path) -> str:
 def counts(book: Path) -> dict:
     """How many exercises there are, and how much of what was checked."""
     calls = tomllib.loads((book / "other_libraries.toml").read_text(encoding="utf-8"))
-    rows = reference.rows()
+    rows, exercises = reference.rows(), bank.records()
     return {
         "values": len(rows),
         "wrong": sum(not row.agrees for row in rows),
         "gradients": len(json.loads((book / "_data" / "gradients.json").read_text(encoding="utf-8"))),
         "calls": len(calls["call"]) + len(calls["part"]),
-        "exercises": sum(record["graded"] for record in bank.records()),
-        "checked": sum(record["kind"] != "text" for record in bank.records()),
+        "exercises": sum(record["graded"] for record in exercises),
+        "checked": sum(record["kind"] != "text" for record in exercises),
     }
 
 

@@ -4,21 +4,10 @@ import sys
 from pathlib import Path
 
 import click
+from mathllm_grading.commands import Commands
 
 
-class _Commands(click.Group):
-    """Errors that are explained in words end a command with exit code 1."""
-
-    def invoke(self, context):
-        try:
-            return super().invoke(context)
-        except click.exceptions.Exit:  # after --help
-            raise
-        except (ValueError, OSError, RuntimeError) as error:
-            raise click.ClickException(str(error) or type(error).__name__) from error
-
-
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def main():
     """Make a course and its learners' edition, enrol learners, collect and grade their work, and report on questions.
 

@@ -9,24 +9,14 @@ import click
 
 from mathllm.errors import suggest
 
+from .commands import Commands
+
 # A third of what is imported for grading is one grammar, with which jsonschema could check addresses of a kind that
 # nothing here contains. Without it they go unchecked in the processes of this command.
 sys.modules.setdefault("rfc3987_syntax", None)
 
 
-class _Commands(click.Group):
-    """Errors that the grader explains in words end a command with exit code 1; click's own, of usage, with 2."""
-
-    def invoke(self, context):
-        try:
-            return super().invoke(context)
-        except click.exceptions.Exit:  # after --help
-            raise
-        except (ValueError, OSError, ImportError, RuntimeError) as error:
-            raise click.ClickException(str(error) or type(error).__name__) from error
-
-
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def main():
     """Grade submissions, and look after a course. Run it in the course's folder, like nbgrader's own commands."""
 

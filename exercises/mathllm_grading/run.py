@@ -219,10 +219,8 @@ class Run:
                 raise FileNotFoundError("the worker does not see what was handed in: it needs the course's folder")
             final = self._place("autograded_directory", learner)
             moment = submission.timestamp(self._place("submitted_directory", learner))
-            late = AssignLatePenalties(config=self.config)
-            late.init_plugin()
-            penalty, same = late.plugin_inst.late_submission_penalty, _unchanged(final, graded)
-            with gradebook.recorded(self._book, self.assignment, learner, graded, moment, same, penalty):
+            same = _unchanged(final, graded)
+            with gradebook.recorded(self._book, self.assignment, learner, graded, moment, same, self._penalty):
                 if final.exists():  # were it there after a failure from here on, nobody would grade this again
                     os.rename(final, f"{result.folder}-before")
             final.parent.mkdir(parents=True, exist_ok=True)
@@ -230,6 +228,12 @@ class Run:
         except (ValueError, OSError, SQLAlchemyError) as error:
             return _failed(learner, error)
         return result
+
+    def _penalty(self, learner, score, seconds):
+        """The points that the course takes from a learner who is late."""
+        late = AssignLatePenalties(config=self.config)
+        late.init_plugin()
+        return late.plugin_inst.late_submission_penalty(learner, score, seconds)
 
 
 def _unchanged(folder, graded):

@@ -76,7 +76,15 @@ def _beam_worlds(rng, beams):
 
 
 def _two_steps(first, second, beams, joint=np.multiply):
-    begin = np.argsort(-first, kind="stable")[:beams]
+    return _best_text(first, second, np.argsort(-first, kind="stable")[:beams], joint)
+
+
+def _worst_beams(first, second, beams):
+    return _best_text(first, second, np.argsort(first)[:beams])
+
+
+def _best_text(first, second, begin, joint=np.multiply):
+    """The best text of two tokens of which the first is one of `begin`."""
     scores = joint(first[begin, None], second[begin])
     i, j = np.unravel_index(np.argmax(scores), scores.shape)
     return [int(begin[i]), int(j)]
@@ -85,12 +93,6 @@ def _two_steps(first, second, beams, joint=np.multiply):
 def _greedy_steps(first, second, beams):
     i = int(np.argmax(first))
     return [i, int(np.argmax(second[i]))]
-
-
-def _worst_beams(first, second, beams):
-    begin = np.argsort(first)[:beams]
-    i, j = np.unravel_index(np.argmax(first[begin, None] * second[begin]), (beams, len(first)))
-    return [int(begin[i]), int(j)]
 
 
 def _exhaustive(first, second, beams):

@@ -96,11 +96,12 @@ def _warm_shell():
 class Publisher(DisplayPublisher):
     def publish(self, data, metadata=None, *, transient=None, update=False, **_):
         name = (transient or {}).get("display_id", "")
-        if not update:
+        if update:
+            for output in self.shell.outputs:
+                if output.get("display_id") == name:
+                    output["data"] = dict(data)
+        else:
             self.shell.add({"output_type": "display_data", "data": dict(data), "metadata": {}, "display_id": name})
-        for output in self.shell.outputs if update else []:
-            if output.get("display_id") == name:
-                output["data"] = dict(data)
 
     def clear_output(self, wait=False):
         self.shell.outputs.clear()
