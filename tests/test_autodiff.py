@@ -159,6 +159,11 @@ def test_the_record_is_freed_when_nobody_holds_it():
     assert seen() is None
 
 
+def test_an_option_given_by_position_is_refused_in_the_name_of_the_function():
+    with pytest.raises(TypeError, match=r"^softmax\(\) takes 1 positional argument but 2 were given"):
+        ml.softmax([1.0, 2.0], 0)
+
+
 def test_keyword_arguments_are_differentiated_too():
     assert ml.grad(lambda x: ml.distance(b=np.zeros(1), a=x).sum())(np.array([2.0])) == 1
 

@@ -146,6 +146,15 @@ def test_numbers_that_are_not_real_are_refused_in_words(name):
                 call_with(name, **{key: np.asarray(given).astype(complex)})
 
 
+@pytest.mark.parametrize("name", sorted(SHAPES.keys() - NO_GOOD_EXAMPLE))
+def test_none_stands_for_an_array_only_where_it_is_the_default(name):
+    parameters = inspect.signature(FUNCTIONS[name][0]).parameters
+    for key, axes in zip(parameters, Contract(SHAPES[name]).arguments, strict=False):
+        if axes != ["_"] and parameters[key].default is not None:
+            with pytest.raises(TypeError, match=r"\(\) needs "):
+                call_with(name, **{key: None})
+
+
 # Intervals: the numbers that a function takes, as function.parameter
 
 INTERVALS = """
