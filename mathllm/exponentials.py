@@ -34,8 +34,9 @@ def exponent_range(dtype: DTypeLike = np.float64) -> ExponentRange:
     [(-745.1, 709.8), (-104.0, 88.7), (-17.3, 11.1)]
     """
     limits = np.finfo(dtype)
-    lowest_power_of_two = np.log2(float(limits.smallest_subnormal)) - 1  # smaller numbers are rounded to zero
-    return ExponentRange(float(lowest_power_of_two * np.log(2)), float(np.log(float(limits.max))))
+    smallest, largest = np.longdouble(limits.smallest_subnormal), np.longdouble(limits.max)
+    lowest_power_of_two = np.log2(smallest) - 1  # smaller numbers are rounded to zero
+    return ExponentRange(float(lowest_power_of_two * np.log(2)), float(np.log(largest)))
 
 
 @primitive(shapes="... -> ...")
@@ -200,13 +201,13 @@ def log1m_exp(x: Array) -> WithPullback:
     all_within("log1m_exp", "[-∞, 0]", x=x)
     near_zero = x > -np.log(2)
     with np.errstate(divide="ignore", under="ignore"):
-        y = np.where(near_zero, np.log(-np.expm1(np.where(near_zero, x, -1))), np.log1p(-np.exp(x))).astype(x.dtype)
+        y = np.where(near_zero, np.log(-np.expm1(np.where(near_zero, x, -1))), np.log1p(-np.exp(x)))
 
     def pullback(dy):
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             return -dy / np.expm1(0 - x)  # 0 − x, so that x = 0 gives −∞ and not +∞
 
-    return y, pullback
+    return y.astype(x.dtype)[()], pullback
 
 
 @primitive(shapes="... -> ...")
