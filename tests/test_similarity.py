@@ -79,6 +79,10 @@ def test_one_mask_serves_all_sentences_of_a_batch():
     np.testing.assert_allclose(similarity.mean_pool(sentences, [1, 1, 0]), similarity.mean_pool(sentences[:, :2]))
 
 
+def test_the_mean_of_many_tokens_is_right_in_float16():
+    assert similarity.mean_pool(np.full((4000, 2), 60_000, np.float16)).tolist() == [60_000, 60_000]
+
+
 KING = similarity.WordVectors(["king"], [[1, 2]])
 
 

@@ -40,7 +40,7 @@ def clip_gradient(gradient: Any, max_norm: float) -> tuple[Any, float]:
     within("clip_gradient", "(0, ∞]", max_norm=max_norm)
     length = global_norm(gradient)
     within("clip_gradient", "[0, ∞)", length_of_the_gradient=length)
-    factor = min(1.0, max_norm / length) if length else 1.0
+    factor = min(1.0, float(max_norm) / length) if length else 1.0
     return tree_map(lambda g: g * factor, gradient), length
 
 

@@ -224,4 +224,4 @@ def map_linear_regression(X: ArrayLike, y: ArrayLike, *, noise: float, prior: fl
 
 def _times(count, amount):
     """The product, 0 if the count is 0, also where the amount is infinite."""
-    return count * amount if count else np.zeros_like(amount)
+    return float(count) * amount if count else np.zeros_like(amount)
