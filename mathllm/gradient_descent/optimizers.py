@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError, within
+from ..errors import ShapeError, one_of, within
 from ..shapes import real_array
 from ..trees import flatten, tree_map
 
@@ -80,8 +80,7 @@ def momentum_step(
     >>> float(state["velocity"]), float(w)  # 1, 1 + ½, 1 + ½ + ¼
     (1.75, -4.25)
     """
-    if form not in ("heavy-ball", "average"):
-        raise ValueError(f'momentum_step() needs the form "heavy-ball" or "average", got {form!r}')
+    one_of("momentum_step", ("heavy-ball", "average"), form=form)
     within("momentum_step", "[0, 1)", beta=beta)
     theta, g, restore = _vectors("momentum_step", params, gradient, learning_rate)
     g = g + decay_of_entries("momentum_step", params, weight_decay=weight_decay) * theta
