@@ -170,8 +170,8 @@ INTERVALS = """
     penalize_repetition.penalty perturbation_gradient.h polynomial_decay.power rotary_angles.base
     sinusoidal_positions.base
 (0, ∞]: clip_gradient.max_norm log.x scaling_loss.parameters scaling_loss.tokens
-(1, ∞): cross_entropy_between.base entropy.base kl_divergence.base mutual_information.base perplexity.base
-    surprise.base
+(1, ∞): convert_information.from_base convert_information.to_base cross_entropy_between.base entropy.base
+    kl_divergence.base mutual_information.base perplexity.base surprise.base
 [-∞, 0]: log1m_exp.x
 [0, 1): bias_correction.beta dropout.rate momentum_step.beta rmsprop_step.beta
 [0, 1]: advantages.decay advantages.discount band_probability.similarity bernoulli_log_likelihood.theta
@@ -195,8 +195,8 @@ whole [1, ∞): approximate_parameters.layers approximate_parameters.width band_
     beam_search.num_beams bias_correction.step bits_per_byte.size bootstrap_interval.samples bump_network.bumps
     deep_network.depth embed.batch hat_network.pieces induction_model.context induction_model.vocabulary
     initial_weights.inputs initial_weights.outputs keep_top_k.k markov_source.vocabulary minhash_signature.hashes
-    pipeline_bubble.microbatches pipeline_bubble.stages pipeline_schedule.microbatches pipeline_schedule.stages
-    random_batch.length random_batch.size random_directions.d random_directions.features retrieve.k
+    one_hot.size pipeline_bubble.microbatches pipeline_bubble.stages pipeline_schedule.microbatches
+    pipeline_schedule.stages random_batch.length random_batch.size random_directions.d random_directions.features retrieve.k
     sawtooth_network.depth shingles.size simulate_read_out.trials skip_gram_pairs.window sparse_autoencoder_init.d
     sparse_autoencoder_init.size speculative_generate.num_drafts successor_texts.examples successor_texts.length
     successor_texts.vocabulary train_ngram.n train_superposition.d train_superposition.features
