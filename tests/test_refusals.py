@@ -191,17 +191,17 @@ INTERVALS = """
 whole [0, 3]: zero_memory.stage
 whole [0, ∞): arithmetic_decode.length beam_search.max_new_tokens green_list.key green_list.previous
     keys_computed.steps learn_merges.merges markov_source.order sample_markov_chain.steps
-whole [1, ∞): approximate_parameters.layers approximate_parameters.width band_probability.bands band_probability.rows
-    beam_search.num_beams bias_correction.step bits_per_byte.size bootstrap_interval.samples bump_network.bumps
-    deep_network.depth embed.batch hat_network.pieces induction_model.context induction_model.vocabulary
-    initial_weights.inputs initial_weights.outputs keep_top_k.k markov_source.vocabulary minhash_signature.hashes
-    one_hot.size pipeline_bubble.microbatches pipeline_bubble.stages pipeline_schedule.microbatches
-    pipeline_schedule.stages random_batch.length random_batch.size random_directions.d random_directions.features retrieve.k
-    sawtooth_network.depth shingles.size simulate_read_out.trials skip_gram_pairs.window sparse_autoencoder_init.d
-    sparse_autoencoder_init.size speculative_generate.num_drafts successor_texts.examples successor_texts.length
-    successor_texts.vocabulary train_ngram.n train_superposition.d train_superposition.features
-    update_loss_scale.interval usable_workers.workers validation_batches.length validation_batches.size
-    zero_init.workers zero_memory.workers
+whole [1, ∞): approximate_parameters.layers approximate_parameters.width band_probability.bands
+    band_probability.rows beam_search.num_beams bias_correction.step bits_per_byte.size bootstrap_interval.samples
+    bump_network.bumps deep_network.depth embed.batch hat_network.pieces induction_model.context
+    induction_model.vocabulary initial_weights.inputs initial_weights.outputs keep_top_k.k markov_source.vocabulary
+    minhash_signature.hashes one_hot.size pipeline_bubble.microbatches pipeline_bubble.stages
+    pipeline_schedule.microbatches pipeline_schedule.stages random_batch.length random_batch.size random_directions.d
+    random_directions.features retrieve.k sawtooth_network.depth shingles.size simulate_read_out.trials
+    skip_gram_pairs.window sparse_autoencoder_init.d sparse_autoencoder_init.size speculative_generate.num_drafts
+    successor_texts.examples successor_texts.length successor_texts.vocabulary train_ngram.n train_superposition.d
+    train_superposition.features update_loss_scale.interval usable_workers.workers validation_batches.length
+    validation_batches.size zero_init.workers zero_memory.workers
 whole [2, ∞): control_labels.classes monte_carlo.draws
 """
 ROWS = [row.split(": ") for row in re.split(r"\n(?! )", INTERVALS.strip())]
