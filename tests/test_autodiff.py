@@ -213,6 +213,12 @@ def test_the_checker_names_the_parameter_and_the_entry_that_is_wrong():
     assert check.where == "argument 0['b'][0], entry (1,)"
 
 
+@pytest.mark.parametrize("x", [np.array([3]), np.ones(0)])
+def test_nothing_to_differentiate_by_is_refused_by_the_checker(x):
+    with pytest.raises(ValueError, match="at least one floating-point number"):
+        ml.check_gradient(lambda x: x * x, x)
+
+
 @pytest.mark.parametrize("value", [np.array([3, 4j]), [3, 4j], 3 + 4j, np.complex64(1)])
 def test_complex_numbers_are_refused_by_primitives_and_gradients(value):
     for call in (ml.softmax, lambda z: ml.autodiff.hessian_vector_product(ml.norm, z, z), ml.grad(ml.norm)):
