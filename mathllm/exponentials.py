@@ -138,7 +138,7 @@ def log_sum_exp(x: Array, *, axis: int | tuple[int, ...] | None = -1, keepdims: 
         ln Σᵢ e^xᵢ = m + ln Σᵢ e^(xᵢ−m),      m = max xᵢ                             (4.7)
         ∂/∂xᵢ = e^(xᵢ−y): the fraction of the sum that comes from xᵢ
 
-    x: (..., n)   ->   (...)
+    x: (..., n)   axis: the summands, None for all   keepdims: whether they stay as axes of size 1   ->   (...)
 
     No exponent is above zero, so nothing overflows. The largest term is 1, so the sum is not zero. A number xᵢ = −∞
     stands for an empty summand; the sum of nothing is −∞.

@@ -166,6 +166,8 @@ def convert_information(amount: ArrayLike, *, from_base: float, to_base: float) 
 
         H_c = H_b · ln b / ln c,      1 nat = 1.4427 bits                          (7.11)
 
+    amount: H_b, any shape   from_base: b   to_base: c   ->   H_c, the same shape
+
     Raises: ValueError for a base that is not above 1.
 
     >>> round(float(convert_information(1.0, from_base=np.e, to_base=2)), 4)

@@ -17,6 +17,8 @@ def global_norm(tree: Any) -> float:
 
         ‖g‖ = √(Σ over all parameters of ‖gᵢ‖²)
 
+    tree: nested arrays   ->   one number
+
     >>> global_norm({"weight": np.array([3.0, 0.0]), "bias": 4.0})
     5.0
     """

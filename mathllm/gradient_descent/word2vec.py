@@ -87,8 +87,9 @@ def train_word2vec(
 
     tokens: the words of the text in order. Words seen fewer than `min_count` times are left out; a word that makes up a
     fraction f > `frequent` of the text is skipped with probability 1 − √(`frequent`/f), since little is learned from
-    one more "the"; random words are drawn with probability ∝ count^¾. The step falls linearly to zero. The same `rng`
-    gives the same vectors.
+    one more "the"; for each pair, `negatives` random words are drawn with probability ∝ count^¾. In `epochs` passes
+    through the text the step falls linearly to zero. The same `rng` gives the same vectors. `window` is that of
+    skip_gram_pairs().
 
     Raises: ValueError if fewer than two different words remain, if the steps were too large, or for a size or batch
     below 1.

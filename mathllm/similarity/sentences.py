@@ -18,6 +18,7 @@ def contextual_embeddings(x: ArrayLike, mix: float = 0.5) -> np.ndarray:
 
     The same word gets different vectors in different sentences. Attention (chapter 10) computes the weights of such a
     mixture from the words instead of giving each word 1/T.
+    Raises: ValueError for a λ outside [0, 1].
 
     >>> contextual_embeddings([[1.0, 0.0], [0.0, 1.0]], mix=0.5)
     array([[0.75, 0.25],
