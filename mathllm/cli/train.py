@@ -21,17 +21,13 @@ from ..gradient_descent import warmup_cosine
 from ..pretrained.files import read_json, written_whole
 from ..pretrained.huggingface import save_pretrained
 from ..transformer import count_parameters, gpt2_config, llama_config
+from .options import _option
 
 _END = "<|endoftext|>"
 _HELD_OUT = 10  # the last tenth of a file is for validation
 _CORPORA = ("shakespeare", "names")
 _COUNT = click.IntRange(1)
 _CHECKPOINT, _RUN, _TOKENIZER = "checkpoint.npz", "run.json", "tokenizer.json"
-
-
-def _option(*names, **settings):
-    metavar = {"IntRange": "N", "FloatRange": "X"}.get(type(settings["type"]).__name__)
-    return click.option(*names, show_default=True, metavar=metavar, **settings)
 
 
 @click.command("train")
