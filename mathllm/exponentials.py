@@ -100,8 +100,9 @@ def log_product(p: Array, *, axis: int | None = -1) -> WithPullback:
     (0.0, -2302.6)
     """
     all_within("log_product", "[0, ∞]", p=p)
+    wide = np.promote_types(p.dtype, np.float32)  # a float16 sum over many factors would stop growing
     with np.errstate(divide="ignore"):
-        total = np.log(p).sum(axis=axis)
+        total = np.log(p).sum(axis=axis, dtype=wide).astype(p.dtype)
 
     def pullback(dtotal):
         dtotal = dtotal if axis is None else np.expand_dims(dtotal, axis)
