@@ -153,6 +153,9 @@ class Tensor:
     def __len__(self):
         return len(self.value)
 
+    def __bool__(self):
+        return bool(self.value)  # without it, Python would ask for the length
+
     def __eq__(self, other):
         raise TypeError("a tensor cannot be compared, because a comparison has no gradient: use tensor.value")
 
