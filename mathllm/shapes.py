@@ -145,7 +145,8 @@ def real_array(function: str, value: Any, dtype: type | None = None) -> Any:
     except ValueError as error:
         raise ShapeError(f"{function}() needs an array, got rows of unequal length ({error})") from None
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"{function}() needs real numbers, got {array.dtype} values")
+        found = "None" if value is None else f"{array.dtype} values"
+        raise TypeError(f"{function}() needs real numbers, got {found}")
     return array if dtype is None else np.asarray(array, dtype)
 
 

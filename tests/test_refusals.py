@@ -151,7 +151,7 @@ def test_none_stands_for_an_array_only_where_it_is_the_default(name):
     parameters = inspect.signature(FUNCTIONS[name][0]).parameters
     for key, axes in zip(parameters, Contract(SHAPES[name]).arguments, strict=False):
         if axes != ["_"] and parameters[key].default is not None:
-            with pytest.raises(TypeError, match=r"\(\) needs "):
+            with pytest.raises(TypeError, match="needs real numbers, got None"):
                 call_with(name, **{key: None})
 
 
