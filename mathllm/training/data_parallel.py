@@ -97,11 +97,17 @@ def parallel_value_and_grad(
         shards, weights = divide(batch, workers, count) if workers > 1 else ([batch], [1])
         busy = team[: len(shards) - 1]
         for worker, *task in zip(busy, shards[1:], weights[1:], strict=True):
-            worker.connection.send((np.geterr(), *task))
-        values = [work(0, {}, shards[0], weights[0]), *(worker.answer() for worker in busy)]
-        for other in vectors[1 : len(values)]:
+            worker.ask(np.geterr(), *task)
+        try:
+            value = work(0, {}, shards[0], weights[0])
+        finally:  # an answer that stayed in its pipe would be taken for that to the next batch
+            answers = [worker.answer() for worker in busy]
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        for other in vectors[1 : len(shards)]:
             total[...] += other
-        return sum(values), gradient
+        return sum(answers, value), gradient
 
     team = []
     with one_blas_thread():
@@ -155,15 +161,17 @@ class _Worker:
                     answer = error
                 connection.send(answer)
 
+    def ask(self, *task):
+        with suppress(ConnectionError):  # the process has ended: its answer says so
+            self.connection.send(task)
+
     def answer(self):
+        """The loss, or the exception to raise."""
         try:
-            answer = self.connection.recv()
+            return self.connection.recv()
         except (EOFError, ConnectionResetError):
             self.process.join()
-            raise RuntimeError(f"a worker process ended too early (exit code {self.process.exitcode})") from None
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+            return RuntimeError(f"a worker process ended too early (exit code {self.process.exitcode})")
 
 
 def divide(batch: Any, parts: int, count: Callable = target_count) -> tuple[list, list[float]]:
