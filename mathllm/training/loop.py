@@ -104,7 +104,7 @@ def train(
     `load_checkpoint(checkpoint, TrainingState)` and the same arguments: the losses are, to the last bit, those of a run
     without interruption (if what is random in the loss comes with its batch).
     Raises: TrainingStopped for a loss or gradient that is not finite, or a loss that cannot be computed;
-    ValueError for fewer steps than are done, or `validate_every`, `save_every` below 1.
+    ValueError for fewer steps than are done, `validate_every`, `save_every` below 1, or no batch for validation.
 
     >>> loss = lambda params, x: ((params["centre"] - x) ** 2).mean()
     >>> state = training_state({"centre": np.zeros(1)}, np.random.default_rng(0))
@@ -142,11 +142,13 @@ def training_loop(
     >>> len(history), history[0].loss
     (2, 1.0)
     """
-    within("train", f"[{state.step}, ∞)", steps=steps)
-    within("train", "[1, ∞)", validate_every=validate_every, save_every=save_every)
+    within("train", f"whole [{state.step}, ∞)", steps=steps)
+    within("train", "whole [1, ∞)", validate_every=validate_every, save_every=save_every)
     rate = learning_rate if callable(learning_rate) else lambda t: learning_rate
     rng = _generator(state.rng)
-    validation = None if validation is None else list(validation)
+    if validation is not None:
+        validation = list(validation)
+        within("train", "[1, ∞)", validation_batches=len(validation))
     history, length, validation_loss = [], None, None
     guard, first, tokens, began = _Guard(steps, checkpoint), state.step, 0, time.perf_counter()
     for number in range(first + 1, steps + 1):
