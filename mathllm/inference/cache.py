@@ -37,7 +37,7 @@ class KVCache:
         window: int | None = None,
     ):  # fmt: skip
         capacity = config.context if capacity is None else capacity
-        within("KVCache", "[1, ∞)", batch=batch, capacity=capacity, window=1 if window is None else window)
+        within("KVCache", "whole [1, ∞)", batch=batch, capacity=capacity, window=1 if window is None else window)
         if not config.causal:
             raise ValueError("an encoder attends to all tokens at once: only a causal model can use a cache")
         self.config, self.window = config, window
