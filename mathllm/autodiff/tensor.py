@@ -51,7 +51,10 @@ def primitive(
     @functools.wraps(function)
     def call(*args, **options):
         if len(args) > most or not options.keys().isdisjoint(positional):
-            bound = signature.bind(*args, **options)  # also words the complaint about too many arguments
+            try:
+                bound = signature.bind(*args, **options)
+            except TypeError as error:  # too many arguments, or one twice
+                raise TypeError(f"{name}(): {error}") from None
             bound.apply_defaults()
             args, options = bound.args, bound.kwargs
         traced = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
