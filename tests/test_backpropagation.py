@@ -123,6 +123,8 @@ def test_norms_by_depth_are_those_of_the_product_of_jacobians():
     profile = backpropagation.depth_profile(stack, x, cotangent)
     product = jacobian_product([ml.jacobian(layer, h) for layer, h in zip(stack, states, strict=True)])
     np.testing.assert_allclose(profile.gradient_norms[0], np.linalg.norm(product.T @ cotangent), rtol=1e-9)
+    whole, floating = (backpropagation.depth_profile(stack, np.arange(8).astype(t), cotangent) for t in (int, float))
+    np.testing.assert_array_equal(whole, floating)
 
 
 def test_the_lower_bound_is_zero_where_the_error_meets_fewer_units():

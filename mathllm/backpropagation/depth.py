@@ -131,7 +131,7 @@ def depth_profile(layers: Sequence[Callable], x: ArrayLike, cotangent: ArrayLike
     >>> bool(profile.gradient_norms[0] < 1e-6 * profile.gradient_norms[-1])
     True
     """
-    states, pullbacks = [np.asarray(x)], []
+    states, pullbacks = [np.asarray(x) * 1.0], []  # · 1.0, because integers have no gradient
     for layer in layers:
         h, pullback = vjp(layer, states[-1])
         states.append(h)

@@ -107,7 +107,7 @@ def _centred(model, x):
 
 def _for_tokens(model, params, tokens):
     """The parameters with an unembedding for these tokens alone."""
-    tokens = token_ids("logit_attribution", tokens, model.config.vocabulary)
+    tokens = np.atleast_1d(token_ids("logit_attribution", tokens, model.config.vocabulary))
     if model.config.tied:
         return params | {"embedding": params["embedding"][tokens]}
     return params | {"unembedding": params["unembedding"][:, tokens]}
