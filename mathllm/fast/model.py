@@ -1,12 +1,13 @@
 """A model whose training loss is one primitive: the whole forward pass, and the whole backward pass as its pullback."""
 
 import math
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from ..attention import rotary_angles
-from ..autodiff import Array, ArrayLike, WithPullback, primitive, vjp
+from ..autodiff import Array, ArrayLike, Tensor, WithPullback, primitive, vjp
 from ..cross_entropy import cross_entropy
 from ..inference import KVCache
 from ..shapes import contract
@@ -41,7 +42,7 @@ class Transformer(ReadableTransformer):
         self._memories = []  # those that no pullback needs at the moment
         self._steps = {}  # the last step of each kind
 
-    @contract("_, _, B T+, B T, _")
+    @contract("_, _, B+ T+, B T, _")
     def next_token_loss(
         self, params: dict, tokens: ArrayLike, targets: ArrayLike, attention_mask: ArrayLike | None = None,
         **options: Any,
@@ -60,11 +61,12 @@ class Transformer(ReadableTransformer):
         """Logits after the last tokens; few are read by a `ReadingStep`, one of one sequence by a `DecodingStep`."""
         shape, plain = np.shape(tokens), cache is not None and attention_mask is None and self.fits
         few = plain and len(shape) == 2 and 0 < math.prod(shape) <= _FEW
-        if not few or options.keys() - {"count"} or params["embedding"].dtype == np.float16:
+        table = params["embedding"]
+        if not few or options.keys() - {"count"} or isinstance(table, Tensor) or table.dtype == np.float16:
             return super().last_logits(params, tokens, attention_mask, cache=cache, **options)
         step = self._step(DecodingStep if shape == (1, 1) else ReadingStep, params, cache)
         if shape == (1, 1):
-            return step(int(tokens[0][0]))[None, None]
+            return step(index(tokens[0][0]))[None, None]
         x = self.embed(params, np.asarray(tokens), cache.counts[:, None] + np.arange(shape[1]))
         return self.unembed(params, step(x)[:, -options.get("count", 1) :])
 
