@@ -494,6 +494,11 @@ def test_a_worker_that_is_killed_is_reported():
     assert not multiprocessing.active_children()
 
 
+def test_a_clock_that_stands_still_stops_no_run(monkeypatch):
+    monkeypatch.setattr(time, "perf_counter", lambda: 7.0)
+    assert np.isfinite(run()[1][-1].tokens_per_second)
+
+
 def test_a_worker_that_is_killed_between_two_batches_is_reported():
     with parallel(fresh().params, line, 2) as divided:
         divided(fresh().params, points(np.random.default_rng(0)))

@@ -45,7 +45,7 @@ def logit_attribution(
     divisor s depends on all contributions together and is held at its value; so an entry is not what would change
     without it.
 
-    model, params, record: of one run of a pre-norm model   tokens: the n tokens to keep, all V if not given
+    model, params, record: of one run of a pre-norm model   tokens: the n tokens to keep, or one; all V if not given
     ->   {"embeddings": (B, T, n), "blocks.0.attention": (B, T, n), …}, with "bias" for a layer norm
 
     Raises: ValueError for a post-norm model, whose stream is not a sum, or for tokens outside the vocabulary.

@@ -163,7 +163,8 @@ def training_loop(
         state = TrainingState(params, optimizer, number, rng.bit_generator.state)
         if validation is not None and (number % validate_every == 0 or number == steps):
             validation_loss = guard.finite(number, "validation loss", mean_loss, loss, params, validation, count)
-        tokens, seconds = tokens + count(batch), time.perf_counter() - began
+        tokens += count(batch)
+        seconds = max(time.perf_counter() - began, 1e-6)  # in a browser the clock may stand still for some steps
         speed, left = tokens / seconds, seconds / (number - first) * (steps - number)
         history.append(TrainingProgress(number, steps, float(value), eta, length, validation_loss, speed, left))
         if progress is not None:
