@@ -70,8 +70,6 @@ def load_checkpoint(path: str | Path, structure: Callable | None = None) -> Any:
                 raise ValueError(f"its format is {description['format']}, not {_FORMAT}")
             state = _rebuilt(description["structure"], arrays)
         return state if structure is None else structure(**state)
-    except MemoryError:
-        raise
     except Exception as error:  # of zipfile, json or NumPy: a damaged file can lead any of them astray
         raise ValueError(f"{path} is damaged or no checkpoint of mathllm ({error})") from error
 

@@ -86,8 +86,11 @@ def parallel_value_and_grad(
     weighted = value_and_grad(lambda params, batch, weight: loss(params, batch) * weight)
 
     def work(number, errors, shard, weight):
-        with np.errstate(**errors):
-            value, found = weighted(params, shard, weight)
+        try:
+            with np.errstate(**errors):
+                value, found = weighted(params, shard, weight)
+        except Exception as error:  # raised when all have answered: what stays in a pipe would be the next answer
+            return error
         np.concatenate([np.ravel(leaf) for leaf in tree_leaves(found)], out=vectors[number])
         return value
 
@@ -98,16 +101,13 @@ def parallel_value_and_grad(
         busy = team[: len(shards) - 1]
         for worker, *task in zip(busy, shards[1:], weights[1:], strict=True):
             worker.ask(np.geterr(), *task)
-        try:
-            value = work(0, {}, shards[0], weights[0])
-        finally:  # an answer that stayed in its pipe would be taken for that to the next batch
-            answers = [worker.answer() for worker in busy]
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise answer
-        for other in vectors[1 : len(shards)]:
+        values = [work(0, {}, shards[0], weights[0]), *(worker.answer() for worker in busy)]
+        for error in values:
+            if isinstance(error, Exception):
+                raise error
+        for other in vectors[1 : len(values)]:
             total[...] += other
-        return sum(answers, value), gradient
+        return sum(values), gradient
 
     team = []
     with one_blas_thread():
@@ -155,11 +155,7 @@ class _Worker:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C interrupts the parent
         with suppress(EOFError, BrokenPipeError):  # the parent has finished
             while task := connection.recv():
-                try:
-                    answer = work(number, *task)
-                except Exception as error:  # the parent raises it
-                    answer = error
-                connection.send(answer)
+                connection.send(work(number, *task))
 
     def ask(self, *task):
         with suppress(ConnectionError):  # the process has ended: its answer says so

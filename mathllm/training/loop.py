@@ -146,9 +146,8 @@ def training_loop(
     within("train", "whole [1, ∞)", validate_every=validate_every, save_every=save_every)
     rate = learning_rate if callable(learning_rate) else lambda t: learning_rate
     rng = _generator(state.rng)
-    if validation is not None:
-        validation = list(validation)
-        within("train", "[1, ∞)", validation_batches=len(validation))
+    validation = None if validation is None else list(validation)
+    within("train", "[1, ∞)", validation_batches=1 if validation is None else len(validation))
     history, length, validation_loss = [], None, None
     guard, first, tokens, began = _Guard(steps, checkpoint), state.step, 0, time.perf_counter()
     for number in range(first + 1, steps + 1):
