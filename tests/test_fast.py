@@ -238,15 +238,10 @@ def test_tokens_that_the_model_does_not_have_are_refused_and_leave_the_cache_as_
 
 
 def test_a_step_of_one_token_refuses_what_the_readable_form_refuses():
-    for model in models(ml.gpt2_config(**SIZES | {"context": 1}))[:2]:
-        params, cache = model.init(np.random.default_rng(0)), KVCache(model.config, capacity=2)
+    *both, params = models(CONFIGS["gpt2"])
+    for model in both:
         with pytest.raises(TypeError, match="integer"):
-            model.last_logits(params, [[1.7]], cache=cache)
-        with pytest.raises(TypeError, match="no gradients"):
-            ml.grad(lambda p: model.last_logits(p, [[1]], cache=KVCache(model.config)).sum())(params)  # noqa: B023
-        model.last_logits(params, [[1]], cache=cache)
-        with pytest.raises(ml.ShapeError, match="context is 1 tokens, got 2"):
-            model.last_logits(params, [[1]], cache=cache)
+            model.last_logits(params, [[1.7]], cache=KVCache(model.config))
 
 
 def test_batches_and_checked_drafts_are_read_by_the_reading_step(monkeypatch):

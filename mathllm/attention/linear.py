@@ -83,6 +83,6 @@ def _shift(x, axis):
 def _positive(normaliser):
     numbers = normaliser.value if isinstance(normaliser, Tensor) else normaliser
     if not np.all(numbers > 0):
-        found = f"got {numbers.min():g}: the inputs are too negative, or not numbers"
-        raise ValueError(f"linear attention divides by sums of features, which have to be above 0, {found}")
+        wanted = "features that add up to more than 0"
+        raise ValueError(f"linear attention needs {wanted}, got {numbers.min():g} (of inputs too negative, or NaN)")
     return normaliser

@@ -54,8 +54,6 @@ class RotaryScaling:
                 raise ValueError(f"RotaryScaling() has {name} for {kinds}, not for {self.kind}")
         if self.kind == "longrope" and (not self.short or not self.long or len(self.short) != len(self.long)):
             raise ValueError(f"longrope needs a number for each pair, short and long, got {self.short} and {self.long}")
-        for number in (*(self.short or ()), *(self.long or ())):
-            within("RotaryScaling", "(0, ∞)", number=number)
         if self.turns is None:
             object.__setattr__(self, "turns", _TURNS.get(self.kind))
         if self.turns is not None and not 0 < self.turns[0] < self.turns[1]:

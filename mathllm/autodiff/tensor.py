@@ -51,10 +51,7 @@ def primitive(
     @functools.wraps(function)
     def call(*args, **options):
         if len(args) > most or not options.keys().isdisjoint(positional):
-            try:
-                bound = signature.bind(*args, **options)
-            except TypeError as error:  # too many arguments, or one twice
-                raise TypeError(f"{name}(): {error}") from None
+            bound = signature.bind(*args, **options)  # also words the complaint about too many arguments
             bound.apply_defaults()
             args, options = bound.args, bound.kwargs
         traced = [i for i, a in enumerate(args) if isinstance(a, Tensor)]

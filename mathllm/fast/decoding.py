@@ -9,7 +9,6 @@ import math
 import numpy as np
 
 from ..attention import attention, rotary_angles, rotate
-from ..errors import ShapeError
 from ..inference import KVCache
 from ..transformer import Config
 from ..trees import tree_leaves
@@ -52,8 +51,6 @@ class DecodingStep:
             raise ValueError(f"the model has tokens from 0 to {c.vocabulary - 1}, got {token}")
         x = params["embedding"][token].astype(self.dtype, copy=False)  # (D,)
         if c.positions == "learned":
-            if cache.counts[0] >= c.context:
-                raise ShapeError(f"the model's context is {c.context} tokens, got {cache.counts[0] + 1}")
             x = x + params["positions"][cache.counts[0]]
         self._rotate_to(cache.length, 1)
         mask = cache.advance((1, 1))  # None where all that is stored is visible, else (1, 1, 1, S)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..attention import rotary_angles
-from ..autodiff import Array, ArrayLike, Tensor, WithPullback, primitive, vjp
+from ..autodiff import Array, ArrayLike, WithPullback, primitive, vjp
 from ..cross_entropy import cross_entropy
 from ..inference import KVCache
 from ..shapes import contract
@@ -61,8 +61,7 @@ class Transformer(ReadableTransformer):
         """Logits after the last tokens; few are read by a `ReadingStep`, one of one sequence by a `DecodingStep`."""
         shape, plain = np.shape(tokens), cache is not None and attention_mask is None and self.fits
         few = plain and len(shape) == 2 and 0 < math.prod(shape) <= _FEW
-        table = params["embedding"]
-        if not few or options.keys() - {"count"} or isinstance(table, Tensor) or table.dtype == np.float16:
+        if not few or options.keys() - {"count"} or params["embedding"].dtype == np.float16:
             return super().last_logits(params, tokens, attention_mask, cache=cache, **options)
         step = self._step(DecodingStep if shape == (1, 1) else ReadingStep, params, cache)
         if shape == (1, 1):

@@ -270,10 +270,9 @@ def _rows(arrays, rows):
 
 def _ends(eos_token_id, pad_token_id):
     """The end tokens, and the token of a row that has ended."""
-    ends = np.atleast_1d(() if eos_token_id is None else eos_token_id)
-    padding = ends[:1] if pad_token_id is None else np.array([pad_token_id])
-    if wrong := [ids.dtype for ids in (ends, padding) if ids.size and ids.dtype.kind not in "iu"]:
-        raise TypeError(f"generate() needs integers as eos_token_id and pad_token_id, got {wrong[0]} values")
+    largest = np.iinfo(np.int64).max
+    ends = token_ids("generate", np.atleast_1d([] if eos_token_id is None else eos_token_id), largest)
+    padding = ends[:1] if pad_token_id is None else token_ids("generate", [pad_token_id], largest)
     return ends, int(padding[0]) if padding.size else 0
 
 
