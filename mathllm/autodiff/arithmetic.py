@@ -116,6 +116,16 @@ def _getitem(x, *, index):
 # The primitives as operators and methods of tensors, under the names that arrays use
 
 
+def _total(x: Tensor, axis: int | tuple | None = None, keepdims: bool = False) -> Tensor:
+    """The sum over some axes, or all."""
+    return _sum(x, axis=axis, keepdims=keepdims)
+
+
+def _average(x: Tensor, axis: int | tuple | None = None, keepdims: bool = False) -> Tensor:
+    """The mean over some axes, or all."""
+    return _mean(x, axis=axis, keepdims=keepdims)
+
+
 def _reshaped(x: Tensor, *shape: int | tuple) -> Tensor:
     """The same entries in another shape."""
     return _reshape(x, shape=shape[0] if len(shape) == 1 else shape)
@@ -146,8 +156,8 @@ Tensor.__rmatmul__ = lambda x, other: _matmul(other, x)
 Tensor.__neg__ = lambda x: _multiply(x, -1)
 Tensor.__pow__ = lambda x, exponent: _power(x, exponent=exponent)
 Tensor.__getitem__ = lambda x, index: _getitem(x, index=index)
-Tensor.sum = lambda x, axis=None, keepdims=False: _sum(x, axis=axis, keepdims=keepdims)
-Tensor.mean = lambda x, axis=None, keepdims=False: _mean(x, axis=axis, keepdims=keepdims)
+Tensor.sum = _total
+Tensor.mean = _average
 Tensor.reshape = _reshaped
 Tensor.transpose = _transposed
 Tensor.swapaxes = _swapaxes

@@ -89,9 +89,9 @@ def parallel_value_and_grad(
         try:
             with np.errstate(**errors):
                 value, found = weighted(params, shard, weight)
+            np.concatenate([np.ravel(leaf) for leaf in tree_leaves(found)], out=vectors[number])
         except Exception as error:  # raised when all have answered: what stays in a pipe would be the next answer
             return error
-        np.concatenate([np.ravel(leaf) for leaf in tree_leaves(found)], out=vectors[number])
         return value
 
     def divided(given, batch):
@@ -102,9 +102,9 @@ def parallel_value_and_grad(
         for worker, *task in zip(busy, shards[1:], weights[1:], strict=True):
             worker.ask(np.geterr(), *task)
         values = [work(0, {}, shards[0], weights[0]), *(worker.answer() for worker in busy)]
-        for error in values:
-            if isinstance(error, Exception):
-                raise error
+        for value in values:
+            if isinstance(value, Exception):
+                raise value
         for other in vectors[1 : len(values)]:
             total[...] += other
         return sum(values), gradient
