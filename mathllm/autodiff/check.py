@@ -57,7 +57,7 @@ def check_gradient(
     value, pullback = vjp(function, *points)
     if not np.all(np.isfinite(value)):
         raise ValueError("check_gradient() needs a function that is finite at this point")
-    if not moving:
+    if not any(leaf.size for _, leaf in moving):
         raise ValueError("check_gradient() needs at least one floating-point argument")
     cotangent = rng.normal(size=value.shape)
     gradient, _ = flatten(list(pullback(cotangent)))
