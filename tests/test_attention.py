@@ -40,6 +40,13 @@ def test_linear_attention_is_the_same_token_by_token(length, width, shifted, see
     np.testing.assert_allclose(recurrent[-1], linear_attention(q, k, v)[-1], atol=1e-9)
 
 
+def test_linear_attention_takes_integers_and_no_token():
+    q, k, v = np.random.default_rng(0).integers(-3, 3, size=(3, 4, 2))
+    for function in (linear_attention, linear_attention_recurrent):
+        np.testing.assert_array_equal(function(q, k, v), function(q * 1.0, k * 1.0, v * 1.0))
+    assert linear_attention_recurrent(*np.ones((3, 0, 2))).shape == (0, 2)
+
+
 @given(sizes, st.integers(1, 4), st.sampled_from(["half", "adjacent"]), st.integers(0, 500), seeds)
 def test_rotation_keeps_lengths_and_only_the_distance_counts(length, pairs, pairing, shift, seed):
     q, k = np.random.default_rng(seed).normal(size=(2, length, 2 * pairs))
@@ -137,6 +144,10 @@ LONG = RotaryScaling("longrope", trained=8, short=(1, 2, 3), long=(2, 4, 8))
 test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: attention(*np.ones((3, 2, 3)), np.ones((2, 2))), TypeError, "booleans"),
     (lambda: causal_mask(3, 2), ml.ShapeError, "got 3 and 2"),
+    (lambda: causal_mask(0), ml.ShapeError, "got 0 and 0"),
+    (lambda: ml.sliding_window_mask(3, window=1.5), ValueError, "whole number window .*got 1.5"),
+    (lambda: flash_attention(*np.ones((3, 2, 3)), block_size=1.5), ValueError, "whole number block_size .*got 1.5"),
+    (lambda: linear_attention(*np.full((3, 2, 3), np.nan)), ValueError, "got nan"),
     (lambda: padding_mask([[2]]), ValueError, "0 or 1"),
     (lambda: split_heads(np.ones((2, 10)), 3), ml.ShapeError, "into 3 heads"),
     (lambda: multi_head_attention(np.ones((2, 4)), {}, heads=3, kv_heads=2), ml.ShapeError, "share 2"),

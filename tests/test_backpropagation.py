@@ -77,10 +77,10 @@ ONE = [{"weight": np.eye(1), "bias": np.zeros(1)}]
         (lambda: forward_pass([[1.0]], []), "at least one layer"),
         (lambda: backward_pass(np.zeros(2), forward_pass([[1.0]], ONE), ONE), "shape of the logits"),
         (lambda: exhibits.trace_network(b1=[0.35]), "b1"),
-        (lambda: initial_weights(np.random.default_rng(0), 2, 2, scheme="lecun"), "schemes are"),
+        (lambda: initial_weights(np.random.default_rng(0), 2, 2, scheme="lecun"), "no scheme .lecun.; choices"),
         (lambda: jacobian_product([]), "at least one Jacobian"),
         (lambda: jacobian_product([np.eye(2) * 1e200] * 2), "explodes"),
-        (lambda: backpropagation.deep_network(np.random.default_rng(0), 2, 2, kind="tanh"), "kinds are"),
+        (lambda: backpropagation.deep_network(np.random.default_rng(0), 2, 2, kind="tanh"), "no kind .tanh."),
         (lambda: hat_network(np.sin, 1, 1, 3), r"b in \(1, ∞\), got 1"),
         (lambda: backpropagation.perturbation_gradient(lambda w: math.inf, np.zeros(2)), "finite"),
         (lambda: backpropagation.gradient_cost([3]), "number_of_sizes in .*got 1"),
@@ -123,6 +123,8 @@ def test_norms_by_depth_are_those_of_the_product_of_jacobians():
     profile = backpropagation.depth_profile(stack, x, cotangent)
     product = jacobian_product([ml.jacobian(layer, h) for layer, h in zip(stack, states, strict=True)])
     np.testing.assert_allclose(profile.gradient_norms[0], np.linalg.norm(product.T @ cotangent), rtol=1e-9)
+    whole, floating = (backpropagation.depth_profile(stack, np.arange(8).astype(t), cotangent) for t in (int, float))
+    np.testing.assert_array_equal(whole, floating)
 
 
 def test_the_lower_bound_is_zero_where_the_error_meets_fewer_units():

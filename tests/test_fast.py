@@ -110,6 +110,7 @@ def test_a_gradient_can_be_computed_once():
         ([[1, 2]], [[0, 13]], "labels from 0 to 12 .*, got 13"),
         ([[1, 2]], [[0]], "T is 2 in tokens, 1 in targets"),
         (np.ones((2, 0), int), np.ones((2, 0), int), "T is 0 in tokens"),
+        (np.ones((0, 2), int), np.ones((0, 2), int), "B is 0 in tokens"),
         ([[1, 13]], [[0, 1]], "got 13"),
         ([[0] * 161], [[0] * 161], "context is 160"),
     ],
@@ -234,6 +235,13 @@ def test_tokens_that_the_model_does_not_have_are_refused_and_leave_the_cache_as_
         with pytest.raises(error):
             model.last_logits(params, tokens, cache=cache)
         assert cache.length == 0
+
+
+def test_a_step_of_one_token_refuses_what_the_readable_form_refuses():
+    *both, params = models(CONFIGS["gpt2"])
+    for model in both:
+        with pytest.raises(TypeError, match="integer"):
+            model.last_logits(params, [[1.7]], cache=KVCache(model.config))
 
 
 def test_batches_and_checked_drafts_are_read_by_the_reading_step(monkeypatch):

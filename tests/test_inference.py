@@ -335,6 +335,14 @@ def test_greedy_speculation_gives_the_greedy_text(name, drafts):
         assert result.accepted <= result.drafted
 
 
+def test_a_draft_with_rotary_positions_goes_on_beyond_its_context():
+    model, params, _ = model_of(llama_config(**SIZES | {"context": 4}))
+    expected = generate(model, params, TOKENS[:1, :3], max_new_tokens=20)
+    result = speculative_generate(model, params, TOKENS[:1, :3], ModelDraft(model, params), max_new_tokens=20)
+    np.testing.assert_array_equal(result.tokens, expected)
+    assert result.accepted == result.drafted
+
+
 def test_speculation_stops_at_the_end_token():
     model, params, _ = model_of("gpt2")
     expected = generate(model, params, TOKENS[:1, :3], max_new_tokens=15)
@@ -471,12 +479,19 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: speculative_generate(*small(), TOKENS, PromptLookup()), ml.ShapeError, r"tokens \(1, T\)"),
     (lambda: speculative_generate(*small(), [[1]], PromptLookup(), temperature=0), ValueError, "greedy"),
     (lambda: speculative_generate(*small(), [[1]], other_vocabulary), ml.ShapeError, "draft probabilities"),
+    (lambda: speculative_generate(*small(), [[1]], PromptLookup(), repetition_penalty=2), TypeError, "repetition"),
     (lambda: accept_drafts([1], [[0.5, 0.5]], [[0.5, 0.5]], RNG), ml.ShapeError, r"\(2, V\)"),
     (lambda: accept_drafts([-1], [[0.5, 0.5]], [[0.5, 0.5]] * 2, RNG), ValueError, "from 0 to 1, got -1"),
     (lambda: accept_drafts([1.7], [[0.5, 0.5]], [[0.5, 0.5]] * 2, RNG), TypeError, "integer"),
     (lambda: generate(*small(), [[1, 2], [3]]), ml.ShapeError, "left_pad"),
     (lambda: generate(*small(), [[1, 2]], attention_mask=[[0.5, 1]]), ValueError, "0 or 1"),
     (lambda: generate(*small(), [[1, 2]], max_new_tokens=2.5), ValueError, "whole number max_new_tokens"),
+    (lambda: generate(*small(), [[1, 2]], max_new_tokens=0, max_length=7), TypeError, "argument 'max_length'"),
+    (lambda: generate(*small(), [[1, 2]], source=[[1]]), ValueError, "no encoder"),
+    (lambda: generate(*small(), [[1, 2]], window=1.5), ValueError, "whole number window"),
+    (lambda: generate(*small(), [[1, 2]], eos_token_id=5.5), TypeError, "integer token ids, got float64"),
+    (lambda: generate(*small(), [[1, 2]], pad_token_id=0.5), TypeError, "integer token ids, got float64"),
+    (lambda: watermark_logits(np.zeros((1, 4)), [[1]], strength=np.inf), ValueError, "strength in .*got inf"),
     (lambda: left_pad([[1.7]]), TypeError, "integer token ids"),
     (lambda: green_list(0, 10, fraction=1.0), ValueError, "10 green of 10"),
     (lambda: detect_watermark([1, 10], 10), ValueError, "from 0 to 9"),

@@ -34,6 +34,8 @@ def test_the_stream_is_the_sum_of_what_was_written_and_the_logits_that_of_the_at
     assert ("bias" in parts) == (model.config.norm == "layer")
     few = interp.logit_attribution(model, params, record, tokens=[3, 5])
     np.testing.assert_allclose(few["embeddings"], parts["embeddings"][..., [3, 5]])
+    one = interp.logit_attribution(model, params, record, tokens=5)
+    np.testing.assert_allclose(one["embeddings"], parts["embeddings"][..., [5]])
 
 
 def test_an_attribution_is_the_change_of_the_logits_while_the_norm_keeps_its_scale():
@@ -205,6 +207,9 @@ def replaced(name, value):
 
 
 test_what_cannot_be_right_is_refused_in_words = refusing(
+    (lambda: interp.feature_dimensions([[np.nan, 1.0]]), ValueError, "weight in .*got nan"),
+    (lambda: interp.train_probe([[1.0]], [2], classes=2), ValueError, r"labels in \[0, 1\], got 2"),
+    (lambda: interp.probe_accuracy({"weight": np.eye(2), "bias": [0, 0]}, [[1.0]], [0]), ml.ShapeError, "n is 1 in x"),
     (lambda: interp.residual_contributions({}), ValueError, "record of a run"),
     (lambda: interp.logit_lens(None, {}, {}), ValueError, "record of a run"),
     (lambda: replaced("blocks.0.atention.output", 0), ValueError, "did you mean blocks.0.attention"),
@@ -225,7 +230,6 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
         ml.ShapeError, "1 · 4 rows",
     ),
     (lambda: interp.logit_attribution(*run("gpt2")[:3], tokens=[-1]), ValueError, "ids from 0 to 10, got -1"),
-    (lambda: interp.train_probe(np.ones((2, 3)), [0, 2], classes=2), ValueError, r"largest_label in \[0, 1\], got 2"),
     (lambda: interp.train_probe(np.ones((1, 3)), [0.5]), TypeError, "whole numbers"),
     (lambda: interp.welch_bound(2, 0), ValueError, r"d in \[1, ∞\), got 0"),
     (lambda: interp.sparse_decoding_limit(10, 8), ValueError, r"d in \[1, 7.357.*got 8"),

@@ -3,7 +3,7 @@
 import IPython.display
 import pytest
 
-from mathllm.figures import questions
+from mathllm.figures import plots, questions
 
 
 @pytest.mark.parametrize(
@@ -11,10 +11,10 @@ from mathllm.figures import questions
 )
 def test_an_option_that_ends_in_a_stop_gets_no_second_one(monkeypatch, capsys, option, between):
     shown = []
-    monkeypatch.setattr(IPython.display, "display", lambda data, raw: shown.append(data))
+    monkeypatch.setattr(IPython.display, "display", lambda data, **_: shown.append(data))
     questions.answer(2, "Why.", options=["No", option])
     assert capsys.readouterr().out == f"Answer: (2) {between.replace('**', '')}.\n"
-    monkeypatch.setattr(questions, "_in_a_notebook", lambda: True)
+    monkeypatch.setattr(plots, "_in_a_notebook", lambda: True)
     questions.answer(2, "Why.", options=["No", option])
     assert f"\n\n**(2) {between}.\n\n" in shown[0]["text/markdown"]
     assert shown[0]["text/plain"] == f"Answer: (2) {between.replace('**', '')}.".strip()

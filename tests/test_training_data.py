@@ -90,6 +90,10 @@ def test_what_is_too_short_or_too_strange_gets_no_language(text):
     assert training.guess_language(text) == (None, 0.0)
 
 
+def test_a_text_without_letters_has_no_language_however_few_are_asked_for():
+    assert training.guess_language("", min_letters=0) == (None, 0.0)
+
+
 def test_a_model_trained_on_two_samples_tells_these_two_apart():
     model = training.train_language_model({"vowels": "aeiou aeiou ouea", "consonants": "bcdfg bcdfg gfdc"})
     assert training.guess_language("aeiouaeiou aeiou", model, min_letters=5).language == "vowels"
@@ -256,6 +260,8 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: training.train_language_model({"en": "one"}), ValueError, r"languages in \[2, ∞\), got 1"),
     (lambda: training.train_language_model({"en": "one", "no": "12"}), ValueError, "sample of 'no'"),
     (lambda: training.candidate_pairs(np.ones((2, 9)), 2), ml.ShapeError, r"\(2, 9\) evenly into 2 bands"),
+    (lambda: training.token_stream([[1.7]], end=0), TypeError, "integer token ids, got float64"),
+    (lambda: training.token_stream([[1]], end=0.5), TypeError, "integer token ids, got float64"),
     (lambda: ml.next_token_pairs([1]), ml.ShapeError, r"at least 2 tokens, got shape \(1,\)"),
     (lambda: ml.random_batch([1, 2, 3], 1, 3, rng), ml.ShapeError, r"at least 4 tokens, got shape \(3,\)"),
     (lambda: ml.random_batch([1.0, 2.0], 1, 1, rng), TypeError, "integer token ids, got float64"),

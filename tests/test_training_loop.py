@@ -4,6 +4,7 @@ import io
 import json
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -308,6 +309,7 @@ DAMAGED = {
     "cut late": lambda content: content[: 999 * len(content) // 1000],
     "with a flipped bit": lambda content: content.replace(bytes(100), bytes(99) + b"\1", 1),
     "of another kind": lambda content: content.replace(b"json.npy", b"text.npy"),
+    "for a later unzip": lambda content: re.sub(rb"(?s)(PK\x01\x02..)..", rb"\1ff", content),
 }
 
 
@@ -317,6 +319,12 @@ def test_a_damaged_file_is_refused_in_words(tmp_path, damage):
     path.write_bytes(DAMAGED[damage](path.read_bytes()))
     with pytest.raises(ValueError, match=r"run\.npz is damaged or no checkpoint"):
         ml.load_checkpoint(path)
+
+
+def test_a_checkpoint_of_another_structure_is_refused_in_words(tmp_path):
+    path = ml.save_checkpoint(tmp_path / "run.npz", {"weight": np.zeros(1)})
+    with pytest.raises(ValueError, match=r"run\.npz is .*TrainingState"):
+        ml.load_checkpoint(path, ml.TrainingState)
 
 
 def test_a_file_of_an_earlier_version_is_read_and_its_run_goes_on_to_the_same_losses():
@@ -486,6 +494,37 @@ def test_a_worker_that_is_killed_is_reported():
     assert not multiprocessing.active_children()
 
 
+def test_a_clock_that_stands_still_stops_no_run(monkeypatch):
+    monkeypatch.setattr(time, "perf_counter", lambda: 7.0)
+    assert np.isfinite(run()[1][-1].tokens_per_second)
+
+
+def test_a_worker_that_is_killed_between_two_batches_is_reported():
+    with parallel(fresh().params, line, 2) as divided:
+        divided(fresh().params, points(np.random.default_rng(0)))
+        (worker,) = multiprocessing.active_children()
+        worker.kill()
+        worker.join()
+        with pytest.raises(RuntimeError, match=r"ended too early \(exit code -9\)"):
+            divided(fresh().params, points(np.random.default_rng(0)))
+
+
+def test_after_an_error_the_next_batch_gets_its_own_answers():
+    parent = os.getpid()
+
+    def loss(params, batch):
+        if os.getpid() == parent and batch[0][0] == 0:
+            raise ValueError("not this batch")
+        return line(params, batch)
+
+    x, y = points(np.random.default_rng(0))
+    expected = ml.value_and_grad(line)(fresh().params, (x, y))[0]
+    with parallel(fresh().params, loss, 2) as divided:
+        with pytest.raises(ValueError, match="not this batch"):
+            divided(fresh().params, (0 * x, y + 100))
+        assert divided(fresh().params, (x, y))[0] == pytest.approx(expected, rel=1e-12)
+
+
 def test_batches_may_be_arrays_tuples_and_dictionaries():
     x, y = points(np.random.default_rng(0))
     value, _ = ml.value_and_grad(line)(fresh().params, (x, y))
@@ -566,7 +605,10 @@ def of_no_known_generator():
 
 test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: run(steps=-1), ValueError, "steps in .*got -1"),
+    (lambda: run(steps=2.5), ValueError, "a whole number steps in .*got 2.5"),
     (lambda: run(workers=0), ValueError, "workers in .*got 0"),
+    (lambda: run(validation=[]), ValueError, "validation_batches in .*got 0"),
+    (lambda: run(lambda params, batch: batch[0] * params["slope"]), ml.ShapeError, r"the loss has shape \(16,\)"),
     (lambda: run(lambda params, batch: ml.dot(params["slope"], batch[0])), ml.ShapeError, "d is 1 in a, 16 in b"),
     (of_no_known_generator, ValueError, "no known generator: 'seed'"),
     (rows_that_do_not_match, ml.ShapeError, "got 2 and 3"),

@@ -81,11 +81,11 @@ def kto_loss(
 
         u = λ_D σ(β(h − z)) for a good answer,   λ_U σ(β(z − h)) for a bad one;   L = mean(λ − u)  (15.21)
 
-    policy, reference: ln π and ln π_ref of whole answers, h their difference   desirable: True for good answers
+    policy, reference: ln π and ln π_ref of whole answers, h their difference   desirable: 1 for good answers, 0 for bad
     divergence: z ≥ 0, an estimate of the KL divergence from the reference, held fixed   gain, loss_aversion: λ_D, λ_U
     ->   one number
 
-    Raises: ValueError for β ≤ 0 or a negative divergence.
+    Raises: ValueError for β ≤ 0, a negative divergence, or marks other than 0 and 1.
     Source: Ethayarajh et al. 2024.
 
     >>> float(kto_loss([0.0], [0.0], [True]))
@@ -93,6 +93,8 @@ def kto_loss(
     """
     within("kto_loss", "(0, ∞)", beta=beta)
     within("kto_loss", "[0, ∞)", divergence=divergence)
+    if wrong := desirable[~np.isin(desirable, (0, 1))].tolist():
+        raise ValueError(f"kto_loss() needs desirable to be 1 or 0 for each answer, got {wrong[0]}")
     margin = policy - reference - divergence
     sign, weight = (np.where(desirable, *pair).astype(margin.dtype) for pair in ((beta, -beta), (gain, loss_aversion)))
     return (weight - sigmoid(margin * sign) * weight).mean()

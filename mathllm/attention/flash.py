@@ -28,7 +28,7 @@ def flash_attention(
     True
     """
     keys, queries = key.shape[-2], query.shape[-2]
-    within("flash_attention", "[1, ∞)", block_size=block_size)
+    within("flash_attention", "whole [1, ∞)", block_size=block_size)
     if causal and queries > keys:
         raise ShapeError(f"flash_attention() needs as many keys as queries if causal, got {keys} and {queries}")
     tiles = list(_tiles(queries, keys, block_size, causal))

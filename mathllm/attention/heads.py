@@ -23,7 +23,7 @@ def split_heads(x: ArrayLike, heads: int) -> np.ndarray:
     (2, 12, 5, 64)
     """
     if heads < 1 or x.shape[-1] % heads:
-        raise ShapeError(f"split_heads() cannot cut a width of {x.shape[-1]} into {heads} heads (see chapter 14)")
+        raise ShapeError(f"split_heads() cannot cut a width of {x.shape[-1]} into {heads} heads (see chapter 10)")
     return x.reshape(*x.shape[:-1], heads, x.shape[-1] // heads).swapaxes(-2, -3)
 
 

@@ -31,7 +31,7 @@ def linear_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, causal:
 
     The causal form sums over j ≤ i only. It is computed here with a table of T × S numbers, and token by token by
     `linear_attention_recurrent`.
-    Raises: ShapeError if the sizes do not fit; ValueError where the divisor of a query underflows to 0.
+    Raises: ShapeError if the sizes do not fit; ValueError where the divisor of a query underflows to 0 or is NaN.
     Source: Katharopoulos et al. 2020, eqs. 5 and 9.
 
     >>> linear_attention(np.zeros((1, 2)), np.zeros((2, 2)), np.array([[1.0], [3.0]]))
@@ -64,7 +64,7 @@ def linear_attention_recurrent(query: ArrayLike, key: ArrayLike, value: ArrayLik
     for q, k, v in zip(query, key, value, strict=True):
         state, normaliser = state + np.outer(k, v), normaliser + k
         outputs.append(q @ state / _positive(q @ normaliser))
-    return np.array(outputs)
+    return np.array(outputs).reshape(value.shape)  # also for no token
 
 
 def _features(query, key):
@@ -76,11 +76,13 @@ def _features(query, key):
 
 
 def _shift(x, axis):
-    numbers = x.value if isinstance(x, Tensor) else x
+    numbers = 1.0 * (x.value if isinstance(x, Tensor) else x)  # integers know no −∞
     return np.minimum(numbers.max(axis=axis, keepdims=True, initial=-np.inf), 0)  # a constant for the gradient
 
 
 def _positive(normaliser):
-    if not np.all((normaliser.value if isinstance(normaliser, Tensor) else normaliser) > 0):
-        raise ValueError("linear attention divides by a sum of features that is 0: the inputs are too negative")
+    numbers = normaliser.value if isinstance(normaliser, Tensor) else normaliser
+    if not np.all(numbers > 0):
+        wanted = "features that add up to more than 0"
+        raise ValueError(f"linear attention needs {wanted}, got {numbers.min():g} (of inputs too negative, or NaN)")
     return normaliser

@@ -26,7 +26,8 @@ def causal_mask(queries: int, keys: int | None = None) -> np.ndarray:
            [1, 1, 0],
            [1, 1, 1]])
     """
-    if not 1 <= queries <= (queries if keys is None else keys):
+    keys = queries if keys is None else keys
+    if not 1 <= queries <= keys:
         raise ShapeError(f"a causal mask needs at least one query and as many keys, got {queries} and {keys}")
     return distances(queries, keys) >= 0
 
@@ -47,7 +48,7 @@ def sliding_window_mask(queries: int, window: int, keys: int | None = None) -> n
            [1, 1, 0],
            [0, 1, 1]])
     """
-    within("sliding_window_mask", "[1, ∞)", window=window)
+    within("sliding_window_mask", "whole [1, ∞)", window=window)
     return causal_mask(queries, keys) & (distances(queries, keys) < window)
 
 

@@ -70,13 +70,22 @@ def _matmul(a, b):
 @primitive
 def _sum(x, *, axis=None, keepdims=False):
     """Σ x over `axis`; every summand gets the gradient of the sum."""
+    return x.sum(axis=axis, keepdims=keepdims), lambda dy: _repeated(dy, x.shape, axis, keepdims)
 
-    def pullback(dy):
-        if axis is not None and not keepdims:
-            dy = np.expand_dims(dy, axis)
-        return np.broadcast_to(dy, x.shape)
 
-    return x.sum(axis=axis, keepdims=keepdims), pullback
+@primitive
+def _mean(x, *, axis=None, keepdims=False):
+    """The mean over `axis`; every entry gets its share of the gradient."""
+    y = x.mean(axis=axis, keepdims=keepdims)
+    share = x.dtype.type(y.size / x.size)
+    return y, lambda dy: _repeated(dy * share, x.shape, axis, keepdims)
+
+
+def _repeated(dy, shape, axis, keepdims):
+    """The gradient of a sum or mean, once for each of its terms."""
+    if axis is not None and not keepdims:
+        dy = np.expand_dims(dy, axis)
+    return np.broadcast_to(dy, shape)
 
 
 @primitive
@@ -112,10 +121,9 @@ def _total(x: Tensor, axis: int | tuple | None = None, keepdims: bool = False) -
     return _sum(x, axis=axis, keepdims=keepdims)
 
 
-def _mean(x: Tensor, axis: int | tuple | None = None, keepdims: bool = False) -> Tensor:
+def _average(x: Tensor, axis: int | tuple | None = None, keepdims: bool = False) -> Tensor:
     """The mean over some axes, or all."""
-    summed = _sum(x, axis=axis, keepdims=keepdims)
-    return summed * (summed.size / x.size)
+    return _mean(x, axis=axis, keepdims=keepdims)
 
 
 def _reshaped(x: Tensor, *shape: int | tuple) -> Tensor:
@@ -149,7 +157,7 @@ Tensor.__neg__ = lambda x: _multiply(x, -1)
 Tensor.__pow__ = lambda x, exponent: _power(x, exponent=exponent)
 Tensor.__getitem__ = lambda x, index: _getitem(x, index=index)
 Tensor.sum = _total
-Tensor.mean = _mean
+Tensor.mean = _average
 Tensor.reshape = _reshaped
 Tensor.transpose = _transposed
 Tensor.swapaxes = _swapaxes

@@ -47,7 +47,7 @@ def value_and_grad(function: Callable, has_aux: bool = False) -> Callable:
     `params` is an array or nested dictionaries and lists of arrays; the gradient has the same structure. With
     `has_aux` the function returns (loss, aux) and the result is ((loss, aux), gradient).
 
-    Raises: ValueError if the loss is not one number; TypeError if a parameter is an integer array or already a tensor
+    Raises: ShapeError if the loss is not one number; TypeError if a parameter is an integer array or already a tensor
     (gradients are not differentiated again: see `hessian_vector_product`), or if the function returns nothing.
 
     >>> loss = lambda params, x: ((x @ params["weight"] - 1.0) ** 2).sum()
@@ -63,7 +63,7 @@ def value_and_grad(function: Callable, has_aux: bool = False) -> Callable:
         output, aux = output if has_aux else (output, None)
         value = _value_of(output)
         if value.size != 1:
-            raise ValueError(f"only a single number has a gradient; the loss has shape {value.shape}")
+            raise ShapeError(f"only a single number has a gradient; the loss has shape {value.shape}")
         gradients = backpropagate(output, np.ones_like(value))
         value, gradient = value.reshape(())[()], _gradient_of(traced, gradients)
         if not has_aux:

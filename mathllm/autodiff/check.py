@@ -58,11 +58,11 @@ def check_gradient(
     value, pullback = vjp(function, *points)
     if not np.all(np.isfinite(value)):
         raise ValueError("check_gradient() needs a function that is finite at this point")
-    start, views = flatten([leaf for _, leaf in moving])
-    if not start.size:
-        raise ValueError("check_gradient() needs at least one floating-point number to differentiate by")
+    if not any(leaf.size for _, leaf in moving):
+        raise ValueError("check_gradient() needs at least one floating-point argument")
     cotangent = rng.normal(size=value.shape)
     gradient, _ = flatten(list(pullback(cotangent)))
+    start, views = flatten([leaf for _, leaf in moving])
 
     def weighted(x):
         for (_, leaf), part in zip(moving, views(x), strict=True):

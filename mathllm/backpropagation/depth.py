@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..autodiff import ArrayLike, vjp
-from ..errors import ShapeError, within
+from ..errors import ShapeError, one_of, within
 from ..exponentials import sigmoid
 from ..gradients import relu
 from ..matrices import eigenvalues, linear, matrix_product, singular_values
@@ -99,8 +99,7 @@ def deep_network(
     """
     within("deep_network", "whole [1, ∞)", depth=depth)
     activations = {"sigmoid": sigmoid, "relu": relu, "residual": lambda z: relu(z) * depth**-0.5}
-    if kind not in activations:
-        raise ValueError(f"unknown kind {kind!r}; kinds are sigmoid, relu, residual")
+    one_of("deep_network", activations, kind=kind)
 
     def layer(W):
         branch = lambda h: activations[kind](linear(h, W))  # noqa: E731
@@ -131,7 +130,7 @@ def depth_profile(layers: Sequence[Callable], x: ArrayLike, cotangent: ArrayLike
     >>> bool(profile.gradient_norms[0] < 1e-6 * profile.gradient_norms[-1])
     True
     """
-    states, pullbacks = [np.asarray(x)], []
+    states, pullbacks = [np.asarray(x) * 1.0], []  # · 1.0, because integers have no gradient
     for layer in layers:
         h, pullback = vjp(layer, states[-1])
         states.append(h)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import within
+from ..errors import one_of, within
 
 
 def he_scale(inputs: int) -> float:
@@ -69,13 +69,12 @@ def initial_weights(
            [0., 1.]])
     """
     within("initial_weights", "whole [1, ∞)", inputs=inputs, outputs=outputs)
+    one_of("initial_weights", ("zeros", "normal", "xavier", "he", "orthogonal"), scheme=scheme)
     deviations = {"normal": scale, "xavier": xavier_scale(inputs, outputs), "he": he_scale(inputs)}
     if scheme == "zeros":
         return np.zeros((inputs, outputs), dtype)
     if scheme == "orthogonal":
         return (scale * _orthogonal(rng, inputs, outputs)).astype(dtype)
-    if scheme not in deviations:
-        raise ValueError(f"unknown scheme {scheme!r}; schemes are zeros, normal, xavier, he, orthogonal")
     return (deviations[scheme] * rng.normal(size=(inputs, outputs))).astype(dtype)
 
 

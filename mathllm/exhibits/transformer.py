@@ -1,4 +1,4 @@
-"""What the source documents print, as printed and corrected: imported by the book alone."""
+"""Chapter 12: the gradient of layer norm, as a source document prints it."""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
 """A model whose training loss is one primitive: the whole forward pass, and the whole backward pass as its pullback."""
 
 import math
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class Transformer(ReadableTransformer):
         self._memories = []  # those that no pullback needs at the moment
         self._steps = {}  # the last step of each kind
 
-    @contract("_, _, B T+, B T, _")
+    @contract("_, _, B+ T+, B T, _")
     def next_token_loss(
         self, params: dict, tokens: ArrayLike, targets: ArrayLike, attention_mask: ArrayLike | None = None,
         **options: Any,
@@ -64,7 +65,7 @@ class Transformer(ReadableTransformer):
             return super().last_logits(params, tokens, attention_mask, cache=cache, **options)
         step = self._step(DecodingStep if shape == (1, 1) else ReadingStep, params, cache)
         if shape == (1, 1):
-            return step(int(tokens[0][0]))[None, None]
+            return step(index(tokens[0][0]))[None, None]
         x = self.embed(params, np.asarray(tokens), cache.counts[:, None] + np.arange(shape[1]))
         return self.unembed(params, step(x)[:, -options.get("count", 1) :])
 

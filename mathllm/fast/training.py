@@ -50,7 +50,7 @@ def train(
 def _in_place(state, vector):
     """The state with means and squares of its own, and the step of AdamW that overwrites them and the parameters."""
     (m, views), (v, _) = flatten(state.optimizer["mean"]), flatten(state.optimizer["square"])
-    shared = {"mean": views(m), "square": views(v)}
+    moments = {"mean": views(m), "square": views(v)}
 
     def step(params, gradient, optimizer, *, weight_decay=0.01, **options):
         g, _ = flatten(gradient)
@@ -60,6 +60,6 @@ def _in_place(state, vector):
         for start in range(0, len(vector), _PART):
             part = slice(start, start + _PART)
             adamw(vector[part], g[part], m[part], v[part], number, weight_decay=decay[part], **options)
-        return params, shared | {"step": number}
+        return params, moments | {"step": number}
 
-    return state._replace(optimizer=shared | {"step": state.optimizer["step"]}), step
+    return state._replace(optimizer=moments | {"step": state.optimizer["step"]}), step

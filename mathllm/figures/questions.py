@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from .plots import _in_a_notebook
+from .plots import _publish
 
 
 def answer(value: Any, why: str = "", *, form: str = "", options: Sequence[str] = ()) -> None:
@@ -29,15 +29,10 @@ def answer(value: Any, why: str = "", *, form: str = "", options: Sequence[str] 
     stop = "" if shown.endswith((".", "!", "?")) else "."
     result = f"({number}) {shown}" if options else shown
     plain = f"Answer: {result}{stop} {why}".strip()
-    if not _in_a_notebook():
-        print(plain)
-        return
-    from IPython.display import display
-
     expected = f'data-choice="{number}"' if options else f'data-answer="{escape(shown)}"'
     text = f"**{result}**{stop} {why}".strip()
     folded = f'<details class="book-answer" {expected}>\n<summary><u>Answer</u></summary>\n\n{text}\n\n</details>'
-    display({"text/markdown": folded, "text/plain": plain}, raw=True)
+    _publish({"text/markdown": folded}, plain)
 
 
 def _chosen(value, options):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..data import shakespeare
-from .plots import _in_a_notebook
+from .plots import _publish
 
 PAGE = 3000  # characters
 
@@ -66,12 +66,7 @@ def record(chapter: str, nats: Mapping[str, float], characters: int | None = Non
     rows = [row for row in scores() if row.chapter < chapter]
     rows += [Score(chapter, model, round(float(total) / characters, 4)) for model, total in nats.items()]
     table = _table(rows, chapter)
-    if not _in_a_notebook():
-        print(table)
-        return
-    from IPython.display import display
-
-    display({"text/markdown": table, "text/plain": table}, metadata={"scoreboard": rows}, raw=True)
+    _publish({"text/markdown": table}, table, {"scoreboard": rows})
 
 
 def _table(rows, chapter):

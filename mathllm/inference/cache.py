@@ -37,7 +37,7 @@ class KVCache:
         window: int | None = None,
     ):  # fmt: skip
         capacity = config.context if capacity is None else capacity
-        within("KVCache", "[1, ∞)", batch=batch, capacity=capacity, window=1 if window is None else window)
+        within("KVCache", "whole [1, ∞)", batch=batch, capacity=capacity, window=1 if window is None else window)
         if not config.causal:
             raise ValueError("an encoder attends to all tokens at once: only a causal model can use a cache")
         self.config, self.window = config, window
@@ -48,7 +48,6 @@ class KVCache:
         self.counts = np.zeros(batch, np.int64)  # the tokens of each sequence that are no padding
         self.length = 0
         self.source = None  # the last vectors of an encoder, and the mask of its padding
-        self._padded = False  # whether any token was padding
         self._start = self._stop = self._new = 0  # the visible part of the arrays, and how much of it is new
 
     @property
@@ -91,7 +90,6 @@ class KVCache:
             marks = padding_mask(attention_mask)[:, 0, 0]
             Contract(f"{self.batch} {count}").check("KVCache.advance", ["attention_mask"], [marks])
             counts = marks.sum(axis=1)
-            self._padded = self._padded or not marks.all()
         self._make_room(count)
         self.marks[:, self._stop : self._stop + count] = marks
         self._stop, self._new, self.length = self._stop + count, count, self.length + count
@@ -117,7 +115,7 @@ class KVCache:
     def _mask(self, count):
         mask = None if count == 1 else sliding_window_mask(count, self.window or self.visible, self.visible)
         marks = self.marks[:, self._start : self._stop]
-        if not self._padded or marks.all():
+        if marks.all():
             return mask
         seen = padding_mask(marks)  # (B, 1, 1, S)
         return seen if mask is None else mask & seen

@@ -107,7 +107,8 @@ def continuation(
     model: Transformer, params: dict, tokens: ArrayLike, choose: Callable | None = None, *,
     attention_mask: ArrayLike | None = None, max_new_tokens: int | None = None,
     eos_token_id: int | Sequence[int] | None = None, pad_token_id: int | None = None, use_cache: bool = True,
-    window: int | None = None, num_return_sequences: int = 1, **source: ArrayLike,
+    window: int | None = None, num_return_sequences: int = 1, source: ArrayLike | None = None,
+    source_mask: ArrayLike | None = None,
 ) -> Iterator[np.ndarray]:  # fmt: skip
     """Yields the next token of each prompt, (B,), then the one after it, and so on.
 
@@ -137,7 +138,8 @@ def continuation(
     cache, cached = None, _uses_cache(model.config, marks, limit, use_cache, "" if window is None else "window")
     if cached and len(tokens):
         cache = KVCache(model.config, len(tokens), tokens.shape[1] + limit, params["embedding"].dtype, window)
-    read, ends = _Reader(model, params, source, cache), _ends(eos_token_id, pad_token_id)
+    read = _Reader(model, params, _given(source=source, source_mask=source_mask), cache)
+    ends = _ends(eos_token_id, pad_token_id)
     return _continued(read, tokens, marks, choose or sampler(), limit, num_return_sequences, *ends)
 
 
@@ -196,8 +198,7 @@ def generate_with_beams(
     tokens, marks = _prompts(model.config, tokens, attention_mask)
     cached = _uses_cache(model.config, marks, max_new_tokens, use_cache)
     (ends, pad), capacity = _ends(eos_token_id, pad_token_id), tokens.shape[1] + max_new_tokens
-    given = {"source": source, "source_mask": source_mask}
-    given = {name: value for name, value in given.items() if value is not None}
+    given = _given(source=source, source_mask=source_mask)
 
     def best_continuation(row):
         prompt = tokens[row : row + 1, marks[row]]
@@ -259,14 +260,20 @@ class _Reader:
             self.cache.select(rows)
 
 
-def _rows(source, rows):
-    return {name: None if value is None else np.asarray(value)[rows] for name, value in source.items()}
+def _given(**arrays):
+    return {name: np.asarray(array) for name, array in arrays.items() if array is not None}
+
+
+def _rows(arrays, rows):
+    return {name: array[rows] for name, array in arrays.items()}
 
 
 def _ends(eos_token_id, pad_token_id):
     """The end tokens, and the token of a row that has ended."""
-    ends = np.atleast_1d([] if eos_token_id is None else eos_token_id).astype(int)
-    return ends, pad_token_id if pad_token_id is not None else int(ends[0]) if ends.size else 0
+    largest = np.iinfo(np.int64).max
+    ends = token_ids("generate", np.atleast_1d([] if eos_token_id is None else eos_token_id), largest)
+    padding = ends[:1] if pad_token_id is None else token_ids("generate", [pad_token_id], largest)
+    return ends, int(padding[0]) if padding.size else 0
 
 
 def _prompts(config, tokens, attention_mask=None):

@@ -3,7 +3,7 @@
 from __future__ import annotations  # NumPy loads its random numbers when they are used
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -94,6 +94,8 @@ def accept_drafts(
 class ModelDraft:
     """Drafts of a smaller model: it generates the next tokens by itself.
 
+    Raises: as `KVCache`; ShapeError for a text longer than learned positions allow.
+
     >>> from mathllm.transformer import Config
     >>> model = Transformer(Config(vocabulary=10, width=8, layers=2, heads=2))
     >>> draft = ModelDraft(model, model.init(np.random.default_rng(0)))
@@ -121,6 +123,8 @@ class ModelDraft:
         known = min(self.cache.length, len(text) - 1)
         different = np.flatnonzero(self.text[:known] != text[:known])
         self.cache.crop(int(different[0]) if len(different) else known)
+        if len(text) > self.cache.capacity:  # rotary positions go on beyond the context
+            self.cache = KVCache(self.model.config, 1, 2 * len(text), self.cache.keys.dtype)
         self.text = text
         new = text[None, self.cache.length :]
         return self.model.last_logits(self.params, new, cache=self.cache)[0, 0]
@@ -162,7 +166,8 @@ class PromptLookup:
 def speculative_generate(
     model: Transformer, params: dict, tokens: ArrayLike, draft: Callable, *,
     max_new_tokens: int = 20, num_drafts: int = 4, eos_token_id: int | Sequence[int] | None = None,
-    rng: np.random.Generator | None = None, **reshaping: Any,
+    rng: np.random.Generator | None = None, temperature: float = 1.0, top_k: int | None = None,
+    top_p: float | None = None, min_p: float | None = None,
 ) -> Speculation:  # fmt: skip
     """Generate as `generate` would, with one pass of the model for up to `num_drafts` + 1 tokens.
 
@@ -185,6 +190,7 @@ def speculative_generate(
     tokens, marks = _prompts(model.config, tokens)
     Contract("1 T").check("speculative_generate", ["tokens"], [tokens])
     within("speculative_generate", "whole [1, ∞)", num_drafts=num_drafts)
+    reshaping = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
     sampler(rng, **reshaping)  # refuses what does not fit together
     _uses_cache(model.config, marks, max_new_tokens, needing="speculative_generate()")
 

@@ -54,12 +54,14 @@ def watermark_logits(
 
     Where one token is nearly certain, the text hardly changes; where several are about equally probable, the green ones
     gain most. For `generate`: logits_processor=lambda t, z: watermark_logits(z, t).
-    Raises: what green_list() refuses; ValueError for NaN, +∞, or a row of −∞ alone.
+    Raises: what green_list() refuses; ValueError for a strength that is not finite, and for NaN, +∞, or a row of −∞
+    alone among the logits.
     Source: Kirchenbauer et al. 2023, algorithm 2.
 
     >>> watermark_logits(np.zeros((1, 6)), [[7]], strength=2.0)
     array([[2., 0., 0., 0., 2., 2.]])
     """
+    within("watermark_logits", "(-∞, ∞)", strength=strength)
     logits = _checked("watermark_logits", logits)
     lists = [green_list(last, logits.shape[1], fraction=fraction, key=key) for last in tokens[:, -1]]
     return logits + float(strength) * np.array(lists, logits.dtype).reshape(logits.shape)

@@ -6,8 +6,9 @@ import numpy as np
 
 from ..autodiff import ArrayLike
 from ..cross_entropy import cross_entropy
-from ..errors import within
+from ..errors import all_within, within
 from ..gradient_descent import adam_init, adam_step, l2_penalty, minimize
+from ..matrices import linear
 from ..shapes import contract
 
 
@@ -32,12 +33,12 @@ def train_probe(
     """
     x, labels = np.asarray(x, float), _whole("train_probe", labels)
     classes = int(labels.max()) + 1 if classes is None else classes
-    within("train_probe", f"[0, {classes - 1}]", smallest_label=labels.min(), largest_label=labels.max())
+    all_within("train_probe", f"[0, {classes - 1}]", labels=labels)
     scale = float(np.sqrt(np.mean(x * x))) or 1.0
     scaled = x / scale
 
     def loss(probe):
-        logits = scaled @ probe["weight"] + probe["bias"]
+        logits = linear(scaled, probe["weight"], probe["bias"])
         return cross_entropy(logits, labels) + l2_penalty({"weight": probe["weight"]}, l2)
 
     probe = {"weight": np.zeros((x.shape[1], classes)), "bias": np.zeros(classes)}
@@ -51,13 +52,13 @@ def probe_accuracy(probe: dict[str, np.ndarray], x: ArrayLike, labels: ArrayLike
 
     probe: of train_probe()   x: vectors that it was not trained on   ->   0 … 1
 
-    Raises: TypeError for labels that are not integers.
+    Raises: TypeError for labels that are not integers; ShapeError for vectors of another width.
 
     >>> probe_accuracy({"weight": np.eye(2), "bias": np.zeros(2)}, [[3.0, 1.0], [0.0, 1.0]], [0, 0])
     0.5
     """
     labels = _whole("probe_accuracy", labels)
-    return float(np.mean((x @ probe["weight"] + probe["bias"]).argmax(axis=-1) == labels))
+    return float(np.mean(linear(x, probe["weight"], probe["bias"]).argmax(axis=-1) == labels))
 
 
 def control_labels(tokens: ArrayLike, classes: int, rng: np.random.Generator) -> np.ndarray:

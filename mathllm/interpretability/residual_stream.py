@@ -45,7 +45,7 @@ def logit_attribution(
     divisor s depends on all contributions together and is held at its value; so an entry is not what would change
     without it.
 
-    model, params, record: of one run of a pre-norm model   tokens: the n tokens to keep, all V if not given
+    model, params, record: of one run of a pre-norm model   tokens: the n tokens to keep, or one; all V if not given
     ->   {"embeddings": (B, T, n), "blocks.0.attention": (B, T, n), …}, with "bias" for a layer norm
 
     Raises: ValueError for a post-norm model, whose stream is not a sum, or for tokens outside the vocabulary.
@@ -107,7 +107,7 @@ def _centred(model, x):
 
 def _for_tokens(model, params, tokens):
     """The parameters with an unembedding for these tokens alone."""
-    tokens = token_ids("logit_attribution", tokens, model.config.vocabulary)
+    tokens = np.atleast_1d(token_ids("logit_attribution", tokens, model.config.vocabulary))
     if model.config.tied:
         return params | {"embedding": params["embedding"][tokens]}
     return params | {"unembedding": params["unembedding"][:, tokens]}

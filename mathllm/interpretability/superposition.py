@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..autodiff import ArrayLike
-from ..errors import within
+from ..errors import all_within, within
 from ..gradient_descent import adam_init, adam_step, minimize, polynomial_decay
 from ..gradients import relu
 from ..shapes import Contract, contract
@@ -163,11 +163,13 @@ def feature_dimensions(weight: ArrayLike) -> np.ndarray:
     weight: a row for each feature   ->   1 for a feature with a dimension of its own, ½ for two of equal length that
     share one as opposites, 0 for one that is not represented
 
+    Raises: ValueError for NaN or ∞.
     Source: Elhage et al. 2022, "The Geometry of Superposition".
 
     >>> feature_dimensions([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     array([0.5, 0.5, 1. , 0. ])
     """
+    all_within("feature_dimensions", "(-∞, ∞)", weight=weight)
     weight = np.asarray(weight, float)
     length = norm(weight)
     present = length > 0

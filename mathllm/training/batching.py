@@ -11,6 +11,7 @@ from ..autodiff import ArrayLike
 from ..cross_entropy import IGNORED
 from ..errors import ShapeError, within
 from ..shapes import contract
+from ..vectors import token_ids
 
 
 class Batch(NamedTuple):
@@ -41,13 +42,15 @@ def token_stream(documents: Iterable[ArrayLike], end: int) -> np.ndarray:
 
     documents: sequences of ids   ->   (n,) int
 
+    Raises: TypeError for ids that are not integers; ValueError for a negative one.
     Source: Radford et al. 2019.
 
     >>> token_stream([[5, 6], [7]], end=0)
     array([5, 6, 0, 7, 0])
     """
-    parts = [np.append(np.asarray(document, int), end) for document in documents]
-    return np.concatenate([np.empty(0, int), *parts])
+    largest = np.iinfo(np.int64).max
+    pieces = (piece for document in documents for piece in (document, [end]))
+    return np.concatenate([np.empty(0, int), *(token_ids("token_stream", p, largest).astype(int) for p in pieces)])
 
 
 @contract("n")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ..errors import within
+from ..errors import one_of, within
 
 # GPT-2 numbers the printable bytes first
 _PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -54,8 +54,7 @@ def learn_merges(
     """
     corpus = _Corpus(Counter(words))
     rules = {"first appearance": corpus.first_appearance, "lexicographic": min, "lowest ids": corpus.lowest_ids}
-    if ties not in rules:
-        raise ValueError(f"learn_merges() knows the rules for ties {', '.join(rules)}; got {ties!r}")
+    one_of("learn_merges", rules, ties=ties)
     if merges is not None:
         within("learn_merges", "whole [0, ∞)", merges=merges)
     learned = []

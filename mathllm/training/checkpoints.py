@@ -55,15 +55,13 @@ def load_checkpoint(path: str | Path, structure: Callable | None = None) -> Any:
     path: of the file   structure: what to make of the fields of a named tuple, which is stored as a dictionary, for
     instance TrainingState   ->   the state
 
-    Raises: FileNotFoundError; ValueError for a file that is damaged or no checkpoint.
+    Raises: FileNotFoundError; ValueError for a file that is damaged, no checkpoint, or one of another structure.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     load_checkpoint(save_checkpoint(Path(folder) / "run.npz", [np.float32(0.1), (1, None)]))
     [np.float32(0.1), (1, None)]
     """
-    from zipfile import BadZipFile  # here and not above: `import mathllm` stays quick
-
     content = Path(path).read_bytes()
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
@@ -71,9 +69,9 @@ def load_checkpoint(path: str | Path, structure: Callable | None = None) -> Any:
             if description["format"] != _FORMAT:
                 raise ValueError(f"its format is {description['format']}, not {_FORMAT}")
             state = _rebuilt(description["structure"], arrays)
-    except (ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+        return state if structure is None else structure(**state)
+    except Exception as error:  # of zipfile, json or NumPy: a damaged file can lead any of them astray
         raise ValueError(f"{path} is damaged or no checkpoint of mathllm ({error})") from error
-    return state if structure is None else structure(**state)
 
 
 def _described(tree, place, arrays):

@@ -86,9 +86,12 @@ def parallel_value_and_grad(
     weighted = value_and_grad(lambda params, batch, weight: loss(params, batch) * weight)
 
     def work(number, errors, shard, weight):
-        with np.errstate(**errors):
-            value, found = weighted(params, shard, weight)
-        np.concatenate([np.ravel(leaf) for leaf in tree_leaves(found)], out=vectors[number])
+        try:
+            with np.errstate(**errors):
+                value, found = weighted(params, shard, weight)
+            np.concatenate([np.ravel(leaf) for leaf in tree_leaves(found)], out=vectors[number])
+        except Exception as error:  # raised when all have answered: what stays in a pipe would be the next answer
+            return error
         return value
 
     def divided(given, batch):
@@ -97,8 +100,11 @@ def parallel_value_and_grad(
         shards, weights = divide(batch, workers, count) if workers > 1 else ([batch], [1])
         busy = team[: len(shards) - 1]
         for worker, *task in zip(busy, shards[1:], weights[1:], strict=True):
-            worker.connection.send((np.geterr(), *task))
+            worker.ask(np.geterr(), *task)
         values = [work(0, {}, shards[0], weights[0]), *(worker.answer() for worker in busy)]
+        for value in values:
+            if isinstance(value, Exception):
+                raise value
         for other in vectors[1 : len(values)]:
             total[...] += other
         return sum(values), gradient
@@ -149,21 +155,19 @@ class _Worker:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C interrupts the parent
         with suppress(EOFError, BrokenPipeError):  # the parent has finished
             while task := connection.recv():
-                try:
-                    answer = work(number, *task)
-                except Exception as error:  # the parent raises it
-                    answer = error
-                connection.send(answer)
+                connection.send(work(number, *task))
+
+    def ask(self, *task):
+        with suppress(ConnectionError):  # the process has ended: its answer says so
+            self.connection.send(task)
 
     def answer(self):
+        """The loss, or the exception to raise."""
         try:
-            answer = self.connection.recv()
+            return self.connection.recv()
         except (EOFError, ConnectionResetError):
             self.process.join()
-            raise RuntimeError(f"a worker process ended too early (exit code {self.process.exitcode})") from None
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+            return RuntimeError(f"a worker process ended too early (exit code {self.process.exitcode})")
 
 
 def divide(batch: Any, parts: int, count: Callable = target_count) -> tuple[list, list[float]]:

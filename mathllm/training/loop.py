@@ -104,7 +104,7 @@ def train(
     `load_checkpoint(checkpoint, TrainingState)` and the same arguments: the losses are, to the last bit, those of a run
     without interruption (if what is random in the loss comes with its batch).
     Raises: TrainingStopped for a loss or gradient that is not finite, or a loss that cannot be computed;
-    ValueError for fewer steps than are done, or `validate_every`, `save_every` below 1.
+    ValueError for fewer steps than are done, `validate_every`, `save_every` below 1, or no batch for validation.
 
     >>> loss = lambda params, x: ((params["centre"] - x) ** 2).mean()
     >>> state = training_state({"centre": np.zeros(1)}, np.random.default_rng(0))
@@ -142,11 +142,12 @@ def training_loop(
     >>> len(history), history[0].loss
     (2, 1.0)
     """
-    within("train", f"[{state.step}, ∞)", steps=steps)
-    within("train", "[1, ∞)", validate_every=validate_every, save_every=save_every)
+    within("train", f"whole [{state.step}, ∞)", steps=steps)
+    within("train", "whole [1, ∞)", validate_every=validate_every, save_every=save_every)
     rate = learning_rate if callable(learning_rate) else lambda t: learning_rate
     rng = _generator(state.rng)
     validation = None if validation is None else list(validation)
+    within("train", "[1, ∞)", validation_batches=1 if validation is None else len(validation))
     history, length, validation_loss = [], None, None
     guard, first, tokens, began = _Guard(steps, checkpoint), state.step, 0, time.perf_counter()
     for number in range(first + 1, steps + 1):
@@ -161,7 +162,8 @@ def training_loop(
         state = TrainingState(params, optimizer, number, rng.bit_generator.state)
         if validation is not None and (number % validate_every == 0 or number == steps):
             validation_loss = guard.finite(number, "validation loss", mean_loss, loss, params, validation, count)
-        tokens, seconds = tokens + count(batch), time.perf_counter() - began
+        tokens += count(batch)
+        seconds = max(time.perf_counter() - began, 1e-6)  # in a browser the clock may stand still for some steps
         speed, left = tokens / seconds, seconds / (number - first) * (steps - number)
         history.append(TrainingProgress(number, steps, float(value), eta, length, validation_loss, speed, left))
         if progress is not None:

@@ -138,7 +138,7 @@ def guess_language(text: str, model: LanguageModel | None = None, *, min_letters
     model = model or _built_in()
     trigrams = _trigrams(text)
     seen = max((sum(t in table for t in trigrams) for table in model.trigrams.values()), default=0)
-    if sum(map(str.isalpha, text)) < min_letters or seen < len(trigrams) / 4:
+    if not seen or seen < len(trigrams) / 4 or sum(map(str.isalpha, text)) < min_letters:
         return LanguageGuess(None, 0.0)
     scores = [sum(table.get(t, model.unseen[name]) for t in trigrams) for name, table in model.trigrams.items()]
     probability = softmax(np.array(scores) / len(trigrams) ** 0.5)

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -127,10 +128,10 @@ class Tokenizer:
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes of a sequence of ids; a character may be spread over several tokens.
 
-        Raises: ValueError for an id that is not in the vocabulary.
+        Raises: ValueError for an id that is not in the vocabulary; TypeError for one that is no integer.
         """
         try:
-            return b"".join([self._bytes[int(i)] for i in ids])
+            return b"".join([self._bytes[index(i)] for i in ids])
         except KeyError as error:
             raise ValueError(f"decode() needs ids from 0 to {len(self) - 1:,} that have a token, got {error}") from None
 

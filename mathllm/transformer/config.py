@@ -92,6 +92,7 @@ class Config:
     t5: T5Parts | None = None
 
     def __post_init__(self):
+        rest = self.width % max(self.heads, 1) if self.head_width is None else 0
         defaults = {"kv_heads": self.heads, "head_width": self.width // max(self.heads, 1), "hidden": 4 * self.width}
         for name, value in defaults.items():
             if getattr(self, name) is None:
@@ -100,12 +101,15 @@ class Config:
             one_of("Config", choices, **{name: getattr(self, name)})
         sizes = ("vocabulary", "width", "layers", "heads", "kv_heads", "head_width", "hidden", "context")
         within("Config", "whole [1, ∞)", **{name: getattr(self, name) for name in sizes})
+        within("Config", "whole [0, ∞)", experts=self.experts, encoder_layers=self.encoder_layers)
+        within("Config", "[0, ∞)", norm_epsilon=self.norm_epsilon)
         if self.rope_scaling is not None and self.rope_scaling.trained is None:
             object.__setattr__(self, "rope_scaling", replace(self.rope_scaling, trained=self.context))
         if self.experts:
             within("Config", f"whole [1, {self.experts}]", experts_used=self.experts_used)
         uneven, odd = self.heads % self.kv_heads, self.positions == "rotary" and self.head_width % 2
         misfits = {
+            f"a width of {self.width} is no multiple of {self.heads} heads: give it a head_width": rest,
             f"{self.heads} heads cannot share {self.kv_heads} kv_heads evenly": uneven,
             f"rotary positions need an even head_width, got {self.head_width}": odd,
             "a model with an encoder of its own has a causal decoder": self.encoder_layers and not self.causal,

@@ -70,10 +70,11 @@ class Transformer:
         padding; with the other kinds only distances matter.
 
         Raises: ShapeError for tokens that are not (B, T), or for learned positions beyond the context; ValueError for
-        ids outside the vocabulary, for a missing source, and for a cache with a model that is not causal.
+        ids outside the vocabulary, for a missing source, for a source or segments that the model does not read, and for
+        a cache with a model that is not causal.
         """
         logits = self.unembed(params, self.hidden(params, tokens, attention_mask, tap=tap, **options))
-        return logits if tap is None else tap("logits", logits)
+        return same_shape(tap)("logits", logits)
 
     @contract("_, _, B T+, B T -> B T D")
     def hidden(
@@ -81,6 +82,8 @@ class Transformer:
         source: ArrayLike | None = None, source_mask: Marks = None, cache: Any = None, tap: Callable | None = None,
     ) -> np.ndarray:  # fmt: skip
         """The last vector of every position, from which the logits are computed. Takes what a call takes."""
+        if source is not None and not self.config.encoder_layers:
+            raise ValueError("this model has no encoder that could read a source")
         tap, encoded = same_shape(tap), None if cache is None else cache.source
         if self.config.encoder_layers and encoded is None:
             encoded = self.encode(params, source, source_mask, tap=tap)
@@ -118,6 +121,8 @@ class Transformer:
             x = x + sinusoidal_positions(positions.max(initial=0) + 1, c.width).astype(x.dtype)[positions]
         if "segments" in params:
             x = x + embedding(params["segments"], np.zeros_like(tokens) if segments is None else segments)
+        elif segments is not None:
+            raise ValueError("this model has no embeddings of segments")
         return self.norm(x, params["embedding_norm"]) if "embedding_norm" in params else x
 
     def block(
