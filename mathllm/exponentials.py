@@ -34,8 +34,9 @@ def exponent_range(dtype: DTypeLike = np.float64) -> ExponentRange:
     [(-745.1, 709.8), (-104.0, 88.7), (-17.3, 11.1)]
     """
     limits = np.finfo(dtype)
-    lowest_power_of_two = np.log2(float(limits.smallest_subnormal)) - 1  # smaller numbers are rounded to zero
-    return ExponentRange(float(lowest_power_of_two * np.log(2)), float(np.log(float(limits.max))))
+    smallest, largest = np.longdouble(limits.smallest_subnormal), np.longdouble(limits.max)
+    lowest_power_of_two = np.log2(smallest) - 1  # smaller numbers are rounded to zero
+    return ExponentRange(float(lowest_power_of_two * np.log(2)), float(np.log(largest)))
 
 
 @primitive(shapes="... -> ...")
@@ -99,8 +100,9 @@ def log_product(p: Array, *, axis: int | None = -1) -> WithPullback:
     (0.0, -2302.6)
     """
     all_within("log_product", "[0, ∞]", p=p)
+    wide = np.promote_types(p.dtype, np.float32)  # a float16 sum over many factors would stop growing
     with np.errstate(divide="ignore"):
-        total = np.log(p).sum(axis=axis)
+        total = np.log(p).sum(axis=axis, dtype=wide).astype(p.dtype)
 
     def pullback(dtotal):
         dtotal = dtotal if axis is None else np.expand_dims(dtotal, axis)
@@ -137,7 +139,7 @@ def log_sum_exp(x: Array, *, axis: int | tuple[int, ...] | None = -1, keepdims: 
         ln Σᵢ e^xᵢ = m + ln Σᵢ e^(xᵢ−m),      m = max xᵢ                             (4.7)
         ∂/∂xᵢ = e^(xᵢ−y): the fraction of the sum that comes from xᵢ
 
-    x: (..., n)   ->   (...)
+    x: (..., n)   axis: the summands, None for all   keepdims: whether they stay as axes of size 1   ->   (...)
 
     No exponent is above zero, so nothing overflows. The largest term is 1, so the sum is not zero. A number xᵢ = −∞
     stands for an empty summand; the sum of nothing is −∞.
@@ -200,13 +202,13 @@ def log1m_exp(x: Array) -> WithPullback:
     all_within("log1m_exp", "[-∞, 0]", x=x)
     near_zero = x > -np.log(2)
     with np.errstate(divide="ignore", under="ignore"):
-        y = np.where(near_zero, np.log(-np.expm1(np.where(near_zero, x, -1))), np.log1p(-np.exp(x))).astype(x.dtype)
+        y = np.where(near_zero, np.log(-np.expm1(np.where(near_zero, x, -1))), np.log1p(-np.exp(x)))
 
     def pullback(dy):
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             return -dy / np.expm1(0 - x)  # 0 − x, so that x = 0 gives −∞ and not +∞
 
-    return y, pullback
+    return y.astype(x.dtype)[()], pullback
 
 
 @primitive(shapes="... -> ...")

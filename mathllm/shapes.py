@@ -83,15 +83,16 @@ def contract(text: str) -> Callable:
     """
 
     def declare(function):
-        shapes, parameters = Contract(text), list(inspect.signature(function).parameters)
-        count = len(shapes.arguments)
+        shapes, signature = Contract(text), inspect.signature(function).parameters
+        parameters, count = list(signature), len(shapes.arguments)
+        optional = {name for name in parameters if signature[name].default is None}
 
         @functools.wraps(function)
         def call(*args, **options):
             args = list(args)
             args += [options.pop(name) for name in _following(parameters[len(args) : count], options)]
             for place, axes in enumerate(shapes.arguments[: len(args)]):
-                if axes != ["_"] and args[place] is not None:
+                if axes != ["_"] and not (args[place] is None and parameters[place] in optional):
                     args[place] = real_array(function.__name__, args[place])
             shapes.check(function.__name__, parameters, args, function.__module__)
             return function(*args, **options)
@@ -144,7 +145,8 @@ def real_array(function: str, value: Any, dtype: type | None = None) -> Any:
     except ValueError as error:
         raise ShapeError(f"{function}() needs an array, got rows of unequal length ({error})") from None
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"{function}() needs real numbers, got {array.dtype} values")
+        found = "None" if value is None else f"{array.dtype} values"
+        raise TypeError(f"{function}() needs real numbers, got {found}")
     return array if dtype is None else np.asarray(array, dtype)
 
 

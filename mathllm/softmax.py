@@ -70,7 +70,7 @@ def softmax_jacobian(logits: ArrayLike, *, temperature: float = 1.0) -> np.ndarr
 
         ∂qᵢ/∂zⱼ = qᵢ (δᵢⱼ − qⱼ) / τ
 
-    logits: (..., n)   ->   J: (..., n, n), symmetric, with rows that sum to 0
+    logits: (..., n)   temperature: τ > 0   ->   J: (..., n, n), symmetric, with rows that sum to 0
 
     Raises: as softmax().
 

@@ -8,7 +8,7 @@ axis: an array of shape (..., d) holds many vectors of d components.
 import numpy as np
 
 from .autodiff import Array, ArrayLike, WithPullback, primitive
-from .errors import all_within
+from .errors import all_within, within
 from .shapes import contract
 
 
@@ -120,12 +120,13 @@ def one_hot(ids: ArrayLike, size: int) -> np.ndarray:
 
     size: V, the number of tokens in the vocabulary
 
-    Raises: ValueError for an id outside 0 … V−1; TypeError for ids that are not integers.
+    Raises: ValueError for an id outside 0 … V−1, or a V below 1; TypeError for ids that are not integers.
 
     >>> one_hot([2, 0], 3)
     array([[0., 0., 1.],
            [1., 0., 0.]])
     """
+    within("one_hot", "whole [1, ∞)", size=size)
     return (token_ids("one_hot", ids, size)[..., None] == np.arange(size)).astype(np.float64)
 
 

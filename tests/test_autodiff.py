@@ -169,6 +169,17 @@ def test_the_record_is_freed_when_nobody_holds_it():
     assert seen() is None
 
 
+def test_a_tensor_is_true_where_its_array_is():
+    assert [bool(ml.Tensor(value)) for value in (1.0, 0.0, [0.0])] == [True, False, False]
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(ml.Tensor([0.0, 1.0]))
+
+
+def test_an_option_given_by_position_is_refused_in_the_name_of_the_function():
+    with pytest.raises(TypeError, match=r"^softmax\(\) takes 1 positional argument but 2 were given"):
+        ml.softmax([1.0, 2.0], 0)
+
+
 def test_keyword_arguments_are_differentiated_too():
     assert ml.grad(lambda x: ml.distance(b=np.zeros(1), a=x).sum())(np.array([2.0])) == 1
 

@@ -50,6 +50,14 @@ def test_a_sum_beyond_the_largest_float16_has_a_logarithm_all_the_same():
     assert ml.log_sum_exp(2.0, axis=None) == 2
 
 
+def test_many_float16_factors_are_summed_in_float32_along_every_axis():
+    p = np.full((4000, 2), 0.9, np.float16)  # ln 0.9 = −0.105: in float16, a sum below −256 would no longer change
+    for axis, factors in ((0, p), (-1, p.T)):
+        total = exponentials.log_product(factors, axis=axis)
+        assert total.dtype == np.float16
+        np.testing.assert_allclose(total, exponentials.log_product(p.astype(float), axis=0), rtol=1e-3)
+
+
 def test_no_infinite_maximum_is_subtracted():
     x = np.array([[-np.inf, -np.inf], [np.inf, 0.0], [np.nan, 1.0], [-1.7e308, 1.7e308]])
     z, m = exponentials.subtract_maximum(x)

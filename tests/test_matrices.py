@@ -80,6 +80,13 @@ def test_rows_that_were_rounded_to_their_dtype_still_sum_to_one(dtype):
     assert not matrices.is_row_stochastic(np.where(np.eye(300, dtype=bool), dtype(-0.1), A))
 
 
+def test_decompositions_take_numbers_that_lapack_does_not_have():
+    W = np.array([[3, 0], [0, 4]])
+    for dtype in (np.float16, np.longdouble):
+        assert matrices.svd(W.astype(dtype)).singular_values.dtype == dtype
+        assert matrices.eigenvalues(W.astype(dtype)).tolist() == [4, 3]
+
+
 def test_decompositions_take_batches():
     W = rng.normal(size=(2, 3, 4, 5))
     one_by_one = [[matrices.low_rank_approximation(matrix, 2) for matrix in row] for row in W]

@@ -282,6 +282,13 @@ def test_a_checkpoint_in_several_files_is_read_through_its_index(tmp_path):
     assert_same(load_pretrained(tmp_path)[1], params)
 
 
+@pytest.mark.parametrize("index", ['{"weight_map": ["model.safetensors"]}', '{"weight_map": {}}', "{}"])
+def test_an_index_without_its_table_of_files_is_named_as_damaged(tmp_path, index):
+    (tmp_path / "model.safetensors.index.json").write_text(index)
+    with pytest.raises(ValueError, match="is damaged: it has no weight_map"):
+        load_pretrained(tmp_path)
+
+
 # LLaMA in GGUF
 
 

@@ -64,10 +64,12 @@ def test_what_is_too_long_is_cut_at_its_end(small):
 
 def test_ids_become_readable_text(small):
     assert small.decode([2, 4, 5, 6, 11, 9, 3, 0]) == "unaffable , a"
-    with pytest.raises(ValueError, match=r"ids in \[0, 15\), got 15"):
+    with pytest.raises(ValueError, match="ids from 0 to 14, got 15"):
         small.decode([15])
     with pytest.raises(ValueError, match="got -1"):
         small.decode([-1])
+    with pytest.raises(TypeError, match="integer token ids, got float64"):
+        small.decode([4.5])
 
 
 test_a_vocabulary_that_cannot_work_is_refused = refusing(

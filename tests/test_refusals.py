@@ -146,6 +146,15 @@ def test_numbers_that_are_not_real_are_refused_in_words(name):
                 call_with(name, **{key: np.asarray(given).astype(complex)})
 
 
+@pytest.mark.parametrize("name", sorted(SHAPES.keys() - NO_GOOD_EXAMPLE))
+def test_none_stands_for_an_array_only_where_it_is_the_default(name):
+    parameters = inspect.signature(FUNCTIONS[name][0]).parameters
+    for key, axes in zip(parameters, Contract(SHAPES[name]).arguments, strict=False):
+        if axes != ["_"] and parameters[key].default is not None:
+            with pytest.raises(TypeError, match="needs real numbers, got None"):
+                call_with(name, **{key: None})
+
+
 # Intervals: the numbers that a function takes, as function.parameter
 
 INTERVALS = """
@@ -161,8 +170,8 @@ INTERVALS = """
     penalize_repetition.penalty perturbation_gradient.h polynomial_decay.power rotary_angles.base
     sinusoidal_positions.base
 (0, ∞]: clip_gradient.max_norm log.x scaling_loss.parameters scaling_loss.tokens
-(1, ∞): cross_entropy_between.base entropy.base kl_divergence.base mutual_information.base perplexity.base
-    surprise.base
+(1, ∞): convert_information.from_base convert_information.to_base cross_entropy_between.base entropy.base
+    kl_divergence.base mutual_information.base perplexity.base surprise.base
 [-∞, 0]: log1m_exp.x
 [0, 1): bias_correction.beta dropout.rate momentum_step.beta rmsprop_step.beta
 [0, 1]: advantages.decay advantages.discount band_probability.similarity bernoulli_log_likelihood.theta
@@ -182,17 +191,17 @@ INTERVALS = """
 whole [0, 3]: zero_memory.stage
 whole [0, ∞): arithmetic_decode.length beam_search.max_new_tokens green_list.key green_list.previous
     keys_computed.steps learn_merges.merges markov_source.order sample_markov_chain.steps
-whole [1, ∞): approximate_parameters.layers approximate_parameters.width band_probability.bands band_probability.rows
-    beam_search.num_beams bias_correction.step bits_per_byte.size bootstrap_interval.samples bump_network.bumps
-    deep_network.depth embed.batch hat_network.pieces induction_model.context induction_model.vocabulary
-    initial_weights.inputs initial_weights.outputs keep_top_k.k markov_source.vocabulary minhash_signature.hashes
-    pipeline_bubble.microbatches pipeline_bubble.stages pipeline_schedule.microbatches pipeline_schedule.stages
-    random_batch.length random_batch.size random_directions.d random_directions.features retrieve.k
-    sawtooth_network.depth shingles.size simulate_read_out.trials skip_gram_pairs.window sparse_autoencoder_init.d
-    sparse_autoencoder_init.size speculative_generate.num_drafts successor_texts.examples successor_texts.length
-    successor_texts.vocabulary train_ngram.n train_superposition.d train_superposition.features
-    update_loss_scale.interval usable_workers.workers validation_batches.length validation_batches.size
-    zero_init.workers zero_memory.workers
+whole [1, ∞): approximate_parameters.layers approximate_parameters.width band_probability.bands
+    band_probability.rows beam_search.num_beams bias_correction.step bits_per_byte.size bootstrap_interval.samples
+    bump_network.bumps deep_network.depth embed.batch hat_network.pieces induction_model.context
+    induction_model.vocabulary initial_weights.inputs initial_weights.outputs keep_top_k.k markov_source.vocabulary
+    minhash_signature.hashes one_hot.size pipeline_bubble.microbatches pipeline_bubble.stages
+    pipeline_schedule.microbatches pipeline_schedule.stages random_batch.length random_batch.size random_directions.d
+    random_directions.features retrieve.k sawtooth_network.depth shingles.size simulate_read_out.trials
+    skip_gram_pairs.window sparse_autoencoder_init.d sparse_autoencoder_init.size speculative_generate.num_drafts
+    successor_texts.examples successor_texts.length successor_texts.vocabulary train_ngram.n train_superposition.d
+    train_superposition.features update_loss_scale.interval usable_workers.workers validation_batches.length
+    validation_batches.size zero_init.workers zero_memory.workers
 whole [2, ∞): control_labels.classes monte_carlo.draws
 """
 ROWS = [row.split(": ") for row in re.split(r"\n(?! )", INTERVALS.strip())]

@@ -57,6 +57,11 @@ def test_query_words_are_left_out_of_an_analogy_unless_asked_for():
     assert toy.analogy("man", "king", "woman", k=1, exclude_query=False)[0][0] != "queen"
 
 
+def test_a_word_is_left_out_by_its_name_not_by_its_letters(animals):
+    assert animals.nearest("cat", exclude="dog") == animals.nearest("cat", exclude=["dog"])
+    assert [word for word, _ in animals.nearest("cat", exclude="dog")] == ["stone"]
+
+
 def test_nearest_does_not_change_the_table(animals):
     before = animals.vectors.copy()
     animals.vectors.flags.writeable = False
@@ -79,6 +84,10 @@ def test_one_mask_serves_all_sentences_of_a_batch():
     np.testing.assert_allclose(similarity.mean_pool(sentences, [1, 1, 0]), similarity.mean_pool(sentences[:, :2]))
 
 
+def test_the_mean_of_many_tokens_is_right_in_float16():
+    assert similarity.mean_pool(np.full((4000, 2), 60_000, np.float16)).tolist() == [60_000, 60_000]
+
+
 KING = similarity.WordVectors(["king"], [[1, 2]])
 
 
@@ -87,6 +96,7 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: ml.cosine_similarity_matrix([[1, 2]], [[3, 4], [0, 0]]), ValueError, "zero vector"),
     (lambda: interpret_cosine(1.2), ValueError, r"cosine in \[-1, 1\], got 1.2"),
     (lambda: similarity.WordVectors(["a"], np.ones((2, 3))), ml.ShapeError, "1 words"),
+    (lambda: similarity.WordVectors(["a", "b"], [[1, 2], [3]]), ml.ShapeError, "unequal length"),
     (lambda: similarity.WordVectors(["a"], [[1j, 2]]), TypeError, "real numbers, got complex128"),
     (lambda: similarity.WordVectors(["a"], [[1, 2]]).nearest([1j, 2]), TypeError, "real numbers"),
     (lambda: similarity.WordVectors(["a", "a"], np.ones((2, 3))), ValueError, "twice"),

@@ -43,10 +43,11 @@ def check_gradient(
 
     for a random cotangent w: once with a random tangent v over all arguments together, then with v = every single
     entry of every argument (a random sample of `entries` where there are more). Errors are relative to the largest
-    entry of the gradient (at least 1e-3, so that a gradient of zero can be checked too).
+    entry of the gradient (at least 1e-3, so that a gradient of zero can be checked too). `rng` draws w, v and the
+    sample; without it, every call draws the same.
 
-    Arguments are arrays or nested dictionaries of arrays; integer arrays are held fixed. Raises: ValueError if the
-    function returns something that is not finite, or nothing can be differentiated.
+    Arguments are arrays or nested dictionaries of arrays; integer arrays are held fixed.
+    Raises: ValueError if the function returns something that is not finite, or nothing can be differentiated.
 
     >>> check_gradient(lambda x, w: x @ w, np.ones((2, 3)), np.ones((3, 2))).error < 1e-8
     True

@@ -30,7 +30,7 @@ def hessian_vector_product(function: Callable, x: ArrayLike, v: ArrayLike, epsil
 
         H v ≈ [∇f(x + εv) − ∇f(x − εv)] / 2ε
 
-    function: built from primitives   x, v: one shape   ->   the same shape
+    function: built from primitives   x, v: one shape   epsilon: ε   ->   the same shape
 
     Raises: ShapeError if the shapes of x and v differ.
 

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import math
 from collections.abc import Callable
 from numbers import Real
 
@@ -41,24 +40,24 @@ def primitive(
     if function is None:
         return functools.partial(primitive, nondiff=nondiff, shapes=shapes)
     signature = inspect.signature(function)
-    parameters = signature.parameters.values()
-    positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    most = math.inf if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional)
+    parameters = [p for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    positional = [p.name for p in parameters]
     skipped = {positional.index(name) for name in nondiff}
+    optional = {i for i, p in enumerate(parameters) if p.default is None}
     contract = Contract(shapes) if shapes else None
     name = function.__name__.strip("_")
 
     @functools.wraps(function)
     def call(*args, **options):
-        if len(args) > most or not options.keys().isdisjoint(positional):
-            bound = signature.bind(*args, **options)  # also words the complaint about too many arguments
+        if not options.keys().isdisjoint(positional):
+            bound = signature.bind(*args, **options)
             bound.apply_defaults()
             args, options = bound.args, bound.kwargs
         traced = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         for key, option in options.items():
             if isinstance(option, Tensor):
                 raise TypeError(f"{name}() cannot differentiate its option {key!r}")
-        values = _as_arrays(name, args, skipped)
+        values = _as_arrays(name, args, skipped, optional)
         if contract:
             contract.check(name, positional, values, function.__module__)
         value, pullback = function(*values, **options)
@@ -72,13 +71,15 @@ def primitive(
     return call
 
 
-def _as_arrays(name, args, skipped):
+def _as_arrays(name, args, skipped, optional):
     """Arguments as arrays: integers become float64, Python numbers take the dtype of the arrays beside them."""
     values = [a.value if isinstance(a, Tensor) else a for a in args]
     for i, value in enumerate(values):
+        if value is None and i in optional:
+            continue
         if i in skipped:
-            values[i] = value if value is None else np.asarray(real_array(name, value))
-        elif value is not None and not isinstance(value, Real):
+            values[i] = np.asarray(real_array(name, value))
+        elif not isinstance(value, Real):
             values[i] = _floating(name, value)
     if any(isinstance(v, Real) for v in values):
         dtype = _common_dtype([v for i, v in enumerate(values) if i not in skipped])
@@ -151,6 +152,9 @@ class Tensor:
 
     def __len__(self):
         return len(self.value)
+
+    def __bool__(self):
+        return bool(self.value)  # without it, Python would ask for the length
 
     def __eq__(self, other):
         raise TypeError("a tensor cannot be compared, because a comparison has no gradient: use tensor.value")

@@ -11,28 +11,29 @@ from ..fast import Transformer, generate
 from ..inference import continuation, sampler
 from ..pretrained.hub import load
 from ..pretrained.smollm2 import chat_prompt
+from .options import _option
 
 _FROM, _TO = "<|im_start|>", "<|im_end|>"  # around each message of a chat
 _POSITIVE = click.FloatRange(0, min_open=True)
 _SAMPLING = [  # named as in transformers
-    ("--max-new-tokens", "N", click.IntRange(0), 200, "Generate at most N tokens."),
-    ("--temperature", "X", _POSITIVE, None, "Divide logits by X: below 1 safer, above 1 more varied."),
-    ("--top-k", "N", click.IntRange(1), None, "Sample from the N most probable tokens."),
-    ("--top-p", "X", click.FloatRange(0, 1, min_open=True), None, "Sample from the fewest with total probability X."),
-    ("--min-p", "X", click.FloatRange(0, 1), None, "Leave out tokens below X times the largest probability."),
-    ("--repetition-penalty", "X", _POSITIVE, 1.0, "Above 1: make tokens of the text less probable."),
-    ("--seed", "N", click.IntRange(0), None, "Sample with this random seed."),
+    _option("--max-new-tokens", type=click.IntRange(0), default=200, help="Generate at most N tokens."),
+    _option("--temperature", type=_POSITIVE, help="Divide logits by X: below 1 safer, above 1 more varied."),
+    _option("--top-k", type=click.IntRange(1), help="Sample from the N most probable tokens."),
+    _option(
+        "--top-p", type=click.FloatRange(0, 1, min_open=True), help="Sample from the fewest with total probability X."
+    ),
+    _option("--min-p", type=click.FloatRange(0, 1), help="Leave out tokens below X times the largest probability."),
+    _option(
+        "--repetition-penalty", type=_POSITIVE, default=1.0, help="Above 1: make tokens of the text less probable."
+    ),
+    _option("--seed", type=click.IntRange(0), help="Sample with this random seed."),
 ]
-
-
-def _option(name, metavar, kind, default, words):
-    return click.option(name, metavar=metavar, type=kind, help=words, default=default, show_default=default is not None)
 
 
 def _sampling(command):
     """Add the options that both commands have."""
     for option in reversed(_SAMPLING):
-        command = _option(*option)(command)
+        command = option(command)
     return command
 
 
@@ -40,7 +41,7 @@ def _sampling(command):
 @click.argument("model")
 @click.argument("prompt", required=False)
 @_sampling
-@_option("--num-beams", "N", click.IntRange(1), 1, "Beam search with N beams.")
+@_option("--num-beams", type=click.IntRange(1), default=1, help="Beam search with N beams.")
 def _generate(model, prompt, num_beams, seed, **options):
     """Continue a text.
 

@@ -68,7 +68,7 @@ def _possible(name):
     """The name, if a model or a data package can have it; otherwise an error of usage."""
     path = Path(name)
     gguf = path.suffix == ".gguf" and path.is_file()
-    if name in data.packages() or path.is_dir() or gguf or re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name):
+    if name in data.packages() or path.is_dir() or gguf or re.fullmatch(hub.HUB_NAME, name):
         return name
     known = f"; there are {', '.join(data.packages())}, folders, .gguf files, and names such as openai-community/gpt2"
     raise click.BadParameter(f"no model or data package is called {name!r}{suggest(name, data.packages()) or known}")

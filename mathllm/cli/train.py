@@ -21,17 +21,13 @@ from ..gradient_descent import warmup_cosine
 from ..pretrained.files import read_json, written_whole
 from ..pretrained.huggingface import save_pretrained
 from ..transformer import count_parameters, gpt2_config, llama_config
+from .options import _option
 
 _END = "<|endoftext|>"
 _HELD_OUT = 10  # the last tenth of a file is for validation
 _CORPORA = ("shakespeare", "names")
 _COUNT = click.IntRange(1)
 _CHECKPOINT, _RUN, _TOKENIZER = "checkpoint.npz", "run.json", "tokenizer.json"
-
-
-def _option(*names, **settings):
-    metavar = {"IntRange": "N", "FloatRange": "X"}.get(type(settings["type"]).__name__)
-    return click.option(*names, show_default=True, metavar=metavar, **settings)
 
 
 @click.command("train")
@@ -94,6 +90,8 @@ def _new_settings(output, texts, settings):
     """The settings of a new run, which must not overwrite another."""
     if not texts:
         raise click.UsageError(f"no text to train on: name files, or one of {', '.join(_CORPORA)}")
+    if settings["width"] % settings["heads"]:
+        raise click.UsageError("--width {width} cannot be divided among --heads {heads}".format(**settings))
     if found := [name for name in (_RUN, "config.json") if (output / name).exists()]:
         raise click.UsageError(f"{output} holds the {found[0]} of a run: --resume continues it")
     return {"texts": texts} | settings
@@ -144,8 +142,6 @@ def _new_tokenizer(settings, parts):
 
 def _config(settings, vocabulary):
     sizes = {name: settings[name] for name in ("width", "layers", "heads", "context")}
-    if sizes["width"] % sizes["heads"]:
-        raise click.UsageError("--width {width} cannot be divided among --heads {heads}".format(**sizes))
     if settings["model_type"] == "gpt2":
         return gpt2_config(vocabulary=vocabulary, hidden=settings["hidden"] or 4 * sizes["width"], **sizes)
     return llama_config(vocabulary=vocabulary, hidden=settings["hidden"] or 8 * sizes["width"] // 3, tied=True, **sizes)

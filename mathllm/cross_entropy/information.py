@@ -10,6 +10,7 @@ import numpy as np
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
 from ..errors import all_within, within
 from ..probability import distribution
+from ..shapes import real_array
 
 
 @primitive(shapes="... -> ...")
@@ -153,7 +154,7 @@ def perplexity(cross_entropy: ArrayLike, *, base: float) -> np.ndarray:
     >>> round(float(perplexity(1.204, base=np.e)), 2), float(perplexity(3.0, base=2))
     (3.33, 8.0)
     """
-    H = np.asarray(cross_entropy)
+    H = np.asarray(real_array("perplexity", cross_entropy))
     all_within("perplexity", "[0, ∞]", cross_entropy=H)
     _nats("perplexity", base)
     with np.errstate(over="ignore"):
@@ -165,13 +166,15 @@ def convert_information(amount: ArrayLike, *, from_base: float, to_base: float) 
 
         H_c = H_b · ln b / ln c,      1 nat = 1.4427 bits                          (7.11)
 
+    amount: H_b, any shape   from_base: b   to_base: c   ->   H_c, the same shape
+
     Raises: ValueError for a base that is not above 1.
 
     >>> round(float(convert_information(1.0, from_base=np.e, to_base=2)), 4)
     1.4427
     """
-    ratio = _nats("convert_information", from_base) / _nats("convert_information", to_base)
-    return np.asarray(amount) * ratio
+    within("convert_information", "(1, ∞)", from_base=from_base, to_base=to_base)
+    return np.asarray(real_array("convert_information", amount)) * float(np.log(from_base) / np.log(to_base))
 
 
 def _nats(name, base):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..autodiff import Array, WithPullback, primitive
-from ..errors import ShapeError
+from ..errors import ShapeError, one_of
 from ..softmax import shifted_logits
 
 IGNORED = -100  # the label of a token that does not count
@@ -61,8 +61,7 @@ def divisor(function: str, reduction: str, terms: int) -> int:
     >>> divisor("cross_entropy", "mean", 20), divisor("cross_entropy", "sum", 20)
     (20, 1)
     """
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f'{function}() needs reduction "mean", "sum" or "none", got {reduction!r}')
+    one_of(function, ("mean", "sum", "none"), reduction=reduction)
     if reduction == "mean" and terms == 0:
         raise ValueError(f"{function}() needs at least one label that counts, got none")
     return terms if reduction == "mean" else 1

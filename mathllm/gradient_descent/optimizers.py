@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError, within
+from ..errors import ShapeError, one_of, within
 from ..shapes import real_array
 from ..trees import flatten, tree_map
 
@@ -80,8 +80,7 @@ def momentum_step(
     >>> float(state["velocity"]), float(w)  # 1, 1 + ½, 1 + ½ + ¼
     (1.75, -4.25)
     """
-    if form not in ("heavy-ball", "average"):
-        raise ValueError(f'momentum_step() needs the form "heavy-ball" or "average", got {form!r}')
+    one_of("momentum_step", ("heavy-ball", "average"), form=form)
     within("momentum_step", "[0, 1)", beta=beta)
     theta, g, restore = _vectors("momentum_step", params, gradient, learning_rate)
     g = g + decay_of_entries("momentum_step", params, weight_decay=weight_decay) * theta
@@ -107,7 +106,8 @@ def rmsprop_step(
 
         v ← βv + (1−β)g²,      θ ← θ − η g / (√v + ε)                               (9.8)
 
-    params, gradient: nested arrays   state: of rmsprop_init() or the last step   ->   params, state
+    params, gradient: nested arrays   state: of rmsprop_init() or the last step   learning_rate: η   epsilon: ε
+    ->   params, state
 
     Raises: as sgd_step(); ValueError for a β outside [0, 1).
     Source: Hinton 2012 (lecture notes).
@@ -167,7 +167,8 @@ def adamw(
         m̂ = m/(1−β₁ᵗ),      v̂ = v/(1−β₂ᵗ)                                          (9.10)
         θ ← θ − η (m̂ / (√v̂ + ε) + ωθ)                                              (9.11), (9.18)
 
-    theta, g, m, v: (n,)   t: the step, 1, 2, …   weight_decay: ω, a number or (n,)
+    theta, g, m, v: (n,)   t: the step, 1, 2, …   learning_rate: η   weight_decay: ω, a number or (n,)   beta1: β₁
+    beta2: β₂   epsilon: ε
 
     As in PyTorch, ω is multiplied by η; the paper multiplies it by the schedule only, not by the peak rate.
     Source: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2.

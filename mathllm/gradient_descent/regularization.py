@@ -17,6 +17,8 @@ def global_norm(tree: Any) -> float:
 
         ‖g‖ = √(Σ over all parameters of ‖gᵢ‖²)
 
+    tree: nested arrays   ->   one number
+
     >>> global_norm({"weight": np.array([3.0, 0.0]), "bias": 4.0})
     5.0
     """
@@ -40,7 +42,7 @@ def clip_gradient(gradient: Any, max_norm: float) -> tuple[Any, float]:
     within("clip_gradient", "(0, ∞]", max_norm=max_norm)
     length = global_norm(gradient)
     within("clip_gradient", "[0, ∞)", length_of_the_gradient=length)
-    factor = min(1.0, max_norm / length) if length else 1.0
+    factor = min(1.0, float(max_norm) / length) if length else 1.0
     return tree_map(lambda g: g * factor, gradient), length
 
 

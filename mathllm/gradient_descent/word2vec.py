@@ -15,23 +15,22 @@ import numpy as np
 from ..autodiff import Array, ArrayLike, WithPullback, grad, primitive
 from ..errors import within
 from ..exponentials import sigmoid
-from ..shapes import contract
+from ..probability import token_sequence
 from ..similarity import WordVectors
 from ..vectors import embedding
 from .optimizers import sgd_init, sgd_step
 
 
-@contract("T")
 def skip_gram_pairs(
     ids: ArrayLike, window: int, rng: np.random.Generator | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """All pairs (centre, context) of words at most `window` places apart.
 
-    ->   centres (n,), contexts (n,)
+    ids: (T,) int   ->   centres (n,), contexts (n,)
 
     With `rng` each centre draws its own window from 1 … `window`, so that nearer words count more (as word2vec does).
 
-    Raises: ValueError for a window below 1.
+    Raises: ValueError for a window below 1; ShapeError and TypeError if ids is not one sequence of integers.
     Source: Mikolov et al. 2013, "Efficient estimation of word representations in vector space", §3.2.
 
     >>> centres, contexts = skip_gram_pairs([7, 8, 9], window=1)
@@ -39,6 +38,7 @@ def skip_gram_pairs(
     [(7, 8), (8, 7), (8, 9), (9, 8)]
     """
     within("skip_gram_pairs", "whole [1, ∞)", window=window)
+    ids = token_sequence("skip_gram_pairs", ids)
     reach = np.full(len(ids), window) if rng is None else rng.integers(1, window + 1, size=len(ids))
     centres, contexts = [ids[:0]], [ids[:0]]
     for offset in range(1, min(window, len(ids) - 1) + 1):
@@ -87,16 +87,19 @@ def train_word2vec(
 
     tokens: the words of the text in order. Words seen fewer than `min_count` times are left out; a word that makes up a
     fraction f > `frequent` of the text is skipped with probability 1 − √(`frequent`/f), since little is learned from
-    one more "the"; random words are drawn with probability ∝ count^¾. The step falls linearly to zero. The same `rng`
-    gives the same vectors.
+    one more "the"; for each pair, `negatives` random words are drawn with probability ∝ count^¾. In `epochs` passes
+    through the text the step falls linearly to zero. The same `rng` gives the same vectors. `window` is that of
+    skip_gram_pairs().
 
-    Raises: ValueError if fewer than two different words remain, or if the steps were too large.
+    Raises: ValueError if fewer than two different words remain, if the steps were too large, or for a size or batch
+    below 1.
     Source: Mikolov et al. 2013, "Distributed representations of words and phrases", §2.2–2.3.
 
     >>> text = "the king rules the land and the queen rules the land".split() * 50
     >>> train_word2vec(text, np.random.default_rng(0), size=8)
     WordVectors(6 words, 8 components)
     """
+    within("train_word2vec", "whole [1, ∞)", size=size, batch=batch)
     words, counts, ids = _vocabulary(tokens, min_count)
     params = {
         "centre": ((rng.random((len(words), size)) - 0.5) / size).astype(np.float32),

@@ -28,7 +28,7 @@ def secant_slope(function: Callable, x: ArrayLike, h: ArrayLike) -> np.ndarray:
     >>> secant_slope(lambda x: x**2, 3.0, np.array([1.0, 0.1, 0.01])).round(2)
     array([7.  , 6.1 , 6.01])
     """
-    h = real_array("secant_slope", h, np.float64)
+    x, h = (real_array("secant_slope", number, np.float64) for number in (x, h))
     if not np.all(h):
         raise ValueError("secant_slope() needs two different points, got h = 0: the derivative is a limit")
     return (function(x + h) - function(x)) / h
@@ -120,7 +120,7 @@ def jacobian(function: Callable, x: ArrayLike) -> np.ndarray:
     array([[4., 0.],
            [0., 6.]])
     """
-    x = np.asarray(x) * 1.0
+    x = np.asarray(real_array("jacobian", x)) * 1.0
     value, pullback = vjp(function, x)
     J = np.zeros(value.shape + x.shape, x.dtype)
     for entry in np.ndindex(value.shape):

@@ -41,8 +41,7 @@ def stationary_distribution(A: ArrayLike) -> np.ndarray:
     >>> stationary_distribution([[0.5, 0.5], [0.25, 0.75]]).round(4)
     array([0.3333, 0.6667])
     """
-    A = _stochastic("stationary_distribution", A)
-    rows = A.astype(np.float64)
+    rows = _stochastic("stationary_distribution", A).astype(np.float64)
     rows /= rows.sum(axis=1, keepdims=True)  # float32 rows sum to one only roughly
     flow = (rows - np.eye(len(A))).T  # the probability that comes in minus what goes out: zero for π
     _, sizes, Vt = np.linalg.svd(flow)
@@ -51,7 +50,7 @@ def stationary_distribution(A: ArrayLike) -> np.ndarray:
             "stationary_distribution() is not unique: the tokens fall into groups that attend only to themselves"
         )
     pi = np.abs(Vt[-1])  # the one direction that the flow sends to zero; all its entries have one sign
-    return (pi / pi.sum()).astype(A.dtype)
+    return (pi / pi.sum()).astype(_real(A).dtype)
 
 
 @contract("n+ n")

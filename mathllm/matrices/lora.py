@@ -48,6 +48,7 @@ def lora_linear(x: Array, W: Array, A: Array, B: Array, *, scale: float = 1.0) -
     >>> lora_linear([[1, 2]], np.eye(2), [[1], [1]], [[0.5, 0]])
     array([[2.5, 2. ]])
     """
+    scale = float(scale)  # float32 times a float64 of NumPy would be float64
     rows = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
     W = W.astype(x.dtype, copy=False)
     inner = rows @ A  # (N, r)

@@ -169,4 +169,4 @@ def _for_lapack(function, W):
     """An array of finite numbers in a precision that LAPACK, the library behind np.linalg, can compute with."""
     W = _real(W)
     all_within(function, "(-∞, ∞)", entries=W)
-    return W.astype(np.float32) if W.dtype == np.float16 else W
+    return W.astype(np.float32 if W.dtype.itemsize <= 4 else np.float64, copy=False)

@@ -28,6 +28,9 @@ from .gguf_model import gguf_ends, load_gguf
 from .huggingface import load_pretrained, weight_files
 from .wordpiece import WordPiece
 
+HUB_NAME = r"[\w-][\w.-]*/[\w.-]+"
+"""The names of models on the Hugging Face hub, such as openai-community/gpt2, as a pattern."""
+
 _PACKAGES = ("smollm2", "minilm")
 
 
@@ -65,7 +68,7 @@ def locate(name_or_path: str | PathLike, *, download: bool = False) -> Path:
         return found
     if name in _PACKAGES:
         return next(data.path(name).glob("*.gguf"), data.path(name) / "model")
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith("."):
+    if re.fullmatch(HUB_NAME, name):
         return _from_hub(name, download)
     known = f"; it is no folder, no .gguf file, no name such as org/model, and none of {', '.join(_PACKAGES)}"
     raise ValueError(f"no model is called {name!r}{suggest(name, _PACKAGES) or known}")

@@ -177,7 +177,10 @@ def weight_files(directory: str | PathLike) -> list[str]:
     index = Path(directory) / "model.safetensors.index.json"
     if not index.is_file():
         return ["model.safetensors"]
-    return sorted(set(read_json(index).get("weight_map", {}).values()))
+    files = read_json(index).get("weight_map")
+    if not isinstance(files, dict) or not files:
+        raise ValueError(f"{index} is damaged: it has no weight_map with the file of each tensor")
+    return sorted(set(files.values()))
 
 
 def save_pretrained(

@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
-import numpy as np
-
-from ..errors import all_within, within
+from ..errors import within
+from ..probability import token_sequence
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _LONGEST_WORD = 100  # characters; BERT's tokenizer turns longer words into [UNK]
@@ -89,11 +88,9 @@ class WordPiece:
     def decode(self, ids: Iterable[int]) -> str:
         """A readable text for ids: words with spaces between them, without special tokens.
 
-        Raises: ValueError for an id outside the vocabulary.
+        Raises: ValueError for an id outside the vocabulary; TypeError for ids that are not integers.
         """
-        ids = np.array(list(ids), int)
-        all_within("decode", f"[0, {len(self)})", ids=ids)
-        tokens = [self._tokens[i] for i in ids]
+        tokens = [self._tokens[i] for i in token_sequence("decode", list(ids), len(self))]
         return " ".join([token for token in tokens if token not in ("[PAD]", "[CLS]", "[SEP]")]).replace(" ##", "")
 
     def _cut(self, word):

@@ -12,17 +12,18 @@ from ..shapes import contract
 from ..vectors import token_ids
 
 
+@contract("... n")
 def is_distribution(p: ArrayLike) -> bool:
     """Whether numbers are a probability distribution: none is negative, and their sum is one.
 
         pᵢ ≥ 0,      Σᵢ pᵢ = 1                                                      (5.1)
 
-    p: (..., n), a distribution along the last axis   ->   True if all of them are, up to rounding in the dtype of p
+    Along the last axis, all must be distributions, up to rounding in the dtype of p.
 
     >>> is_distribution([0.4, 0.35, 0.2, 0.05]), is_distribution([0.4, 0.35, 0.2, 0.1])
     (True, False)
     """
-    return is_row_stochastic(np.atleast_2d(np.asarray(p)))
+    return is_row_stochastic(np.atleast_2d(p))
 
 
 @contract("... n+ -> ... n")
@@ -89,7 +90,7 @@ def bigram_counts(ids: ArrayLike, size: int) -> np.ndarray:
     return np.bincount(pairs, minlength=size * size).reshape(size, size)
 
 
-def token_sequence(function: str, ids: ArrayLike, size: float = np.inf) -> np.ndarray:
+def token_sequence(function: str, ids: ArrayLike, size: int = 2**63) -> np.ndarray:
     """One sequence of ids as int64, or an error in the name of `function`.
 
     ids: (T,) int, in 0 … size − 1   ->   (T,)

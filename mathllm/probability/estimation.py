@@ -138,7 +138,10 @@ class Beta:
         within("Beta", "(0, ∞)", a=self.a, b=self.b)
 
     def update(self, successes: float, failures: float) -> "Beta":
-        """The posterior after more throws: a Beta distribution again, Beta(a + successes, b + failures)."""
+        """The posterior after more throws: a Beta distribution again, Beta(a + successes, b + failures).
+
+        Raises: ValueError for a negative number of throws.
+        """
         within("Beta.update", "[0, ∞)", successes=successes, failures=failures)
         return Beta(self.a + successes, self.b + failures)
 
@@ -160,7 +163,7 @@ class Beta:
         return self.mean * (1 - self.mean) / (self.a + self.b + 1)
 
     def density(self, theta: ArrayLike) -> np.ndarray:
-        """The density at θ, an array of numbers strictly between 0 and 1."""
+        """The density at θ, an array of numbers. Raises: ValueError unless they are strictly between 0 and 1."""
         theta = np.asarray(theta, float)
         all_within("Beta.density", "(0, 1)", theta=theta)
         log_beta = math.lgamma(self.a) + math.lgamma(self.b) - math.lgamma(self.a + self.b)
@@ -224,4 +227,4 @@ def map_linear_regression(X: ArrayLike, y: ArrayLike, *, noise: float, prior: fl
 
 def _times(count, amount):
     """The product, 0 if the count is 0, also where the amount is infinite."""
-    return count * amount if count else np.zeros_like(amount)
+    return float(count) * amount if count else np.zeros_like(amount)

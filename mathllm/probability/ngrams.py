@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..autodiff import ArrayLike
-from ..errors import within
+from ..errors import one_of, within
 from .distributions import sample, token_sequence
 
 _SMOOTHING = ("kneser-ney", "witten-bell", "add-k")
@@ -89,6 +89,7 @@ class NGram:
 
     def sample(self, rng: np.random.Generator, length: int, context: ArrayLike = ()) -> np.ndarray:
         """Draw `length` tokens that continue the context, one after another: (length,) int."""
+        within("sample", "whole [0, ∞)", length=length)
         ids = list(context)
         for _ in range(length):
             ids.append(int(sample(self.next_probabilities(ids[-self.n :]), rng)))
@@ -132,11 +133,11 @@ def train_ngram(
     """
     within("train_ngram", "whole [1, ∞)", n=n)
     within("train_ngram", "[0, ∞)", add=add)
-    if smoothing not in _SMOOTHING:
-        raise ValueError(f"train_ngram() knows the smoothing {', '.join(_SMOOTHING)}; got {smoothing!r}")
+    one_of("train_ngram", _SMOOTHING, smoothing=smoothing)
     if np.size(ids) == 0:
         raise ValueError("train_ngram() needs a text of at least one token")
-    V = int(np.max(ids)) + 1 if vocabulary_size is None else vocabulary_size
+    V = int(token_sequence("train_ngram", ids).max()) + 1 if vocabulary_size is None else vocabulary_size
+    within("train_ngram", "whole [1, ∞)", vocabulary_size=V)
     ids = token_sequence("train_ngram", ids, V)
 
     keys, counts = _count(ids, n, V, neighbours=smoothing == "kneser-ney")

@@ -18,12 +18,14 @@ def contextual_embeddings(x: ArrayLike, mix: float = 0.5) -> np.ndarray:
 
     The same word gets different vectors in different sentences. Attention (chapter 10) computes the weights of such a
     mixture from the words instead of giving each word 1/T.
+    Raises: ValueError for a λ outside [0, 1].
 
     >>> contextual_embeddings([[1.0, 0.0], [0.0, 1.0]], mix=0.5)
     array([[0.75, 0.25],
            [0.25, 0.75]])
     """
     within("contextual_embeddings", "[0, 1]", mix=mix)
+    mix = float(mix)  # float32 times a float64 of NumPy would be float64
     mean = mean_pool(x).reshape(*x.shape[:-2], 1, x.shape[-1])
     return x * (1 - mix) + mean * mix
 
@@ -41,9 +43,10 @@ def mean_pool(x: Array, mask: Array | None = None) -> WithPullback:
     >>> mean_pool([[1, 2], [3, 4], [9, 9]], mask=[1, 1, 0])
     array([2., 3.])
     """
-    mask = np.ones(x.shape[:-1], x.dtype) if mask is None else mask.astype(x.dtype)
+    wide = np.promote_types(x.dtype, np.float32)  # a float16 sum over many tokens would stop growing
+    mask = np.ones(x.shape[:-1], wide) if mask is None else mask.astype(wide)
     if not np.all((mask == 0) | (mask == 1)):
-        raise ValueError("mean_pool() needs a mask of zeros and ones")
+        raise ValueError(f"mean_pool() needs a mask of zeros and ones, got {mask[(mask != 0) & (mask != 1)][0]:g}")
     tokens = mask.sum(axis=-1)[..., None]
     all_within("mean_pool", "[1, ∞)", tokens_beside_padding=tokens)
     weights = mask[..., None] / tokens[..., None]  # (..., T, 1)
@@ -52,10 +55,10 @@ def mean_pool(x: Array, mask: Array | None = None) -> WithPullback:
         return weights * ds[..., None, :], None
 
     real = np.where(mask[..., None] == 1, x, 0)  # the vectors of padding have no influence, not even NaN
-    return np.sum(weights * real, axis=-2), pullback
+    return np.sum(weights * real, axis=-2).astype(x.dtype), pullback
 
 
-@contract("d, n d")
+@contract("d+, n d")
 def retrieve(query: ArrayLike, documents: ArrayLike, k: int = 3) -> tuple[np.ndarray, np.ndarray]:
     """The `k` documents whose vectors are most similar to the query: the search step of retrieval.
 

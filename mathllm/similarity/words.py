@@ -7,6 +7,7 @@ import numpy as np
 
 from ..autodiff import ArrayLike
 from ..errors import ShapeError, UnknownWordError, all_within, suggest, within
+from ..shapes import real_array
 from ..vectors import normalize
 from .cosine import cosine_similarity
 
@@ -25,11 +26,9 @@ class WordVectors:
     """
 
     def __init__(self, words: Sequence[str], vectors: ArrayLike) -> None:
-        self.words, vectors = list(words), np.asarray(vectors)
+        self.words, vectors = list(words), np.asarray(real_array("WordVectors", vectors))
         if vectors.ndim != 2 or len(vectors) != len(self.words):
             raise ShapeError(f"{len(self.words)} words need as many rows of vectors, got shape {vectors.shape}")
-        if vectors.dtype.kind not in "fiub":
-            raise TypeError(f"WordVectors() needs real numbers, got {vectors.dtype} values")
         kept = vectors.dtype in (np.float32, np.float64)  # sums of smaller types overflow
         self.vectors = vectors if kept else vectors.astype(np.float64)
         self._row = {word: row for row, word in enumerate(self.words)}
@@ -70,19 +69,22 @@ class WordVectors:
         """
         return float(cosine_similarity(self.vector(a), self.vector(b)))
 
-    def nearest(self, query: str | ArrayLike, k: int = 10, exclude: Iterable[str] = ()) -> list[tuple[str, float]]:
+    def nearest(
+        self, query: str | ArrayLike, k: int = 10, exclude: str | Iterable[str] = ()
+    ) -> list[tuple[str, float]]:
         """The `k` words whose vectors make the smallest angle with `query`, a word or a vector, best first.
 
-        A word is not its own neighbour; `exclude` leaves out more words.
+        A word is not its own neighbour; `exclude` leaves out one more word, or several.
         Raises: UnknownWordError; ShapeError for a vector of another size; ValueError for a zero vector or k < 1.
 
         >>> WordVectors(["north", "east", "northeast"], [[0, 1], [1, 0], [1, 2]]).nearest("north", k=1)[0][0]
         'northeast'
         """
         within("nearest", "whole [1, ∞)", k=k)
+        exclude = {exclude} if isinstance(exclude, str) else set(exclude)
         if isinstance(query, str):
-            query, exclude = self.vector(query), {*exclude, query}
-        cosines = self._cosines(np.asarray(query))
+            query, exclude = self.vector(query), exclude | {query}
+        cosines = self._cosines(np.asarray(real_array("nearest", query)))
         cosines[[self.row(word) for word in exclude if word in self]] = -np.inf
         best = np.argsort(-cosines, kind="stable")[:k]
         return [(self.words[row], float(np.clip(cosines[row], -1, 1))) for row in best if cosines[row] > -np.inf]

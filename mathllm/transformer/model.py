@@ -97,7 +97,9 @@ class Transformer:
         return tap("final_norm", self.norm(x, params["final_norm"]) if "final_norm" in params else x)
 
     @contract("_, _, B S+, B S")
-    def encode(self, params: dict, source: ArrayLike | None, source_mask: Marks = None, *, tap: Callable) -> tuple:
+    def encode(
+        self, params: dict, source: ArrayLike | None = None, source_mask: Marks = None, *, tap: Callable
+    ) -> tuple:
         """What the decoder attends to of a source text: its last vectors (B, S, D), and its padding mask."""
         if source is None:
             raise ValueError("this model has an encoder: give it source=tokens of the text to read")
