@@ -57,7 +57,10 @@ c.GenerateFeedback.preprocessors = [
 # Whatever a learner wrote, the formgrader and the feedback show it without a script and without asking another server:
 # see mathllm_grading/inert.py and mathllm_grading/formulas.py.
 c.HTMLExporter.sanitize_html = True
-c.HTMLExporter.filters = {"markdown2html": "mathllm_grading.formulas.markdown2html"}
+c.HTMLExporter.filters = {
+    "highlight_code": "mathllm_grading.inert.highlight_code",
+    "markdown2html": "mathllm_grading.formulas.markdown2html",
+}
 ours, theirs = (Path(find_spec(name).origin).parent for name in ("mathllm_grading", "nbgrader"))
 c.HTMLExporter.extra_template_basedirs = [
     str(ours / "templates"),

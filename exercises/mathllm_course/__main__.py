@@ -4,10 +4,11 @@ import sys
 from pathlib import Path
 
 import click
-from mathllm_grading.commands import Commands
+
+from mathllm.cli.group import Commands
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Commands)
 def main():
     """Make a course and its learners' edition, enrol learners, collect and grade their work, and report on questions.
 
@@ -33,9 +34,9 @@ def _edition(folder):
     It holds the chapters, the package, the exercises, and the assignments generated so far.
     """
     from .edition import make_edition
-    from .office import Office
+    from .office import opened_office
 
-    with Office() as office:
+    with opened_office() as office:
         learners, directory = [student.id for student in office.book.students], office.directory
     if not learners:
         raise click.ClickException("nobody is enrolled yet: python -m mathllm_course enrol FILE")
@@ -52,11 +53,11 @@ CSV = click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @ID
 def _enrol(file, id_column):
     """Add the learners of a CSV FILE, as Moodle (Participants) or Canvas (Gradebook) exports it."""
-    from .office import Office
+    from .office import opened_office
     from .platform import read_learners
 
     learners = read_learners(file, id_column)
-    with Office() as office:
+    with opened_office() as office:
         new = office.enrol(learners)
     click.echo(f"{len(learners.by_id)} learners of {learners.platform}, {new} of them new")
 
@@ -69,11 +70,11 @@ def _enrol(file, id_column):
 @ID
 def _grades(file, assignments, output, items, id_column):
     """Write the grades into a copy of FILE, the gradebook as Moodle or Canvas exports it, to be imported there."""
-    from .office import Office
+    from .office import opened_office
     from .platform import read_learners, write_grades
 
     learners = read_learners(file, id_column)
-    with Office() as office:
+    with opened_office() as office:
         points, possible, unread = office.points(assignments, items)
     write_grades(learners, points, possible, output)
     graded = len(points.keys() & learners.by_id)
@@ -89,9 +90,9 @@ def _grades(file, assignments, output, items, id_column):
 @click.argument("time")
 def _extend(learner, assignment, time):
     """Give LEARNER more TIME for ASSIGNMENT: 12h, 2d or 1w after the deadline; 0d takes it back."""
-    from .office import Office
+    from .office import opened_office
 
-    with Office() as office:
+    with opened_office() as office:
         deadline = office.extend(learner, assignment, time)
     click.echo(f"{learner} may hand in {assignment} until {deadline:%Y-%m-%d %H:%M} UTC")
     click.echo(f"if it is graded already: python -m mathllm_grading grade {assignment} --student {learner} --force")
@@ -105,9 +106,9 @@ def _collect(folder, assignment):
 
     A file counts as handed in when it was last changed, as the platform's archive says.
     """
-    from .office import Office
+    from .office import opened_office
 
-    with Office() as office:
+    with opened_office() as office:
         done, unknown = office.collect(folder, assignment)
     for learner, what in sorted(done.items()):
         click.echo(f"{learner}: {what}")
@@ -143,10 +144,10 @@ def _grade_one(assignment, folder, learner, system, output):
 @click.option("-o", "--output", default="report.html", show_default=True, type=click.Path(dir_okay=False))
 def _report(assignments, output):
     """Write a page about the questions of ASSIGNMENT..., with a CSV file beside it: who solved what, which mistakes."""
-    from .office import Office
+    from .office import opened_office
     from .report import write_csv, write_page
 
-    with Office() as office:
+    with opened_office() as office:
         found, days = office.questions(assignments)
     table = Path(output).with_suffix(".csv")
     write_page(found, days, output)

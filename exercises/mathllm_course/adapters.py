@@ -21,7 +21,7 @@ def grade_one(assignment, folder, learner):
 
     Written answers are left out: a person grades them. The grades are recorded, as those of any submission.
 
-    Raises: ValueError if there is nothing to grade, RuntimeError if grading failed.
+    Raises: ValueError if there is nothing to grade, or grading failed.
     """
     if not re.fullmatch(r"\w[\w.+-]*", learner):
         raise ValueError(f"{learner!r} cannot be the id of a learner: letters, digits and . + - _")
@@ -33,7 +33,7 @@ def grade_one(assignment, folder, learner):
     with Run(assignment, [learner], force=True) as run:
         (result,) = run.results()
     if result.error:
-        raise RuntimeError(result.error)
+        raise ValueError(result.error)
     found = []
     for grades in result.graded.grades.values():
         for name, grade in grades.items():

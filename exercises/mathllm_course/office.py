@@ -6,18 +6,21 @@ import re
 import shutil
 import tempfile
 from collections import Counter
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from mathllm_grading import gradebook
+from mathllm_grading.inert import plain
 from mathllm_grading.run import alone, open_course
-from nbgrader.api import Student
+from nbgrader.api import Gradebook, Student
+from nbgrader.coursedir import CourseDirectory
 
 from mathllm.errors import suggest
 
 from . import platform, report
 
-__all__ = ["Office", "make_course"]
+__all__ = ["Office", "make_course", "opened_office"]
 
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -38,21 +41,20 @@ def make_course(folder):
     shutil.copytree(shipped / "source", folder / "source", ignore=shutil.ignore_patterns(".*"))
 
 
+@contextlib.contextmanager
+def opened_office():
+    """The office of the course we are in; no grading run meets it."""
+    directory, _ = open_course()
+    with alone(directory.root), gradebook.opened(directory.db_url, directory.course_id) as book:
+        yield Office(directory, book)
+
+
+@dataclass
 class Office:
-    """A course, as the office sees it. Use it in a `with` statement: no grading run meets it."""
+    """A course, as the office sees it."""
 
-    def __init__(self):
-        self.directory, _ = open_course()
-
-    def __enter__(self):
-        with contextlib.ExitStack() as cleanup:
-            cleanup.enter_context(alone(self.directory.root))
-            self.book = cleanup.enter_context(gradebook.opened(self.directory.db_url, self.directory.course_id))
-            self._cleanup = cleanup.pop_all()
-        return self
-
-    def __exit__(self, *error):
-        return self._cleanup.__exit__(*error)
+    directory: CourseDirectory
+    book: Gradebook
 
     def enrol(self, learners):
         """Add learners, or bring what is known of them up to date; nobody is removed. How many are new."""
@@ -144,7 +146,7 @@ class Office:
             candidates = names.get(upload.name.casefold(), [])
             learner = ids.get(upload.lms_user_id) or (candidates[0] if len(candidates) == 1 else None)
             if learner is None:
-                unknown.append(str(upload.path.relative_to(Path(folder).resolve())))
+                unknown.append(plain(str(upload.path.relative_to(Path(folder).resolve()))))
             else:
                 theirs.setdefault(learner, []).append(upload)
         for learner, uploads in theirs.items():
@@ -158,7 +160,7 @@ class Office:
     def _take(self, path, learner, assignment, notebooks):
         named = [name for name in notebooks if name in path.stem] or notebooks
         if len(named) != 1:
-            return f"not taken: {path.name} is none of {', '.join(notebooks)}"
+            return f"not taken: {plain(path.name)} is none of {', '.join(notebooks)}"
         if path.stat().st_size > 1000 * self.directory.max_dir_size:
             return "not taken: it is larger than CourseDirectory.max_dir_size"
         place = Path(self.directory.format_path(self.directory.submitted_directory, learner, assignment))

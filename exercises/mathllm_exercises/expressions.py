@@ -134,8 +134,8 @@ class _Walker:
         if method is None:
             raise ExpressionError(f"uses `{ast.unparse(node)[:40]}`, which a line may not contain")
         value = method(node)
-        if isinstance(value, np.ndarray) and value.size > MAX_ENTRIES:
-            raise ExpressionError(f"makes an array of more than {MAX_ENTRIES} entries")
+        if isinstance(value, np.ndarray):
+            _limit(max(size, 1) for size in value.shape)  # without entries it could become large when it is summed
         if isinstance(value, (np.ndarray, np.number, float, int)):
             self.parts.append(np.asarray(value))
         return value
@@ -193,7 +193,10 @@ class _Walker:
         return slice(*(part and self.visit(part) for part in (node.lower, node.upper, node.step)))
 
     def visit_Subscript(self, node):
-        return np.asarray(self.visit(node.value))[self.visit(node.slice)]
+        value, index = np.asarray(self.visit(node.value)), self.visit(node.slice)
+        if isinstance(index, tuple):
+            _limit(np.broadcast_shapes(*(part.shape for part in index if isinstance(part, np.ndarray))))
+        return value[index]
 
     def visit_Call(self, node):
         name = ast.unparse(node.func)
@@ -210,6 +213,14 @@ class _Walker:
         raise ExpressionError(f"calls `{name[:40]}`, which a line may not contain{instead}")
 
     def _called(self, function, name, arguments, options):
-        if name in ("np.eye", "np.ones", "np.zeros") and np.prod(arguments, dtype=float) ** 2 > MAX_ENTRIES**2:
-            raise ExpressionError(f"makes an array of more than {MAX_ENTRIES} entries")
+        if name in ("np.eye", "np.ones", "np.zeros"):
+            _limit(np.ravel(arguments))
+        elif name == "np.where":
+            _limit(np.broadcast_shapes(*map(np.shape, arguments)))
         return function(*arguments, **options)
+
+
+def _limit(shape):
+    """Refuse an array of this shape if it is too large. Two that are not make one of a million entries at most."""
+    if abs(np.prod(list(shape), dtype=float)) > MAX_ENTRIES:
+        raise ExpressionError(f"makes an array of more than {MAX_ENTRIES} entries")

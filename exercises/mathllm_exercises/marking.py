@@ -91,7 +91,7 @@ def _observation(data):
         if isinstance(data, dict) and "error" in data:
             names, message = data["error"], data.get("message", "")
             if isinstance(names, list) and names and all(isinstance(name, str) for name in [*names, message]):
-                error = tuple(name[:80] for name in names[:20])
+                error = tuple(_one_line(name)[:80] for name in names[:20])
                 return Observation(error=error, message=_one_line(message), **_beside(data))
         elif isinstance(data, dict) and "value" in data:
             after = codec.decode(data.get("after", ["list"]))
@@ -107,7 +107,7 @@ def _beside(data):
     return {
         "line": _one_line(line) if isinstance(line, str) else "",
         "printed": printed[:300] if isinstance(printed, str) else "",
-        "calls": tuple(str(name)[:80] for name in calls[:20]) if isinstance(calls, list) else (),
+        "calls": tuple(_one_line(str(name))[:80] for name in calls[:20]) if isinstance(calls, list) else (),
     }
 
 

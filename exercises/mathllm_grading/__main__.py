@@ -7,16 +7,15 @@ import sys
 
 import click
 
+from mathllm.cli.group import Commands
 from mathllm.errors import suggest
-
-from .commands import Commands
 
 # A third of what is imported for grading is one grammar, with which jsonschema could check addresses of a kind that
 # nothing here contains. Without it they go unchecked in the processes of this command.
 sys.modules.setdefault("rfc3987_syntax", None)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Commands)
 def main():
     """Grade submissions, and look after a course. Run it in the course's folder, like nbgrader's own commands."""
 

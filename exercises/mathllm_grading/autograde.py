@@ -42,7 +42,7 @@ def _grade(converter):
                 converter.log.info("graded %s", result.learner)
                 for reason in result.graded.review:
                     converter.log.warning("%s: %s", result.learner, reason)
-    except (ValueError, OSError, RuntimeError) as error:
+    except (ValueError, OSError) as error:
         failed.append(str(error))
     if failed:
         for reason in failed:

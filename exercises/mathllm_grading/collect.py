@@ -23,12 +23,11 @@ from nbgrader.exchange.default.release_feedback import ExchangeReleaseFeedback
 from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.utils import find_owner
 
-from .gradebook import opened
+from . import gradebook
 from .submission import timestamp
 
 __all__ = ["Collect", "ReleaseAssignment", "ReleaseFeedback", "exchange_problem"]
 
-NEEDED = ("timestamp.txt", "submission_secret.txt")  # nbgrader submit writes them; they say where feedback goes
 ENTRY = 4096  # bytes that a file or a folder takes beside its content
 GRACE = timedelta(minutes=10)  # from the time that a learner's program writes to the end of its copying
 NOBODY = {"username": None, "timestamp": datetime.min}
@@ -77,7 +76,9 @@ class ReleaseAssignment(_Checked, ExchangeReleaseAssignment):
 
     def _deadline(self):
         """The deadline as learners read it, or None."""
-        with opened(self.coursedir.db_url, self.coursedir.course_id) as book:
+        if not gradebook.exists(self.coursedir.db_url):
+            return None
+        with gradebook.opened(self.coursedir.db_url, self.coursedir.course_id) as book:
             known = {assignment.name: assignment.duedate for assignment in book.assignments}
         moment = known.get(self.coursedir.assignment_id)
         nothing = LateSubmissionPlugin(parent=self).penalty_method == "zero"
@@ -153,11 +154,10 @@ class ReleaseFeedback(_Checked, ExchangeReleaseFeedback):
     """Releases feedback; work that came by another way than `nbgrader submit` has no way back, and stops nobody's."""
 
     def copy_files(self):
-        """Release the feedback of all who can fetch it."""
-        excluded = [self.coursedir.student_id_exclude] if self.coursedir.student_id_exclude else []
-        for folder in map(Path, sorted(glob.glob(self.src_path))):
-            if not all((folder / name).is_file() for name in NEEDED):
+        """Release the feedback of all who can fetch it: its place is said by two files that nbgrader submit writes."""
+        for folder in sorted(glob.glob(self.src_path)):
+            self.src_path = glob.escape(folder)
+            try:
+                super().copy_files()
+            except (FileNotFoundError, IsADirectoryError, ValueError, AssertionError):  # as learners may leave them
                 self.log.warning("%s was not handed in by nbgrader submit: hand this feedback over yourself", folder)
-                excluded.append(folder.parent.name)
-        self.coursedir.student_id_exclude = ",".join(excluded)
-        super().copy_files()

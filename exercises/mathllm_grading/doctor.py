@@ -29,7 +29,7 @@ def examine(directory, config):
 def _found(look):
     try:
         return look()
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError) as error:
         return str(error)
 
 
@@ -55,9 +55,9 @@ def _key(path):
 
 
 def _gradebook(directory):
-    file = gradebook.sqlite_file(directory.db_url)
-    if file and not file.exists():
+    if not gradebook.exists(directory.db_url):
         return None  # nbgrader's first command makes one
+    file = gradebook.sqlite_file(directory.db_url)
     with gradebook.opened(directory.db_url, directory.course_id):
         healthy = file is None or gradebook.is_gradebook(file)
     return None if healthy else f"{file} is damaged: python -m mathllm_grading restore"

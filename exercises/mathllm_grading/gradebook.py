@@ -22,8 +22,8 @@ from traitlets.log import get_logger
 from mathllm.errors import suggest
 
 __all__ = [
-    "asked", "assignment_called", "back_up", "backups", "check_points", "entry_of", "is_gradebook", "opened",
-    "recorded", "restore", "said", "sqlite_file",
+    "asked", "assignment_called", "back_up", "backups", "check_points", "entry_of", "exists", "is_gradebook",
+    "opened", "recorded", "restore", "said", "sqlite_file",
 ]  # fmt: skip
 
 KEPT = 20  # backups
@@ -35,6 +35,12 @@ def sqlite_file(db_url):
     """The file that holds a gradebook, or None if a database server does."""
     url = make_url(db_url)
     return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+
+
+def exists(db_url):
+    """Whether there is a gradebook: nbgrader makes one where it opens none. On a server, there is taken to be one."""
+    file = sqlite_file(db_url)
+    return file is None or file.exists()
 
 
 def assignment_called(name, names):
@@ -152,7 +158,7 @@ def _dump(url, target):
     command = ["pg_dump", "--format=custom", f"--file={target}", f"--dbname={address}"]
     done = subprocess.run(command, env=os.environ | secret, capture_output=True, text=True)
     if done.returncode:
-        raise RuntimeError(done.stderr.strip() or "pg_dump failed")
+        raise OSError(done.stderr.strip() or "pg_dump failed")
 
 
 # Reading and writing

@@ -93,7 +93,7 @@ def verdict(item, cases, reply, student, nonce):
 
 def grade_submission(folder, learner, assignment):
     """The grades of what lies in a folder: Graded. A bad submission raises nothing; it earns nothing and says why."""
-    found = submission.read_submission(folder, assignment.ignored)
+    found = submission.read_submission(folder, assignment.ignored, assignment.notebooks)
     files = found.files | assignment.files
     grades, notebooks, blank = {}, {}, set()
     for name, asked in assignment.notebooks.items():
@@ -115,12 +115,12 @@ def grade_submission(folder, learner, assignment):
         notebooks[name] = {
             "cells": _shown(cells, grades[name]), "metadata": metadata, "nbformat": 4, "nbformat_minor": 5,
         }  # fmt: skip
-    return Graded(grades, notebooks, files, frozenset(blank), not set(assignment.notebooks) & set(found.notebooks))
+    return Graded(grades, notebooks, files, frozenset(blank), missing=not found.notebooks)
 
 
 def _missing(found):
-    others = sorted(" ".join(plain(f"{name}.ipynb", 60).split()) for name in found.notebooks)
-    return "the notebook is missing" + bool(others) * f"; there is {', '.join(others[:3])}"
+    others = [" ".join(plain(name, 60).split()) for name in found.others[:3]]
+    return "the notebook is missing" + bool(others) * f"; there is {', '.join(others)}"
 
 
 def _blank(cell, asked):

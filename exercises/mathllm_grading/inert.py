@@ -13,18 +13,21 @@ from pathlib import Path
 
 import nh3
 from jinja2 import pass_context
-from nbconvert.filters import strip_ansi
+from nbconvert.filters import Highlight2HTML, strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
-__all__ = ["inert_outputs", "markdown2html", "picture", "plain", "put_aside", "rename_active_files"]
+__all__ = [
+    "highlight_code", "inert_outputs", "markdown2html", "picture", "plain", "put_aside", "rename_active_files",
+]  # fmt: skip
 
 PICTURES = ("image/png", "image/jpeg", "image/gif")
 MAX_OUTPUT = 200_000  # characters of text shown from one cell
 MAX_OUTPUTS = 500
 MAX_LINES = 1_000
+MAX_LINE = 1_000  # characters of a line of code that is shown in colours
 CUT = "... the rest of the output is left out ...\n"
-NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f]")  # control characters, but for the tab and the newline
+NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # control characters, but for the tab and the newline
 TAGS = {
     "a", "abbr", "acronym", "b", "blockquote", "br", "code", "dd", "del", "details", "div", "dl", "dt", "em", "h1",
     "h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "li", "ol", "p", "pre", "span", "strong", "sub", "summary", "sup",
@@ -129,11 +132,18 @@ def _kept(tag, name, value):
     return value if may_stay else None
 
 
+def highlight_code(source, metadata=None):
+    """nbconvert's filter of this name; where a line is long, without colours: they take time as its square."""
+    if max(map(len, source.split("\n"))) > MAX_LINE:
+        return f"<pre>{html.escape(source)}</pre>"
+    return Highlight2HTML()(source, metadata=metadata)
+
+
 def rename_active_files(folder):
     """Give every file of a submission that a browser would open as a page (HTML, SVG, …) the ending .txt as well."""
     for path in sorted(Path(folder).rglob("*")):
         if path.is_file() and path.suffix.lower() not in INERT_FILES:
-            put_aside(path, path.name[:200])
+            put_aside(path, path.name[:50])  # a character may take four bytes, and a name at most 255
 
 
 def put_aside(path, name):

@@ -118,9 +118,9 @@ class Run:
 
     def _asked(self, name):
         """The assignment as it was generated. Raises: ValueError if it was not, or its points have changed since."""
-        name, file = assignment_called(self.directory, name), gradebook.sqlite_file(self.directory.db_url)
+        name = assignment_called(self.directory, name)
         missing = ValueError(f"{name} has not been generated: nbgrader generate_assignment {name}")
-        if file and not file.exists():  # else it would be made
+        if not gradebook.exists(self.directory.db_url):
             raise missing
         with self.gradebook() as book:
             if name not in {entry.name for entry in book.assignments}:

@@ -33,7 +33,7 @@ BACKEND = "module://matplotlib_inline.backend_inline"
 START = 60  # seconds
 GRACE = 5  # seconds from an interrupt to the end
 TICK = 0.2  # seconds between two looks at a cell that runs
-LARGEST = 32 * sandbox.MEGABYTE  # answer to one request; read, it may take about 24 times as much
+LARGEST = 32 * sandbox.MEGABYTE  # of one answer, and of all outputs; read, it may take about 24 times as much
 
 
 class Gone(RuntimeError):
@@ -65,6 +65,7 @@ class Shell:
 
     def __init__(self, learner, limits, hidden=()):
         self.limits, self._number, self._sandbox, self._child, self._look_at = limits, 0, None, None, 0.0
+        self._room = LARGEST  # for outputs, which stay in memory
         with contextlib.ExitStack() as self._cleanup:
             self._connection, theirs = map(self._cleanup.enter_context, socket.socketpair())
             place = self._shut_in(hidden) if sandbox.required() else self._folder()
@@ -119,7 +120,11 @@ class Shell:
         try:
             self._connection.settimeout(START)
             self._connection.sendall(json.dumps(request | {"number": self._number}).encode() + b"\n")
-            reply = json.loads(self._line())
+            line = self._line()
+            self._room -= len(line) if request.get("counts") else 0
+            if self._room < 0:
+                raise Gone("the notebook's process answered with too much")
+            reply = json.loads(line)
             if reply["number"] != self._number:
                 raise Gone("the notebook's process answered what was not asked")
             return [output for output in reply["outputs"] if isinstance(output, dict)]

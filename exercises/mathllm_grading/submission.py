@@ -50,15 +50,23 @@ class Assignment:
 
 @dataclass
 class Submission:
-    """notebooks: {name: bytes, or what is wrong}; files: {path: bytes}; room: how many bytes of files may follow."""
+    """What was found.
+
+    notebooks: {name: bytes, or what is wrong} of those that are asked for; others: file names of further notebooks
+    files: {path: bytes}; room: how many bytes of files may follow
+    """
 
     notebooks: dict = field(default_factory=dict)
+    others: list = field(default_factory=list)
     files: dict = field(default_factory=dict)
     room: int = field(default_factory=lambda: MAX_ALL_FILES)
 
 
-def read_submission(folder, ignored=()):
-    """The plain files of a folder that was handed in: not too many, not too deep, and no link is followed."""
+def read_submission(folder, ignored=(), asked=()):
+    """The plain files of a folder that was handed in: not too many, not too deep, and no link is followed.
+
+    asked: names of notebooks; others are not read
+    """
     found, folder = Submission(), Path(folder)
     if linked(folder) or not folder.is_dir():
         return found
@@ -66,9 +74,14 @@ def read_submission(folder, ignored=()):
     for here, folders, names, descriptor in os.fwalk(folder, follow_symlinks=False):
         inside = Path(here).relative_to(folder)
         deep = len(inside.parts) + 1 >= MAX_DEPTH
-        folders[:] = [] if deep else sorted(set(folders) - without(here, folders))
-        for name in sorted(set(names) - without(here, names), key=lambda name: (not name.endswith(".ipynb"), name)):
-            _take(found, str(inside / name), name, descriptor)
+        wanted = [name for name in folders if not name.endswith(".ipynb")]  # a graded notebook will have such a name
+        folders[:] = [] if deep else sorted(set(wanted) - without(here, folders))
+        for name in sorted(set(names) - without(here, names)):
+            path = str(inside / name)
+            if not name.endswith(".ipynb") or path.removesuffix(".ipynb") in asked:
+                _take(found, path, name, descriptor)
+            elif path == name:
+                found.others.append(name)
     return found
 
 
@@ -79,7 +92,7 @@ def linked(folder):
 
 def _take(found, path, name, folder):
     """Read one file, if it is one: what is in the folder is its owner's, and may be a link or a pipe."""
-    notebook = path == name and name.endswith(".ipynb")
+    notebook = name.endswith(".ipynb")
     most = MAX_BYTES if notebook else found.room
     try:
         path.encode()  # a name that is no text is none
@@ -93,7 +106,7 @@ def _take(found, path, name, folder):
         content = str(error) if type(error) is ValueError else _cannot(error)
     if notebook:
         found.notebooks[name.removesuffix(".ipynb")] = content
-    elif isinstance(content, bytes) and len(found.files) < MAX_FILES and not name.endswith(".ipynb"):
+    elif isinstance(content, bytes) and len(found.files) < MAX_FILES:
         found.files[path] = content
         found.room -= len(content)
 
@@ -106,9 +119,10 @@ def timestamp(folder):
     """When a folder was handed in, by nbgrader's timestamp.txt in UTC; None if it does not say so."""
     path = Path(folder, TIME)
     try:
-        moment = parse_utc(path.read_text(encoding="utf-8").strip()) if path.is_file() else None
+        short = path.is_file() and path.stat().st_size < 100
+        moment = parse_utc(path.read_text(encoding="utf-8").strip()) if short else None
         return moment if moment and 1970 < moment.year < 2500 else None
-    except (OSError, ValueError, OverflowError, AttributeError, TypeError):
+    except Exception:  # a stranger wrote it, and the parser raises errors of many kinds
         return None
 
 

@@ -115,6 +115,7 @@ def test_the_exchange_that_releasing_makes_is_safe_and_a_strangers_course_is_not
     exchange = tmp_path / "exchange"
     ReleaseAssignment(coursedir=course, root=str(exchange)).start()
     assert exchange.stat().st_mode & 0o7777 == 0o1777
+    assert not (tmp_path / "course" / "gradebook.db").exists()
     assert (exchange / "mathllm" / "outbound" / "a1").is_dir()
     assert exchange_problem(exchange, "mathllm") is None
     monkeypatch.setattr(os, "geteuid", lambda: 4711)  # the folder of the course is another's
@@ -123,13 +124,20 @@ def test_the_exchange_that_releasing_makes_is_safe_and_a_strangers_course_is_not
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # nbgrader leaves timestamp.txt open
 def test_feedback_that_nobody_can_fetch_stops_nobody_elses(tmp_path):
-    ways = {"ada": ["timestamp.txt", "submission_secret.txt"], "by hand": [], "no time": ["submission_secret.txt"]}
+    secret = "submission_secret.txt"
+    ways = {
+        "ada": ["timestamp.txt", secret], "by hand": [], "no time": [secret], "no text": ["timestamp.txt"],
+        "nothing": ["timestamp.txt"], "a folder": ["timestamp.txt"], "zoe": ["timestamp.txt", secret],
+    }  # fmt: skip
     for learner, files in ways.items():
         folder = tmp_path / "feedback" / learner / "a1"
         folder.mkdir(parents=True)
         for name in ["nb.html", *files]:
             (folder / name).write_text(learner)
+    (tmp_path / "feedback" / "no text" / "a1" / secret).write_bytes(b"\xff")
+    (tmp_path / "feedback" / "nothing" / "a1" / secret).touch()
+    (tmp_path / "feedback" / "a folder" / "a1" / secret).mkdir()
     (tmp_path / "exchange").mkdir(mode=0o777)
     ReleaseFeedback(coursedir=directory(tmp_path), root=str(tmp_path / "exchange")).start()
     released = (tmp_path / "exchange" / "mathllm" / "feedback").iterdir()
-    assert [path.read_text() for path in released] == ["ada"]
+    assert sorted(path.read_text() for path in released) == ["ada", "zoe"]

@@ -411,13 +411,21 @@ def crowded(folder, right):
 
 
 def taken_names(folder, right):
-    """A right notebook, and folders under the names that grading gives to a page and to an unreadable time."""
+    """A right notebook, and folders under the names that grading gives to a page and to an unreadable time; and a page
+    whose name is as long as a name can be."""
     shutil.copy(right, folder)
+    (folder / f"{'€' * 83}.html").touch()
     for name in ("evil.html", "timestamp.txt"):
         (folder / name).write_text(SCRIPT)
     for name in ("evil.html.txt", "timestamp-unreadable.txt"):
         (folder / name).mkdir()
         (folder / name / "notes.txt").write_text("harmless")
+
+
+def notebook_folder(folder, right):
+    """A folder that has the name of the notebook, with a file in it."""
+    (folder / right.name).mkdir()
+    (folder / right.name / "notes.txt").touch()
 
 
 def overlong(folder, right):
@@ -484,7 +492,7 @@ CASES = {
     "linked-folder": unread(linked_folder, "is missing"),
     "linked-learner": unread(linked_learner, "is missing"),
     "pipe": unread(lambda folder, right: os.mkfifo(folder / right.name), "is not a regular file"),
-    "folder": unread(lambda folder, right: (folder / right.name).mkdir(), "is missing"),
+    "folder": unread(notebook_folder, "is missing"),
     "renamed": unread(elsewhere, "is missing; there is "),
     "missing": unread(lambda folder, right: (folder / "sorry.txt").write_text("My cat ate it."), "is missing"),
     "z-active": Case(ACTIVE, {}, frozenset({TEXT})),

@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from mathllm_grading.inert import inert_outputs, markdown2html, rename_active_files
+from mathllm_grading.inert import highlight_code, inert_outputs, markdown2html, plain, rename_active_files
 from nbformat.v4 import new_code_cell, new_notebook
 
 DOT = "iVBORw0KGgo="
@@ -34,6 +34,17 @@ def test_what_a_kernel_sends_becomes_a_valid_output_without_anything_active(outp
     nbformat.validate(notebook)
     assert "script" not in nbformat.writes(notebook)
     assert "\\u001b" not in nbformat.writes(notebook)
+
+
+def test_no_control_character_of_a_terminal_stays():
+    """U+009B begins an escape sequence, as ESC and [ do."""
+    controls = "".join(map(chr, [*range(32), *range(127, 160)]))
+    assert plain(f"{controls}red") == "\t\nred"
+
+
+def test_code_is_shown_in_colours_unless_a_line_would_take_minutes():
+    assert "<span" in highlight_code("x = 1")
+    assert highlight_code("y<z\n" + "a." * 100_000).startswith("<pre>y&lt;z\na.a.")
 
 
 def test_text_and_bitmaps_stay():

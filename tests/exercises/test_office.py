@@ -206,6 +206,7 @@ def test_what_was_uploaded_is_collected(inside, tmp_path, file, place):
     ("names", "code", "said"),
     [
         (["Eve Stranger_1"], 1, "Eve Stranger_1_assignsubmission_file/01_vectors.ipynb: no learner is known"),
+        (["Eve\x9b S_1"], 1, "Eve S_1_assignsubmission_file/01_vectors.ipynb: no learner is known"),
         (["Ada Lovelace_2"], 0, "0 of 0 taken"),  # the file is a link
         (["Ada Lovelace_1", "Ada Lovelace_3"], 1, "ada: not taken: two participants have this name"),
     ],

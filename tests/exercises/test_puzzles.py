@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -154,13 +155,19 @@ def test_a_slip_is_named_wherever_its_false_line_appears():
         "__import__('os').system('true')", "x.__class__", "(lambda: 1)()", "[i for i in x]", "np.load('f')", "ml.norm",
         "np.linalg", "x.tofile('f')", "np.ones((100000, 100000))", "np.eye(10**6)", "9" * 390, "x" * 500,
         "np.outer(np.outer(np.outer(np.outer(x, x), x), x), x)", "-" * 300 + "x", "x\0", "'a'",
+        "np.where(np.ones((500,1,1)), np.ones((1,500,1)), np.ones((1,1,500)))", "np.sum(np.ones((0,10**8)), axis=0)",
+        "np.zeros((300,0)) @ np.zeros((0,300000))", "np.ones((2,2,2))[{0}.reshape((500,1,1)),{0}.reshape((500,1)),{0}]",
         "np.sum(x, out=y)", "f'{x}'", "x if x else x", "*x", "x := 1", "1j", "np.float64", "np.sum.__self__", "len", "",
     ],
 )  # fmt: skip
 def test_nothing_but_arithmetic_of_named_arrays_is_computed(hostile):
     names = {"x": np.arange(1.0, 7.0), "y": np.ones(6)}
+    hostile = hostile.replace("{0}", "np.argmax(np.ones((2,500)),axis=0)")
+    tracemalloc.start()
     with pytest.raises(ExpressionError):
         compute(parse(hostile), names)
+    assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    tracemalloc.stop()
 
 
 # choice

@@ -308,6 +308,13 @@ def test_what_ends_a_notebook_costs_only_what_comes_after(harm, limits, reason):
     assert reason in result.review[item(DISTANCE).grade_id]
 
 
+def test_outputs_of_several_cells_are_too_much_together():
+    flood = "get_ipython().taken = lambda: [{'output_type': 'x' * 20_000_000}]"
+    result = run(NORM, graded(), flood, "1", graded(DISTANCE))
+    assert result.points == [POINTS, 0.0]
+    assert "answered with too much" in result.review[item(DISTANCE).grade_id]
+
+
 def test_a_loop_is_interrupted_and_the_notebook_goes_on():
     result = run(NORM, "while True: pass", graded(), cell_seconds=6)
     assert result.texts[1] == "KeyboardInterrupt"

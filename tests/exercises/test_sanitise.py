@@ -121,12 +121,24 @@ def test_a_cell_that_is_too_long_is_cut_and_says_so():
 
 
 @pytest.mark.parametrize(
-    "time", ["2026-11-21 10:00:00.000000 UTC", "the first of never", "", "9999-12-31 23:59:59 -2300", None]
-)
+    "time",
+    [
+        "2026-11-21 10:00:00.000000 UTC", "the first of never", "", "9999-12-31 23:59:59 -2300", None,
+        f"-2300:{'5' * 60}+2026-11-20", "1 " * 10_000_000,
+    ],
+)  # fmt: skip
 def test_a_time_of_submission_that_nobody_can_read_is_none(tmp_path, time):
     path = tmp_path / "timestamp.txt"
     path.mkdir() if time is None else path.write_text(time)
     assert (timestamp(tmp_path) is not None) == (time is not None and time.startswith("2026"))
+
+
+def test_only_the_notebooks_that_are_asked_for_are_read(tmp_path):
+    (tmp_path / "folder.ipynb").mkdir()
+    for name in ("asked.ipynb", "other.ipynb", "folder.ipynb/notes.txt"):
+        (tmp_path / name).touch()
+    found = read_submission(tmp_path, asked=["asked", "folder"])
+    assert (found.notebooks, found.others, found.files) == ({"asked": b""}, ["other.ipynb"], {})
 
 
 def test_files_are_not_too_many_not_too_deep_and_not_too_large(tmp_path, monkeypatch):
