@@ -85,7 +85,6 @@ FORMULAS = {case.name: getattr(exact, case.name) for case in ALL if hasattr(exac
     "kl_divergence": lambda z, w: exact.kl_divergence(softmax(z), softmax(w)),
     "mutual_information": lambda z: exact.mutual_information(exp(z) / exp(z).sum()),
     "cross_entropy": lambda z, labels: mean(-np.take_along_axis(exact.log_softmax(z), labels[..., None], axis=-1)),
-    "leaky_relu": lambda x: relu(x) - relu(-x) * mpf("0.01"),
     "gelu": lambda x: x * (1 + exact.erf(x / mp.sqrt(2))) / 2,
     "gelu_tanh": lambda x: x * (1 + exact.tanh(mp.sqrt(2 / mp.pi) * (x + mpf("0.044715") * x * x * x))) / 2,
     "swiglu": lambda gate, value: exact.silu(gate) * value,

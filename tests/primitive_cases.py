@@ -21,7 +21,7 @@ from mathllm.autodiff import arithmetic
 from mathllm.backpropagation import binary_cross_entropy
 from mathllm.exponentials import log1m_exp, log_add_exp, log_product
 from mathllm.gradient_descent import negative_sampling_loss
-from mathllm.gradients import gelu_tanh, leaky_relu, swiglu
+from mathllm.gradients import gelu_tanh, swiglu
 from mathllm.interpretability import sparse_autoencoder_loss, superposition_loss
 from mathllm.matrices import lora_linear, lora_merge, matrix_product, matrix_vector_product, transpose
 from mathllm.probability import bernoulli_log_likelihood, expectation, normal_density, normal_log_density, variance
@@ -206,7 +206,6 @@ CASES = {
     ],
     8: [
         Case("relu", ml.relu, WIDE, wild=True),
-        Case("leaky_relu", leaky_relu, WIDE, wild=True),
         Case("erf", ml.erf, WIDE, wild=True),
         Case("gelu", ml.gelu, WIDE, wild=True),
         Case("gelu_tanh", gelu_tanh, WIDE, wild=True),
@@ -316,7 +315,6 @@ VARIANTS = [
     Case("cross_entropy, sum", loss_of([[0, -100, 2], [-100, -100, 3]], reduction="sum"), normal((2, 3, 5))),
     Case("cross_entropy, each", loss_of([[0, -100, 2], [-100, -100, 3]], reduction="none"), normal((2, 3, 5))),
     Case("info_nce", lambda a, b: ml.info_nce(a, b, 0.3), normal((4, 3), (4, 3))),
-    Case("leaky_relu, slope", lambda x: leaky_relu(x, slope=0.2), ROWS_OF_THREE),
     Case("silu, beta", lambda x: ml.silu(x, beta=1.7), ROWS_OF_THREE),
     Case("l2_penalty", lambda w: gradient_descent.l2_penalty({"w": w, "b": [w * 2.0]}, 0.3), ROWS_OF_THREE),
     Case(

@@ -18,7 +18,7 @@ from mathllm.exponentials import (
     exp, exponent_range, log, log1m_exp, log_add_exp, log_product, log_sigmoid, log_sum_exp, sigmoid, softplus,
 )  # fmt: skip
 from mathllm.gradient_descent.word2vec import negative_sampling_loss
-from mathllm.gradients import erf, gelu, gelu_tanh, leaky_relu, numerical_derivative, relu, silu
+from mathllm.gradients import erf, gelu, gelu_tanh, numerical_derivative, relu, silu
 from mathllm.matrices import (
     attention_focus, eigenvalues, low_rank_approximation, low_rank_error, power_iteration, singular_values,
     spectral_gap, stationary_distribution, svd,
@@ -404,7 +404,6 @@ def erf_is_right(x, relative, absolute):
 
 GRADIENTS = [
     Promise("relu(x) - relu(-x) = x", hard.numbers, lambda x: relu(x) - relu(-x) == x),
-    Promise("leaky_relu never falls", hard.numbers, lambda x: rising(leaky_relu(x))),
     Promise("erf lies in [-1, 1]", hard.numbers, lambda x: within(-1, erf(x), 1)),
     Promise("erf is odd", hard.numbers, lambda x: erf(-x) == -erf(x)),
     Promise("erf never falls", hard.numbers, lambda x: rising(erf(x), 2)),

@@ -12,7 +12,7 @@ the second derivatives. It adds the activation functions of neural networks, eac
 """
 
 # What the modules define, written by tools/build_exports.py
-from .activations import erf, gelu, gelu_tanh, leaky_relu, relu, silu, swiglu
+from .activations import erf, gelu, gelu_tanh, relu, silu, swiglu
 from .critical import classify_critical_point
 from .numerical import (
     jacobian, numerical_derivative, numerical_gradient, numerical_hessian, numerical_jacobian, secant_slope,
@@ -20,7 +20,6 @@ from .numerical import (
 from .polynomials import partial_derivative
 
 __all__ = [
-    "classify_critical_point", "erf", "gelu", "gelu_tanh", "jacobian", "leaky_relu", "numerical_derivative",
-    "numerical_gradient", "numerical_hessian", "numerical_jacobian", "partial_derivative", "relu", "secant_slope",
-    "silu", "swiglu",
+    "classify_critical_point", "erf", "gelu", "gelu_tanh", "jacobian", "numerical_derivative", "numerical_gradient",
+    "numerical_hessian", "numerical_jacobian", "partial_derivative", "relu", "secant_slope", "silu", "swiglu",
 ]  # fmt: skip

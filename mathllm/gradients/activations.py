@@ -27,23 +27,6 @@ def relu(x: Array) -> WithPullback:
 
 
 @primitive
-def leaky_relu(x: Array, *, slope: float = 0.01) -> WithPullback:
-    """A ReLU with a small slope for negative numbers, so that every unit has a gradient.
-
-        x for x > 0, else slope · x
-
-    x: any shape   slope: of the negative side   ->   the same shape
-
-    Source: Maas, Hannun and Ng 2013.
-
-    >>> leaky_relu([-2.0, 3.0], slope=0.1)
-    array([-0.2,  3. ])
-    """
-    steepness = np.where(x > 0, 1, slope).astype(x.dtype)
-    return steepness * x, lambda dy: dy * steepness
-
-
-@primitive
 def erf(x: Array) -> WithPullback:
     """The error function: for x ≥ 0, the probability that a normal number of mean 0 and variance ½ is in [−x, x].
 

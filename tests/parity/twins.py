@@ -127,7 +127,6 @@ TWINS = {
     "mutual_information": mutual_information,
     "cross_entropy": F.cross_entropy,
     "relu": F.relu,
-    "leaky_relu": F.leaky_relu,
     "erf": torch.erf,
     "gelu": F.gelu,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
