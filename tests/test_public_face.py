@@ -1,4 +1,4 @@
-"""What a stranger meets first: workflows, templates, the container, Binder, one version and one title in all places.
+"""What a stranger meets first: workflows, the container, Binder, one version and one title in all places.
 
 The linter of workflows, which is part of `make lint`, demands that each action is pinned to a commit.
 """
@@ -19,7 +19,6 @@ import mathllm as ml
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WORKFLOWS = {path.stem: path for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
-FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 CONTAINER = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
 each_workflow = pytest.mark.parametrize("name", WORKFLOWS)
 WRITES = {("pages", "deploy"): {"pages", "id-token"}, ("release", "publish"): {"id-token"}}
@@ -103,22 +102,6 @@ def test_every_python_that_is_promised_is_tested():
     promised = ["3." + line.removeprefix(prefix) for line in PROJECT["classifiers"] if line.startswith(prefix)]
     assert pythons("quick") == promised
     assert all(SpecifierSet(PROJECT["requires-python"]).contains(version) for version in promised)
-
-
-# Templates
-
-
-@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
-def test_a_form_asks_in_words(path):
-    form = yaml.safe_load(path.read_text(encoding="utf-8"))
-    if path.stem == "config":
-        assert set(form) == {"blank_issues_enabled"}
-        return
-    assert form["name"]
-    assert form["description"].endswith(".")
-    fields = [field["id"] for field in form["body"]]
-    assert len(fields) == len(set(fields))
-    assert all(field["attributes"]["label"].endswith("?") for field in form["body"])
 
 
 # The container and Binder
