@@ -447,6 +447,7 @@ print(os.getuid(), result.texts[1], result.points)
 """
 
 
+@pytest.mark.nightly
 def test_an_ordinary_user_grades_in_the_same_sandbox(course, tmp_path):
     """Root shows the files to an account without rights; everybody else has no rights anyway."""
     enter = view("setpriv", "--reuid=4711", "--regid=4711", "--clear-groups")
