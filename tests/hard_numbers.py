@@ -92,15 +92,14 @@ def directions(dtype):
     return [(x,) for (x,) in vectors(dtype) if np.any(x)] + [(x,) for x in too_long(dtype)]
 
 
-def tuples(vectors, count=2):
-    """All pairs, or triples, of these vectors."""
-    return lambda dtype: list(product(vectors(dtype), repeat=count))
+def pairs(vectors):
+    """All pairs of these vectors."""
+    return lambda dtype: list(product(vectors(dtype), repeat=2))
 
 
-vector_pairs = tuples(of_three)
-moderate_pairs = tuples(lambda dtype: of_three(dtype)[:3] + of_three(dtype)[5:12])  # products are within every dtype
-vector_triples = tuples(lambda dtype: of_three(dtype)[1:9], 3)
-direction_pairs = tuples(lambda dtype: of_three(dtype)[1:] + too_long(dtype))
+vector_pairs = pairs(of_three)
+moderate_pairs = pairs(lambda dtype: of_three(dtype)[:3] + of_three(dtype)[5:12])  # products are within every dtype
+direction_pairs = pairs(lambda dtype: of_three(dtype)[1:] + too_long(dtype))
 
 
 def row_matrices(dtype):
@@ -174,8 +173,8 @@ def over_three(dtype):
     return [np.array(row, dtype) for row in rows]
 
 
-distribution_pairs = tuples(over_three)
-ordinary_distribution_pairs = tuples(lambda dtype: over_three(dtype)[:-1])  # no denormal numbers: mixtures are exact
+distribution_pairs = pairs(over_three)
+ordinary_distribution_pairs = pairs(lambda dtype: over_three(dtype)[:-1])  # no denormal numbers: mixtures are exact
 
 
 def valued_distributions(dtype):

@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import io
+import sys
 import tokenize
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,18 @@ MODULES = {  # dotted name -> file; the file of a package has the name of the pa
     for path in sorted(PACKAGE.rglob("*.py"))
     if path.name != "__main__.py"  # that is a program
 }
+
+
+def outside(paths, ours):
+    """The packages that these files import, without Python's and ours; each with a file that imports it."""
+    found = {}
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module]
+            found |= {name.partition(".")[0]: path for name in names}
+    return {name: path for name, path in found.items() if name not in {*ours, *sys.stdlib_module_names}}
 
 
 def public_objects(name):

@@ -31,7 +31,7 @@ from mathllm.transformer.feed_forward import scatter
 class Case(NamedTuple):
     """A primitive's name; how it is called; `draw(rng, n, d)`, its arguments; and what it cannot take.
 
-    wild: any number up to ±10⁴ is a good argument; where it is not, `extreme` draws the largest and smallest that are
+    extreme: draws the largest and smallest arguments; without it, any number up to ±10⁴ is a good one
     half: the largest in float16, where products are added up that would be more than the largest float16
     refuses: "empty", the mean over nothing
     straight_through: the gradient is not a slope, on purpose
@@ -41,7 +41,6 @@ class Case(NamedTuple):
     name: str
     call: Callable
     draw: Callable
-    wild: bool = False
     refuses: tuple[str, ...] = ()
     straight_through: bool = False
     extreme: Callable | None = None
@@ -123,58 +122,55 @@ def with_reach(rng, n, d):
 
 CASES = {
     0: [
-        Case("_add", arithmetic._add, PAIR, wild=True),
-        Case("_subtract", arithmetic._subtract, PAIR, wild=True),
-        Case("_multiply", arithmetic._multiply, PAIR, wild=True),
+        Case("_add", arithmetic._add, PAIR),
+        Case("_subtract", arithmetic._subtract, PAIR),
+        Case("_multiply", arithmetic._multiply, PAIR),
         Case("_divide", arithmetic._divide, positive_divisor, extreme=both(LARGE, far_apart(1, 1e4, ("n", "d")))),
-        Case("_power", lambda x: arithmetic._power(x, exponent=3), WIDE, wild=True),
-        Case("_matmul", arithmetic._matmul, normal(("n", 3, "d"), ("n", "d", 2)), wild=True),
-        Case("_sum", lambda x: arithmetic._sum(x, axis=-1), WIDE, wild=True),
-        Case("_reshape", lambda x: arithmetic._reshape(x, shape=(x.shape[1], x.shape[0])), WIDE, wild=True),
-        Case("_transpose", arithmetic._transpose, WIDE, wild=True),
-        Case("_getitem", lambda x: arithmetic._getitem(x, index=(slice(None), [0, 0, -1])), WIDE, wild=True),
+        Case("_power", lambda x: arithmetic._power(x, exponent=3), WIDE),
+        Case("_matmul", arithmetic._matmul, normal(("n", 3, "d"), ("n", "d", 2))),
+        Case("_sum", lambda x: arithmetic._sum(x, axis=-1), WIDE),
+        Case("_reshape", lambda x: arithmetic._reshape(x, shape=(x.shape[1], x.shape[0])), WIDE),
+        Case("_transpose", arithmetic._transpose, WIDE),
+        Case("_getitem", lambda x: arithmetic._getitem(x, index=(slice(None), [0, 0, -1])), WIDE),
     ],
     1: [
-        Case("norm", ml.norm, WIDE, wild=True),
-        Case("normalize", ml.normalize, WIDE, wild=True),
-        Case("distance", ml.distance, PAIR, wild=True),
-        Case("frobenius_norm", ml.frobenius_norm, normal(("n", 3, "d")), wild=True, composed=True),
-        Case("embedding", ml.embedding, with_integers(normal((5, "d")), 0, 5, "n", 2), wild=True),
+        Case("norm", ml.norm, WIDE),
+        Case("normalize", ml.normalize, WIDE),
+        Case("distance", ml.distance, PAIR),
+        Case("frobenius_norm", ml.frobenius_norm, normal(("n", 3, "d")), composed=True),
+        Case("embedding", ml.embedding, with_integers(normal((5, "d")), 0, 5, "n", 2)),
     ],
     2: [
-        Case("dot", ml.dot, PAIR, wild=True, half=100),
-        Case("cosine_similarity", ml.cosine_similarity, PAIR, wild=True),
+        Case("dot", ml.dot, PAIR, half=100),
+        Case("cosine_similarity", ml.cosine_similarity, PAIR),
         Case(
             "mean_pool", lambda x: similarity.mean_pool(x, np.tile([1, 0, 1], (x.shape[0], 1))), normal(("n", 3, "d")),
-            wild=True,
         ),
     ],
     3: [
-        Case("matrix_vector_product", matrix_vector_product, normal(("n", 4, "d"), ("n", "d")), wild=True),
-        Case("linear", ml.linear, normal(("n", "d"), ("d", 4), (4,)), wild=True),
-        Case("singular_values", ml.singular_values, normal(("n", 3, "d")), wild=True),
-        Case("lora_linear", lora_of_a_frozen_matrix, normal(("n", "d"), ("d", 2), (2, 4)), wild=True, half=10),
-        Case(
-            "lora_merge", partial(lora_merge, scale=2.0), normal(("n", "d"), ("n", 2), (2, "d")), wild=True, half=100,
-        ),
+        Case("matrix_vector_product", matrix_vector_product, normal(("n", 4, "d"), ("n", "d"))),
+        Case("linear", ml.linear, normal(("n", "d"), ("d", 4), (4,))),
+        Case("singular_values", ml.singular_values, normal(("n", 3, "d"))),
+        Case("lora_linear", lora_of_a_frozen_matrix, normal(("n", "d"), ("d", 2), (2, 4)), half=10),
+        Case("lora_merge", partial(lora_merge, scale=2.0), normal(("n", "d"), ("n", 2), (2, "d")), half=100),
     ],
     4: [
         Case("exp", ml.exp, WIDE, extreme=uniform(-1e4, 9, ("n", "d"))),  # e¹⁰ is within float16, e¹² is not
         Case("log", exponentials.log, uniform(0.1, 4, ("n", "d")), extreme=far_apart(1e-4, 1e4, ("n", "d"))),
         Case("log_product", log_product, uniform(0.1, 1, ("n", "d")), extreme=far_apart(1e-4, 1, ("n", "d"))),
-        Case("log_sum_exp", ml.log_sum_exp, WIDE, wild=True),
-        Case("log_add_exp", log_add_exp, PAIR, wild=True),
+        Case("log_sum_exp", ml.log_sum_exp, WIDE),
+        Case("log_add_exp", log_add_exp, PAIR),
         Case("log1m_exp", log1m_exp, uniform(-3, -0.1, ("n", "d")), extreme=uniform(-1e4, -1e-3, ("n", "d"))),
-        Case("softplus", exponentials.softplus, WIDE, wild=True),
-        Case("log_sigmoid", ml.log_sigmoid, WIDE, wild=True),
-        Case("sigmoid", ml.sigmoid, WIDE, wild=True),
+        Case("softplus", exponentials.softplus, WIDE),
+        Case("log_sigmoid", ml.log_sigmoid, WIDE),
+        Case("sigmoid", ml.sigmoid, WIDE),
     ],
     5: [
         Case(
             "bernoulli_log_likelihood", partial(bernoulli_log_likelihood, successes=3, trials=10),
             uniform(0.1, 0.9, ("n", "d")), extreme=far_apart(1e-3, 0.999, ("n", "d")),
         ),
-        Case("expectation", lambda x, z: expectation(x, ml.softmax(z)), PAIR, wild=True),
+        Case("expectation", lambda x, z: expectation(x, ml.softmax(z)), PAIR),
         Case(
             "variance", lambda x, z: variance(x, ml.softmax(z)), PAIR,
             extreme=both(uniform(-50, 50, ("n", "d")), LARGE),  # squares of more have no place in float16
@@ -186,13 +182,13 @@ CASES = {
         ),
     ],
     6: [
-        Case("softmax", ml.softmax, WIDE, wild=True),
-        Case("log_softmax", ml.log_softmax, WIDE, wild=True),
-        Case("tanh", ml.tanh, WIDE, wild=True),
+        Case("softmax", ml.softmax, WIDE),
+        Case("log_softmax", ml.log_softmax, WIDE),
+        Case("tanh", ml.tanh, WIDE),
     ],
     7: [
         Case("surprise", ml.surprise, uniform(0.1, 0.9, ("n", "d")), extreme=far_apart(1e-4, 1, ("n", "d"))),
-        Case("entropy", lambda z: ml.entropy(ml.softmax(z)), WIDE, wild=True),
+        Case("entropy", lambda z: ml.entropy(ml.softmax(z)), WIDE),
         Case(
             "cross_entropy_between", lambda z, w: ml.cross_entropy_between(ml.softmax(z), ml.softmax(w)), PAIR,
             extreme=both(LARGE, RULING_OUT_NOTHING),
@@ -201,40 +197,37 @@ CASES = {
             "kl_divergence", lambda z, w: ml.kl_divergence(ml.softmax(z), ml.softmax(w)), PAIR,
             extreme=both(LARGE, RULING_OUT_NOTHING),
         ),
-        Case("mutual_information", matrix_information, WIDE, wild=True, refuses=("empty",)),
-        Case("cross_entropy", ml.cross_entropy, with_integers(WIDE, 0, "d", "n"), True, ("empty",)),
+        Case("mutual_information", matrix_information, WIDE, refuses=("empty",)),
+        Case("cross_entropy", ml.cross_entropy, with_integers(WIDE, 0, "d", "n"), ("empty",)),
     ],
     8: [
-        Case("relu", ml.relu, WIDE, wild=True),
-        Case("erf", ml.erf, WIDE, wild=True),
-        Case("gelu", ml.gelu, WIDE, wild=True),
-        Case("gelu_tanh", gelu_tanh, WIDE, wild=True),
-        Case("silu", ml.silu, WIDE, wild=True),
-        Case("swiglu", swiglu, PAIR, wild=True),
+        Case("relu", ml.relu, WIDE),
+        Case("erf", ml.erf, WIDE),
+        Case("gelu", ml.gelu, WIDE),
+        Case("gelu_tanh", gelu_tanh, WIDE),
+        Case("silu", ml.silu, WIDE),
+        Case("swiglu", swiglu, PAIR),
     ],
     9: [
-        Case("dropout", lambda x: gradient_descent.dropout(x, rate=0.3, rng=np.random.default_rng(0)), WIDE, wild=True),
+        Case("dropout", lambda x: gradient_descent.dropout(x, rate=0.3, rng=np.random.default_rng(0)), WIDE),
         Case(
             "negative_sampling_loss", negative_sampling_loss, normal(("n", "d"), ("n", "d"), ("n", 4, "d")),
-            wild=True, refuses=("empty",),
+            refuses=("empty",),
         ),
     ],
     10: [
-        Case("attention_weights", lambda q, k: ml.attention_weights(q, k, MASK), QUERY_KEY, wild=True),
-        Case("attention", partial(ml.attention, mask=MASK), QUERY_KEY_VALUE, wild=True, composed=True),
-        Case(
-            "flash_attention", partial(ml.flash_attention, causal=True, block_size=2), QUERY_KEY_VALUE, wild=True,
-            half=100,
-        ),
-        Case("positive_features", ml.positive_features, WIDE, wild=True),
-        Case("rotate", lambda x: ml.rotate(x, angles=angles(x)), normal(("n", 3, "2d")), wild=True),
+        Case("attention_weights", lambda q, k: ml.attention_weights(q, k, MASK), QUERY_KEY),
+        Case("attention", partial(ml.attention, mask=MASK), QUERY_KEY_VALUE, composed=True),
+        Case("flash_attention", partial(ml.flash_attention, causal=True, block_size=2), QUERY_KEY_VALUE, half=100),
+        Case("positive_features", ml.positive_features, WIDE),
+        Case("rotate", lambda x: ml.rotate(x, angles=angles(x)), normal(("n", 3, "2d"))),
     ],
-    11: [Case("binary_cross_entropy", binary_cross_entropy, with_integers(WIDE, 0, 2, "n", "d"), True, ("empty",))],
+    11: [Case("binary_cross_entropy", binary_cross_entropy, with_integers(WIDE, 0, 2, "n", "d"), ("empty",))],
     12: [
-        Case("layer_norm", ml.layer_norm, NORMED, wild=True),
-        Case("rms_norm", ml.rms_norm, normal(("n", "d"), ("d",)), wild=True),
-        Case("batch_norm", ml.transformer.batch_norm, NORMED, True, ("empty",)),
-        Case("scatter", lambda x: scatter(x, rows=np.arange(len(x))[::-1] * 2, size=2 * len(x)), WIDE, wild=True),
+        Case("layer_norm", ml.layer_norm, NORMED),
+        Case("rms_norm", ml.rms_norm, normal(("n", "d"), ("d",))),
+        Case("batch_norm", ml.transformer.batch_norm, NORMED, ("empty",)),
+        Case("scatter", lambda x: scatter(x, rows=np.arange(len(x))[::-1] * 2, size=2 * len(x)), WIDE),
     ],
     15: [
         Case(
@@ -243,7 +236,7 @@ CASES = {
         ),
         Case("kl_estimate", kl_estimate, PAIR, extreme=uniform(-4, 4, ("n", "d"), ("n", "d"))),  # e⁸ is in float16
     ],
-    17: [Case("round_to", ml.scale.round_to, WIDE, wild=True, straight_through=True)],
+    17: [Case("round_to", ml.scale.round_to, WIDE, straight_through=True)],
 }  # fmt: skip
 ALL = [case for cases in CASES.values() for case in cases]
 
@@ -352,15 +345,20 @@ VARIANTS = [
     ),
     Case("layer_norm, any axes", ml.layer_norm, normal((2, 3, 4), (4,), (4,))),
     Case("layer_norm, large epsilon", lambda x, g, b: ml.layer_norm(x, g, b, epsilon=0.5), normal((2, 4), (4,), (4,))),
-    Case("bradley_terry_loss", alignment.bradley_terry_loss, normal((3,), (3,)), wild=True),
-    Case("dpo_loss", alignment.dpo_loss, normal((3,), (3,), (3,), (3,)), wild=True),
-    Case("ipo_loss", alignment.ipo_loss, normal((3,), (3,), (3,), (3,)), wild=True),
-    Case(
-        "kto_loss", lambda p, r: alignment.kto_loss(p, r, [True, False, True], divergence=0.3, gain=1.5),
-        normal((3,), (3,)), wild=True,
-    ),
     Case("grpo_loss", policy_loss, normal((3,), (3,), (3,))),
 ]  # fmt: skip
+
+# Losses of chapter 15, which take any numbers, too
+PREFERENCES = [
+    Case("bradley_terry_loss", alignment.bradley_terry_loss, normal((3,), (3,))),
+    Case("dpo_loss", alignment.dpo_loss, normal((3,), (3,), (3,), (3,))),
+    Case("ipo_loss", alignment.ipo_loss, normal((3,), (3,), (3,), (3,))),
+    Case(
+        "kto_loss",
+        partial(alignment.kto_loss, desirable=[True, False, True], divergence=0.3, gain=1.5),
+        normal((3,), (3,)),
+    ),
+]
 
 
 def public_primitives():

@@ -17,15 +17,14 @@ from mathllm.cross_entropy import (
 from mathllm.exponentials import (
     exp, exponent_range, log, log1m_exp, log_add_exp, log_product, log_sigmoid, log_sum_exp, sigmoid, softplus,
 )  # fmt: skip
-from mathllm.gradient_descent.word2vec import negative_sampling_loss
 from mathllm.gradients import erf, gelu, gelu_tanh, numerical_derivative, relu, silu
 from mathllm.matrices import (
     attention_focus, eigenvalues, low_rank_approximation, low_rank_error, power_iteration, singular_values,
     spectral_gap, stationary_distribution, svd,
 )  # fmt: skip
 from mathllm.probability import (
-    Beta, bernoulli_log_likelihood, conditional_probability, distribution_from_counts, expectation, is_distribution,
-    monte_carlo, normal_density, normal_log_density, posterior, sample, sequential_posterior, train_ngram, variance,
+    bernoulli_log_likelihood, conditional_probability, distribution_from_counts, expectation, is_distribution,
+    normal_density, normal_log_density, posterior, sample, sequential_posterior, train_ngram, variance,
 )  # fmt: skip
 from mathllm.similarity import (
     WordVectors, contextual_embeddings, cosine_similarity, cosine_similarity_matrix, dot, mean_pool, retrieve,
@@ -46,8 +45,6 @@ VECTORS = [
             lambda a, b: nearly_within(0, norm(a + b), float(norm(a)) + float(norm(b)))),
     Promise("distance from a vector to itself is 0", hard.vectors, lambda x: distance(x, x) == 0),
     Promise("distance is symmetric", hard.vector_pairs, lambda a, b: distance(a, b) == distance(b, a)),
-    Promise("distance obeys the triangle inequality", hard.vector_triples,
-            lambda a, b, c: nearly_within(0, distance(a, c), distance(a, b) + distance(b, c))),
     Promise("normalize gives length 1", hard.directions, lambda x: near(norm(normalize(x)), 1)),
     Promise("normalize gives components in [-1, 1]", hard.directions, lambda x: within(-1, normalize(x), 1)),
 ]  # fmt: skip
@@ -75,7 +72,6 @@ def nearest_does_not_depend_on_lengths(X):
 
 SIMILARITY = [
     Promise("dot is symmetric", hard.moderate_pairs, lambda a, b: dot(a, b) == dot(b, a)),
-    Promise("dot of a vector with itself is at least 0", hard.vectors, lambda x: dot(x, x) >= 0),
     Promise("dot obeys the Cauchy-Schwarz inequality", hard.moderate_pairs,
             lambda a, b: nearly_within(0, np.abs(dot(a, b)), float(norm(a)) * float(norm(b)))),
     Promise("cosine_similarity lies in [-1, 1]", hard.direction_pairs,
@@ -103,8 +99,6 @@ SIMILARITY = [
     Promise("info_nce is at least 0", hard.row_matrices, lambda X: info_nce(X, X[::-1], 0.01) >= 0),
     Promise("info_nce is ln n where all rows are equal", hard.row_matrices,
             lambda X: near(info_nce(X[[0] * 8], X[[0] * 8]), np.log(8))),
-    Promise("negative_sampling_loss is at least 0", hard.moderate_pairs,
-            lambda a, b: negative_sampling_loss(a[None], b[None], -b[None, None]) >= 0),
     Promise("sigmoid lies in [0, 1]", hard.numbers, lambda x: within(0, sigmoid(x), 1)),
     Promise("sigmoid never falls", hard.numbers, lambda x: rising(sigmoid(x), 2)),
     Promise("sigmoid(-x) = 1 - sigmoid(x)", hard.numbers, lambda x: near(sigmoid(-x), 1 - sigmoid(x), 2)),
@@ -175,7 +169,6 @@ def exponent_range_is_right(x):
 
 
 EXPONENTIALS = [
-    Promise("exp is at least 0", hard.logarithms, lambda x: exp(x) >= 0),
     Promise("exp never falls", hard.logarithms, lambda x: rising(exp(x), 2)),
     Promise("exp undoes log", hard.gradients, exp_undoes_log),
     Promise("exponent_range is where exp is neither 0 nor infinite", hard.numbers, exponent_range_is_right),
@@ -184,7 +177,6 @@ EXPONENTIALS = [
             lambda: log(2.0 ** np.arange(-1000, 1000), base=2) == np.arange(-1000, 1000), ONE),
     Promise("log to base 10 is exact at powers of 10", hard.once,
             lambda: log(10.0 ** np.arange(16), base=10) == np.arange(16), ONE),
-    Promise("log_product of probabilities is at most 0", hard.probabilities, lambda p: log_product(p[:, None]) <= 0),
     Promise("log_product of nothing is 0", hard.once, lambda: log_product(np.ones(0)) == 0, ONE),
     Promise("log_sum_exp is at least the largest", hard.logits, lambda z: log_sum_exp(z) >= z.max()),
     Promise("log_sum_exp is at most the largest plus ln n", hard.logits,
@@ -240,11 +232,6 @@ def posterior_is_one_third():
     return [near(posterior([0.5, 0.5], [size, 2 * size]), [1 / 3, 2 / 3]) for size in (5e-324, 1e-300, 1.0, 8e307)]
 
 
-def beliefs():
-    sizes = (1e-3, 1, 10, 1e6, 1e12, 1e15)
-    return [Beta(a, b) for a in sizes for b in sizes]
-
-
 def ngram_models(ids):
     for n in (1, 2, 3, 4):
         for smoothing in ("add-k", "witten-bell", "kneser-ney"):
@@ -264,12 +251,9 @@ PROBABILITY = [
     Promise("variance is at least 0", hard.valued_distributions, lambda x, p: variance(x, p) >= 0),
     Promise("variance is at most a quarter of the squared range", hard.valued_distributions,
             variance_is_below_its_bound),
-    Promise("normal_density is at least 0", hard.moderate, lambda x: normal_density(x) >= 0),
     Promise("normal_density is symmetric", hard.moderate, lambda x: normal_density(x) == normal_density(-x)),
     Promise("normal_log_density is largest at the mean", hard.moderate,
             lambda x: normal_log_density(x, 0.0, 1.0) <= normal_log_density(0 * x, 0.0, 1.0)),
-    Promise("monte_carlo has a standard error of at least 0", hard.once,
-            lambda: monte_carlo(lambda rng: 0.1, hard.generator(), 7).standard_error >= 0, ONE),
     Promise("bernoulli_log_likelihood is at most 0", hard.probabilities,
             lambda p: bernoulli_log_likelihood(p, successes=3, trials=10) <= 0),
     Promise("bernoulli_log_likelihood of what is certain is 0", hard.once,
@@ -278,8 +262,6 @@ PROBABILITY = [
     Promise("posterior does not depend on the size of the likelihoods", hard.once, posterior_is_one_third, ONE),
     Promise("sequential_posterior sums to 1", hard.once,
             lambda: near(sequential_posterior([0.5, 0.5], [[0.9, 0.3]] * 3000).sum(axis=1), 1, 1e4), ONE),
-    Promise("Beta has a mean in [0, 1] and a variance in [0, 1/4]", hard.once,
-            lambda: [within(0, belief.mean, 1) & within(0, belief.variance, 0.25) for belief in beliefs()], ONE),
     Promise("n-gram models predict distributions", hard.texts,
             lambda ids: [sums_to_one(model.next_probabilities(ids[:3])) for model in ngram_models(ids)], ONE),
     Promise("n-gram models give log-probabilities of at most 0", hard.texts,
@@ -340,11 +322,6 @@ def token_gradients(z, labels):
     return gradient(lambda z: cross_entropy(z, labels, reduction="sum"), z)
 
 
-def code_is_at_most_8_bits_longer(p):
-    message = [int(np.argmax(p))] * 20
-    return 8 * len(arithmetic_encode(message, lambda seen: p)) <= code_length(message, lambda seen: p) + 8.001
-
-
 def code_gives_back_the_message(p):
     message = [0, len(p) - 1, 0]
     return arithmetic_decode(arithmetic_encode(message, lambda seen: p), lambda seen: p, 3) == message
@@ -373,7 +350,6 @@ CROSS_ENTROPY = [
             lambda p, q: near(mutual_information(np.outer(p, q)), 0)),
     Promise("mutual_information of equal things is their entropy", hard.distributions,
             lambda p: near(mutual_information(np.diag(p[:50] / p[:50].sum())), entropy(p[:50] / p[:50].sum()), 32)),
-    Promise("perplexity is at least 1", hard.positive, lambda x: perplexity(np.append(x, 0), base=np.e) >= 1),
     Promise("perplexity of ln n is n", hard.once,
             lambda: near(perplexity(np.log([1, 2, 10, 50257]), base=np.e), [1, 2, 10, 50257], 32), ONE),
     Promise("perplexity does not depend on the base", hard.probabilities,
@@ -387,8 +363,6 @@ CROSS_ENTROPY = [
             lambda z, y: within(-1, token_gradients(z, y), 1)),
     Promise("code_length is at least 0", hard.distributions,
             lambda p: code_length([np.argmax(p)] * 3, lambda seen: p) >= 0),
-    Promise("arithmetic_encode needs at most 8 bits more than code_length", hard.distributions,
-            code_is_at_most_8_bits_longer),
     Promise("arithmetic_decode gives back the message", hard.distributions, code_gives_back_the_message),
 ]  # fmt: skip
 
@@ -396,19 +370,17 @@ CROSS_ENTROPY = [
 # Chapter 8
 
 
-def erf_is_right(x, relative, absolute):
+def erf_is_right(x):
     x = np.clip(x, -40, 40)
     right = precise(x, exact.erf)
-    return np.abs(erf(x) - right) <= np.maximum(absolute, relative * np.abs(right))
+    return np.abs(erf(x) - right) <= np.clip(4e-15 * np.abs(right), 1e-323, 6e-16)
 
 
 GRADIENTS = [
-    Promise("relu(x) - relu(-x) = x", hard.numbers, lambda x: relu(x) - relu(-x) == x),
     Promise("erf lies in [-1, 1]", hard.numbers, lambda x: within(-1, erf(x), 1)),
     Promise("erf is odd", hard.numbers, lambda x: erf(-x) == -erf(x)),
     Promise("erf never falls", hard.numbers, lambda x: rising(erf(x), 2)),
-    Promise("erf is right to 4e-15 relative", hard.numbers, lambda x: erf_is_right(x, 4e-15, 1e-323), ONE),
-    Promise("erf is right to 6e-16 absolute", hard.numbers, lambda x: erf_is_right(x, 0, 6e-16), ONE),
+    Promise("erf is right to 4e-15 relative and to 6e-16 absolute", hard.numbers, erf_is_right, ONE),
     Promise("gelu(x) - gelu(-x) = x", hard.moderate, lambda x: near(gelu(x) - gelu(-x), x)),
     Promise("gelu lies between -0.17 and relu", hard.numbers, lambda x: within(-0.17, gelu(x), relu(x))),
     Promise("gelu has a derivative in [-0.13, 1.13]", hard.numbers, lambda x: within(-0.13, gradient(gelu, x), 1.13)),

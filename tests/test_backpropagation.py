@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refusing
 
 import mathllm as ml
 from mathllm import backpropagation
@@ -66,30 +67,24 @@ def test_an_empty_batch_has_an_empty_answer_and_a_gradient_of_zero():
 ONE = [{"weight": np.eye(1), "bias": np.zeros(1)}]
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: binary_cross_entropy([1.0], [1, 0]), "one target for each logit"),
-        (lambda: binary_cross_entropy(np.zeros(0), np.zeros(0)), "at least one label .*got none"),
-        (lambda: binary_cross_entropy([1.0], [1.0], reduction="max"), "reduction"),
-        (lambda: backpropagation.mlp_init(np.random.default_rng(0), [3]), "input and output"),
-        (lambda: mlp_forward([[1.0]], []), "at least one layer"),
-        (lambda: forward_pass([[1.0]], []), "at least one layer"),
-        (lambda: backward_pass(np.zeros(2), forward_pass([[1.0]], ONE), ONE), "shape of the logits"),
-        (lambda: exhibits.trace_network(b1=[0.35]), "b1"),
-        (lambda: initial_weights(np.random.default_rng(0), 2, 2, scheme="lecun"), "no scheme .lecun.; choices"),
-        (lambda: jacobian_product([]), "at least one Jacobian"),
-        (lambda: jacobian_product([np.eye(2) * 1e200] * 2), "explodes"),
-        (lambda: backpropagation.deep_network(np.random.default_rng(0), 2, 2, kind="tanh"), "no kind .tanh."),
-        (lambda: hat_network(np.sin, 1, 1, 3), r"b in \(1, ∞\), got 1"),
-        (lambda: backpropagation.perturbation_gradient(lambda w: math.inf, np.zeros(2)), "finite"),
-        (lambda: backpropagation.gradient_cost([3]), "number_of_sizes in .*got 1"),
-        (lambda: exhibits.train_xor(epochs=0), "number epochs in .*got 0"),
-    ],
+test_what_cannot_be_right_is_refused_in_words = refusing(
+    (lambda: binary_cross_entropy([1.0], [1, 0]), ValueError, "one target for each logit"),
+    (lambda: binary_cross_entropy(np.zeros(0), np.zeros(0)), ValueError, "at least one label .*got none"),
+    (lambda: binary_cross_entropy([1.0], [1.0], reduction="max"), ValueError, "reduction"),
+    (lambda: backpropagation.mlp_init(np.random.default_rng(0), [3]), ValueError, "input and output"),
+    (lambda: mlp_forward([[1.0]], []), ValueError, "at least one layer"),
+    (lambda: forward_pass([[1.0]], []), ValueError, "at least one layer"),
+    (lambda: backward_pass(np.zeros(2), forward_pass([[1.0]], ONE), ONE), ValueError, "shape of the logits"),
+    (lambda: exhibits.trace_network(b1=[0.35]), ValueError, "b1"),
+    (lambda: initial_weights(np.random.default_rng(0), 2, 2, scheme="lecun"), ValueError, "no scheme .lecun.; choices"),
+    (lambda: jacobian_product([]), ValueError, "at least one Jacobian"),
+    (lambda: jacobian_product([np.eye(2) * 1e200] * 2), ValueError, "explodes"),
+    (lambda: backpropagation.deep_network(np.random.default_rng(0), 2, 2, kind="tanh"), ValueError, "no kind .tanh."),
+    (lambda: hat_network(np.sin, 1, 1, 3), ValueError, r"b in \(1, ∞\), got 1"),
+    (lambda: backpropagation.perturbation_gradient(lambda w: math.inf, np.zeros(2)), ValueError, "finite"),
+    (lambda: backpropagation.gradient_cost([3]), ValueError, "number_of_sizes in .*got 1"),
+    (lambda: exhibits.train_xor(epochs=0), ValueError, "number epochs in .*got 0"),
 )
-def test_what_cannot_be_right_is_refused_in_words(call, words):
-    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=words):
-        call()
 
 
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 99))

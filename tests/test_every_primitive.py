@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from primitive_cases import ALL, VARIANTS, arguments, extreme_arguments, public_primitives
+from primitive_cases import ALL, PREFERENCES, VARIANTS, arguments, extreme_arguments, public_primitives
 
 import mathllm as ml
 from mathllm import matrices, probability
 
 every = pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
-every_variant = pytest.mark.parametrize("case", ALL + VARIANTS, ids=lambda case: case.name)
+every_variant = pytest.mark.parametrize("case", ALL + PREFERENCES + VARIANTS, ids=lambda case: case.name)
 every_float = pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 TOLERANCE = 1e-6  # central differences in float64 are good to about 1e-10; a wrong formula is off by percents
 
@@ -29,7 +29,6 @@ def beside_float64(case, args):
 def test_every_public_primitive_has_a_case():
     names = [case.name for case in ALL]
     assert len(set(names)) == len(names)
-    assert not [case.name for case in ALL if case.wild == (case.extreme is not None)]
     primitives = {case.name for case in ALL if not case.composed}
     assert {name for name in primitives if not name.startswith("_")} == set(public_primitives())
 
@@ -103,7 +102,7 @@ def test_one_is_enough(case, size):
         assert ml.check_gradient(case.call, *args).error < TOLERANCE
 
 
-@pytest.mark.parametrize("case", [*ALL, *(case for case in VARIANTS if case.wild)], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", ALL + PREFERENCES, ids=lambda case: case.name)
 @every_float
 def test_extreme_numbers_give_finite_values_and_gradients(case, dtype):
     """Up to ±10⁴: infinite is only what is beyond the largest number of the dtype, and nothing is NaN."""

@@ -21,12 +21,10 @@ def test_no_error_of_a_gradient_is_large(row):
         assert max(row["pytorch"][f"{what}, {dtype}"] for what in ("value", "gradient")) <= bound
 
 
-@pytest.mark.slow
 def test_ordinary_arguments_cost_a_few_roundings_at_most():
-    """The bounds are one digit below the least that was measured, like the margin of the table."""
-    for row in digits.measured():
+    for row in DIGITS:
         if row["where"] == digits.ORDINARY:
-            for dtype, least in {"float64": 13.5, "float32": 5.6, "float16": 1.7}.items():
+            for dtype, least in {"float64": 14.5, "float32": 6.0, "float16": 2.7}.items():
                 assert min(row[dtype]) >= least, row["name"]
 
 

@@ -1,6 +1,5 @@
 """What a reader installs: the lock, the conda environment, the wheel, and the script that puts them in place."""
 
-import ast
 import os
 import re
 import shutil
@@ -16,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from package import ROOT, outside
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[1]
 EXERCISES = ROOT / "exercises"
 PACKAGES = ROOT / "mathllm", *(EXERCISES / f"mathllm_{name}" for name in ("course", "exercises", "grading"))
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -77,26 +76,16 @@ def test_the_peers_of_make_parity_are_pinned_once():
         assert pinned != (canonicalize_name(peer.name) in locked), peer
 
 
-def imported_packages():
-    """The packages from outside that any of our programs imports, and the program; the peers have their own list."""
-    programs = [path for name in ("mathllm", "exercises", "tools", "tests") for path in (ROOT / name).rglob("*.py")]
-    programs = [path for path in programs if PARITY not in path.parents]
-    for path in [*programs, ROOT / "book" / "conf.py", *(ROOT / "book" / "_ext").glob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                yield from ((alias.name.partition(".")[0], path) for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                yield node.module.partition(".")[0], path
-
-
 def test_every_package_that_is_imported_is_named_in_pyproject():
+    """The peers of `make parity` have a list of their own."""
     named = {canonicalize_name(requirement.name) for requirement in asked_for()}
-    ours = {"mathllm", "mathllm_course", "mathllm_exercises", "mathllm_grading"}
-    ours |= {path.stem for pattern in ("t*/**/*.py", "book/_ext/*.py") for path in ROOT.glob(pattern)}
+    programs = [path for name in ("mathllm", "exercises", "tools", "tests") for path in (ROOT / name).rglob("*.py")]
+    programs += [ROOT / "book" / "conf.py", *(ROOT / "book" / "_ext").glob("*.py")]
+    ours = {path.stem for pattern in ("t*/**/*.py", "book/_ext/*.py") for path in ROOT.glob(pattern)}
+    ours |= {folder.name for folder in PACKAGES}
     distributions = metadata.packages_distributions()
-    for package, path in imported_packages():
-        if package not in sys.stdlib_module_names and package not in ours:
-            assert named & set(map(canonicalize_name, distributions[package])), f"{package}, imported in {path}"
+    for package, path in outside([path for path in programs if PARITY not in path.parents], ours).items():
+        assert named & set(map(canonicalize_name, distributions[package])), f"{package}, imported in {path}"
 
 
 # conda
@@ -128,6 +117,11 @@ IMPORT_WITH_NUMPY_ALONE = """
 
     sys.meta_path.insert(0, Refuse())
     import mathllm
+    from mathllm import data
+    from mathllm.figures import notebook, plots
+    from mathllm.pretrained import glove
+    data.packages()
+    data.clean_play("")
     print(mathllm.__file__, mathllm.norm([3, 4]))
 """
 

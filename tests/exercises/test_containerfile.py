@@ -1,13 +1,11 @@
 """The recipe of the container that grades, read line by line: building it would need a network and rights."""
 
-import ast
 import re
-import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
 
-from package import ROOT
+from package import ROOT, outside
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -38,18 +36,6 @@ def installed():
     return Path(word[1]), set(word[2].split(","))
 
 
-def imported():
-    """The packages from outside that the packages of the course import."""
-    folders = [ROOT / folder for folder in WHEEL["packages"] if folder.startswith("exercises/")]
-    ours = {"mathllm", *(folder.name for folder in folders)}
-    for path in (path for folder in folders for path in folder.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom) and not node.level:
-                names = [node.module]
-            yield from {name.partition(".")[0] for name in names} - ours - sys.stdlib_module_names
-
-
 def test_the_recipe_copies_what_the_package_is_built_from_and_installs_the_pinned_versions():
     assert [source for source in copied().values() if not source.exists()] == []
     named = ["pyproject.toml", PROJECT["readme"], *PROJECT["license-files"]]
@@ -67,7 +53,9 @@ def test_the_extras_that_the_recipe_installs_hold_all_that_the_packages_of_the_c
     asked += [Requirement(entry) for each in asked for entry in metadata.requires(each.name) or ()]
     there = {canonicalize_name(each.name) for each in asked if each.marker is None}
     providers = metadata.packages_distributions()
-    for package in set(imported()):
+    folders = [ROOT / folder for folder in WHEEL["packages"] if folder.startswith("exercises/")]
+    ours = {"mathllm", *(folder.name for folder in folders)}
+    for package in outside([path for folder in folders for path in folder.rglob("*.py")], ours):
         assert there & set(map(canonicalize_name, providers[package])), package
 
 

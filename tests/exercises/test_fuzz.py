@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandboxed")]
 NAME = "01_vectors"
 SOURCE = EXERCISES / "source" / NAME / f"{NAME}.ipynb"
 ASKED = ("01-vectors-norm", "01-vectors-distance")
-CASES, EVERY_DAY = 500, 30
+CASES, EVERY_DAY = 500, 12
 ODD = [None, 7, -1.5, True, "", "text", "\x00\ud800", [], ["a", 1], {}, {"a": {"b": []}}, 10**400, [[[[[[]]]]]]]
 
 

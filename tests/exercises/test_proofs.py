@@ -86,7 +86,7 @@ def test_every_function_item_knows_three_mistakes(id):
     assert len({mistake.sentence for mistake in item(id).mistakes}) == len(item(id).mistakes)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # by day test_check.py proves it on small exercises
 @pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).calls])
 def test_an_answer_that_is_no_number_scores_nothing(id):
     assert marks_of(item(id), lambda *args: float("nan"), "reader", 0).points == 0

@@ -185,7 +185,7 @@ def test_an_honest_notebook_finds_its_files_its_numbers_and_mathllm(course):
 # Harm
 
 
-def test_memory_disk_and_output_that_run_out_cost_no_points_that_were_earned(tmp_path, course):
+def test_memory_disk_and_output_that_run_out_cost_no_points_that_were_earned(course):
     hoard = "hoard = []\nwhile True: hoard.append(bytearray(10**7))"
     fill = "for n in range(9):\n    with open(f'file{n}', 'wb') as file: file.write(bytes(10**7))"
     flood = "print('x' * 50_000_000)"
@@ -454,6 +454,7 @@ print(os.getuid(), result.texts[1], result.points)
 """
 
 
+@pytest.mark.nightly
 def test_an_ordinary_user_grades_in_the_same_sandbox(course, tmp_path):
     """Root shows the files to an account without rights; everybody else has no rights anyway."""
     enter = view("setpriv", "--reuid=4711", "--regid=4711", "--clear-groups")
