@@ -149,14 +149,14 @@ def helper(x):
         (lambda x: sys.exit(), "raised SystemExit"),
         (lambda x: not_a_name, "raised NameError"),  # noqa: F821
         (lambda x: "two", "not a number"),
-        (lambda x: object(), "returned a object; a number, a string"),
+        (lambda x: object(), "returned an object of type object; a number, a string"),
         (lambda x: x.tolist()[0], r"expected shape \(2,\), got shape \(\)"),
         (lambda x: x * np.nan, "contains NaN"),
-        (3, "the answer should be a function, and is a int"),
+        (3, "the answer should be a function, but its type is int"),
         (raises, "raised ValueError"),  # which also is the answer to bad input
         (mathllm.norm, "mathllm's own double"),
         (lambda x: x * (1 + 0j), "returned complex numbers; if their imaginary parts are 0, take `.real`"),
-        (lambda x: {1.0, 2.0}, "returned a set, which has no order; return a list"),
+        (lambda x: {1.0, 2.0}, "returned a set, which has no order; use a list"),
         (adds_five_ones, r"operands could not be broadcast together with shapes \(2,\) \(5,\)"),
         (adds_five_ones, r"in line \d+: `return x \+ y`"),
         (prints_its_shape, r"your function printed:\n      the shape is \(2,\)"),

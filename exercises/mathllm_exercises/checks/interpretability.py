@@ -204,6 +204,7 @@ def _look(tokens, back):
 
 
 def _step_back(T, steps=1):
+    """The place so many steps before each place."""
     return np.eye(T, k=-steps, dtype=bool)
 
 
@@ -240,6 +241,8 @@ def _planted(rng, size, decoys=False):
         weights[n, here[2]] = _table(rng, _look(tokens, 2), 0.95)  # one too far
         weights[n, here[3]] = _table(rng, _step_back(T), 0.9)  # at the same time
         after = _look(tokens, 1)
+        once = after.sum(axis=-1, keepdims=True) == 1
+        weights[n + 1, above[1]] = np.where(once, after, _table(rng, after, 0.25))  # the largest weight per place
         weights[n, here[4]] = _table(rng, after & (after.cumsum(axis=-1) == 1), 0.62)  # the first place alone
         last = after & (after[:, ::-1].cumsum(axis=-1)[:, ::-1] == 1)
         weights[n, here[5]] = _table(rng, last, 0.62)  # the last place alone
@@ -248,12 +251,12 @@ def _planted(rng, size, decoys=False):
     return weights, tokens
 
 
-def _circuit(weights, tokens, after=1, back=1, within=0):
-    targets = _look(tokens, after)
+def _circuit(weights, tokens, within=0):
+    targets = _look(tokens, 1)
     asked = targets.any(axis=-1)
     seen = np.sum(weights * targets, axis=-1)[..., asked].mean(axis=-1)  # (L, H)
     induction = [int(n) for n in np.unravel_index(np.argmax(seen), seen.shape)]
-    before = np.sum(weights * _step_back(len(tokens), back), axis=-1)[..., back:].mean(axis=-1)
+    before = np.sum(weights * _step_back(len(tokens)), axis=-1)[..., 1:].mean(axis=-1)
     before = before[: induction[0] + within]
     previous = [int(n) for n in np.unravel_index(np.argmax(before), before.shape)]
     return [previous, induction]
