@@ -58,8 +58,10 @@ def encode(value, depth=0):
     if isinstance(value, complex):
         raise CodecError("a complex number; if its imaginary part is 0, take `.real`")
     if isinstance(value, (set, frozenset)):
-        raise CodecError("a set, which has no order; return a list")
-    raise CodecError(f"a {type(value).__name__}; a number, a string, an array, or a list of them can be compared")
+        raise CodecError("a set, which has no order; use a list")
+    raise CodecError(
+        f"an object of type {type(value).__name__}; a number, a string, an array, or a list of them can be compared"
+    )
 
 
 def _encode_array(value, depth):

@@ -5,7 +5,7 @@ Everything here works on plain data: numbers, strings, arrays, and tuples, lists
 
 import numpy as np
 
-__all__ = ["agree", "agreed_decimals", "difference", "other_brackets", "show", "which_wrong"]
+__all__ = ["agree", "agreed_decimals", "difference", "form", "is_rounded", "other_brackets", "show", "which_wrong"]
 
 
 def show(value, limit=160):
@@ -43,6 +43,22 @@ def numeric(value):
     except (ValueError, TypeError):  # ragged nesting
         return None
     return array if array.dtype.kind in "biuf" else None
+
+
+def form(value):
+    """What can be said of a value without saying it.
+
+    >>> form(2.5), form([1, 2]), form("dog"), form(["a", "b"]), form([1, None])
+    ('a number', 'an array or list of shape (2,)', 'a string', '2 strings in a list', '2 values in a list')
+    """
+    if isinstance(value, (str, bool)):
+        return "a string" if isinstance(value, str) else "True or False"
+    array = numeric(value)
+    if array is not None:
+        return f"an array or list of shape {array.shape}" if array.ndim else "a number"
+    if not isinstance(value, (list, tuple)):
+        return f"a {type(value).__name__}"
+    return f"{len(value)} {'strings' if all(isinstance(part, str) for part in value) else 'values'} in a list"
 
 
 def difference(expected, got, rtol=1e-9, atol=1e-12):
@@ -150,6 +166,21 @@ def agreed_decimals(expected, got, atol):
         if two_digits and np.allclose(value, np.round(wanted, decimals), rtol=0, atol=1e-9):
             return decimals
     return None
+
+
+def is_rounded(got, value):
+    """Whether `got` is a value rounded to the decimals with which it is written, two at least.
+
+    >>> is_rounded(2.33, 7 / 3), is_rounded([0.33, 0.4], [1 / 3, 2 / 5]), is_rounded(2.3, 7 / 3)
+    (True, True, False)
+    """
+    got, value = numeric(got), numeric(value)
+    if got is None or value is None or got.shape != value.shape:
+        return False
+    got = got.astype(float)
+    decimals = next((n for n in range(12) if np.allclose(got, np.round(got, n), rtol=0, atol=1e-12)), 12)
+    two_digits = np.abs(got).max(initial=0) >= 10.0 ** (1 - decimals)
+    return decimals > 1 and two_digits and np.allclose(got, value, rtol=0, atol=0.5 * 10.0**-decimals + 1e-12)
 
 
 def which_wrong(expected, got, rtol=1e-9, atol=1e-12):

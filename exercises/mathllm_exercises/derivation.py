@@ -51,7 +51,7 @@ def assess(derivation, slips, value) -> Verdict:
     if "..." in lines:
         return Verdict(0, UNANSWERED)
     if len(lines) > MAX_LINES:
-        return Verdict(0, f"has {len(lines)} lines; {MAX_LINES} are enough")
+        return Verdict(0, f"the answer has {len(lines)} lines; {MAX_LINES} are enough")
     inputs = _inputs(derivation, lines)
     try:
         trees = [_parsed(number, line) for number, line in enumerate(lines, 1)]

@@ -115,6 +115,8 @@ def _watch(seconds):
 
 def _line(error, function):
     """The line of the learner's own code, the innermost one, at which an error was raised, or ""."""
+    if str(getattr(function, "__module__", "")).startswith(__package__):  # it stands in for an answer
+        return ""
     home, found = getattr(function, "__globals__", {}).get("__name__", "__main__"), ""
     for frame, number in traceback.walk_tb(error.__traceback__):
         if frame.f_globals.get("__name__") == home:
@@ -129,7 +131,7 @@ def _calls(function):
     if code is None:
         return []
     functions = [name for name in code.co_names if hasattr(home.get(name), "__code__")]
-    return [name for name in functions if home[name].__globals__ is home][:20]
+    return [name for name in functions if home[name].__globals__ is home and home[name] is not function][:20]
 
 
 def _error(error):

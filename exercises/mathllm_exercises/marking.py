@@ -11,7 +11,7 @@ from itertools import repeat
 import numpy as np
 
 from . import codec, kernel_side
-from .compare import agree, agreed_decimals, difference, numeric, other_brackets, show, which_wrong
+from .compare import agree, agreed_decimals, form, is_rounded, other_brackets, show, which_wrong
 from .item import Check, Failure, Item, NotYet, Observation, raised
 from .verdict import UNANSWERED, AssessedCheck, Verdict
 
@@ -127,8 +127,12 @@ def mark(item, cases, observations, numbers=None, bank=None):
     answered = any(not _unanswered(seen) for group in observations for seen in group)
     outcomes = _outcomes(item, cases, observations, numbers)
     failed = _failed(outcomes)
-    named = bool(failed) and answered  # an answer that is not there yet has no mistake
-    mistakes = _named(observations, failed, item, bank or known_mistakes(item, cases, numbers)) if named else ()
+    mistakes = ()
+    if failed and answered:  # an answer that is not there yet has no mistake
+        bank = bank or known_mistakes(item, cases, numbers)
+        mistakes = _named(observations, failed, item, bank)
+        if not mistakes and not item.calls:
+            mistakes = _rounded(observations[0][0], item, bank, numbers)
     return Marks(item, outcomes, mistakes, answered, bool(failed) and _unchanged(item, cases, observations))
 
 
@@ -161,15 +165,17 @@ def _failed(outcomes):
 def _assessed(item, observation):
     """The marks of an answer that is assessed as a whole."""
     (check,) = item.checks
-    if observation.error:
-        verdict = Verdict(0, f"raised {observation.error[0]}: {observation.message}")
-    else:
-        verdict = check.assess(observation.value)
+    verdict = Verdict(0, _unfit(observation)) if observation.error else check.assess(observation.value)
     failure = Failure(verdict.reason) if verdict.reason else None
     outcome = Outcome(check, failure, verdict.share)
     answered = not _unanswered(observation) and verdict.reason != UNANSWERED
     said = {"mistakes": verdict.replies} if failure else {"remarks": verdict.replies}
     return Marks(item, (outcome,), answered=answered, **said)
+
+
+def _unfit(observation):
+    """Why an answer that is looked at, and not called, is no value."""
+    return f"the answer is {observation.message}" if observation.error[0] == "Unreadable" else raised(observation)
 
 
 def _unanswered(observation):
@@ -217,7 +223,7 @@ def _first_failure(expected, check, cases, observations, numbers):
 
 def _wrong_value(expected, observation, check):
     if observation.error:
-        return Failure(raised(observation), observation=observation)
+        return Failure(_unfit(observation), observation=observation)
     if _empty(observation.value):
         return Failure("no answer yet", observation=observation)
     return Failure(f"{show(observation.value)} is not the answer", more=_near_miss(expected, observation.value, check))
@@ -226,16 +232,17 @@ def _wrong_value(expected, observation, check):
 def _near_miss(expected, got, check):
     """What is right about a wrong value, in words."""
     if other_brackets(expected, got, check.rtol, check.atol):
-        form = {0: "one number, without brackets", 1: "one flat list"}.get(
+        if isinstance(expected, str):
+            return "the text is right, but give it without brackets"
+        brackets = {0: "one number, without brackets", 1: "one flat list"}.get(
             np.ndim(expected), "the brackets of the card"
         )
-        return f"the numbers are right, but not the brackets: give {form}"
+        return f"the numbers are right, but not the brackets: give {brackets}"
     if decimals := agreed_decimals(expected, got, check.atol):
         return f"it agrees with the answer to {decimals} decimals; give more of them"
-    wanted, given = numeric(expected), numeric(got)
-    if wanted is not None and given is not None and wanted.shape != given.shape:
-        return difference(expected, got, check.rtol, check.atol)
-    return which_wrong(expected, got, check.rtol, check.atol) or ""
+    if wrong := which_wrong(expected, got, check.rtol, check.atol):
+        return wrong
+    return f"expected {form(expected)}, got {form(got)}" if form(got) != form(expected) else ""
 
 
 def _named(observations, failed, item, bank):
@@ -256,6 +263,13 @@ def _named(observations, failed, item, bank):
             sentences.append((min(same), sentence))
             explained |= same
     return tuple(sentence for _, sentence in sorted(sentences)) if min(failed) in explained else ()
+
+
+def _rounded(observation, item, bank, numbers):
+    """The sentence of the mistake whose value is the answer, rounded; () where other values could be meant."""
+    known = [(None, item.expected(**numbers)), *((sentence, theirs[0][0].value) for sentence, theirs, _ in bank)]
+    meant = {sentence for sentence, value in known if is_rounded(observation.value, value)}
+    return tuple(meant) if len(meant) == 1 and None not in meant else ()
 
 
 def _alike(a, b, check):
@@ -303,7 +317,11 @@ def not_yet(outcome):
 
 def nothing(marks):
     """What is said of an answer that is not there."""
-    return f"no answer yet{' (nothing was returned)' if marks.item.calls else ''}"
+    if not marks.item.calls:
+        return "no answer yet"
+    seen = [outcome.failure.observation for outcome in marks.outcomes if outcome.failure]
+    printed = any(observation and observation.printed for observation in seen)
+    return f"no answer yet (nothing was returned{'; return the result, printing it is not enough' if printed else ''})"
 
 
 def advice(marks):

@@ -18,11 +18,11 @@ from functools import partial
 import numpy as np
 
 from . import choosing, codec, derivation, item
-from .compare import numeric, show
+from .compare import form, show
 from .item import Check, Item
 from .verdict import UNANSWERED, AssessedCheck, Verdict, letters
 
-__all__ = ["digest", "form", "make", "record"]
+__all__ = ["digest", "make", "record"]
 
 CARD = ("id", "kind", "title", "task", "difficulty", "minutes", "source", "answer", "hints", "references", "masked")
 COMPARED = ("values", "shape", "keeps_dtype", "leaves_inputs", "refuses")
@@ -76,20 +76,6 @@ def _result(function, case, kind):
         known = (kind.__name__ for kind in type(error).__mro__ if hasattr(builtins, kind.__name__))
         return {"error": next(known)}
     return {"form": form(value)} if kind == "form" else {"value": codec.encode(value)}
-
-
-def form(value):
-    """What can be said of a value without saying it.
-
-    >>> form(2.5), form([1, 2]), form("dog"), form(["a", "b"])
-    ('a number', 'an array or list of shape (2,)', 'a string', '2 values in a list')
-    """
-    if isinstance(value, (str, bool)):
-        return "a string" if isinstance(value, str) else "True or False"
-    array = numeric(value)
-    if array is None:
-        return f"{len(value)} values in a list" if isinstance(value, (list, tuple)) else f"a {type(value).__name__}"
-    return f"an array or list of shape {array.shape}" if array.ndim else "a number"
 
 
 # For the learner: from such a record to an item that check() can use.

@@ -103,10 +103,12 @@ def check(id, answer):
     entry = item(id)
     if entry.kind == "text":
         raise ValueError(f"{id!r} is a written answer: a person grades it, so check() cannot test it")
-    if entry.calls and not callable(answer):
-        answer = _not_a_function(answer)
+    if entry.calls and (answer is None or answer is Ellipsis):
+        answer = kernel_side.NOT_DEFINED
+    elif entry.calls and not callable(answer):
+        answer = _refusal(TypeError(f"the answer should be a function, but its type is {type(answer).__name__}"))
     elif entry.calls and kernel_side.is_ours(answer):
-        answer = _ours(entry.answer)
+        answer = _refusal(RuntimeError(f"this is mathllm's own {entry.answer}; the exercise is to write it yourself"))
     cases = marking.draw(entry, _generator())
     with kernel_side.asking(entry.masked):
         observations = marking.read(marking.observe_all(answer, cases), cases)
@@ -131,19 +133,10 @@ def _note(report):
         file.write(json.dumps(note, ensure_ascii=False) + "\n")
 
 
-def _not_a_function(answer):
-    """A function in place of an answer that is none: it says so, or counts as no answer yet."""
+def _refusal(error):
+    """A function in place of an answer that cannot be one: it says so."""
 
     def stand_in(*_):
-        if answer is None or answer is Ellipsis:
-            raise NotImplementedError
-        raise TypeError(f"the answer should be a function, and is a {type(answer).__name__}")
-
-    return stand_in
-
-
-def _ours(name):
-    def stand_in(*_):
-        raise RuntimeError(f"this is mathllm's own {name}; the exercise is to write it yourself")
+        raise error
 
     return stand_in

@@ -58,7 +58,11 @@ SUMS = make(
     "99.test.sums", "value", answer="sums", expected=lambda: [0.25, 0.3333, 5.0], checks=(values(1, decimals=3),),
     mistakes=(Mistake(lambda: [0.33, 0.33, 5.0], "You took thirds twice."),),
 )  # fmt: skip
-THIRD = make("99.test.third", "value", answer="x", expected=lambda: 1 / 3, checks=(values(1, decimals=3),))
+THIRD = make(
+    "99.test.third", "value", answer="x", expected=lambda: 1 / 3, checks=(values(1, decimals=3),),
+    mistakes=(Mistake(lambda: 2 / 3, "Two thirds."), Mistake(lambda: 0.3349, "A little more than a third."),
+              Mistake(lambda: 7 / 9, "Ninths."), Mistake(lambda: 0.7791, "A little more than seven ninths.")),
+)  # fmt: skip
 QUICK = make("99.test.quick", "value", answer="two", expected=lambda: 2, checks=(values(1),), graded=False)
 LARGE = make("99.test.large", expected=doubled, checks=(values(1, public=[(np.arange(400.0).reshape(20, 20),)]),))
 TEXT = make("99.test.text", "text", answer="", rubric=((2, "says why"), (1, "says how")))
@@ -141,6 +145,20 @@ def helper(x):
     return x.sum()
 
 
+def prints(x):
+    print(2 * x)
+
+
+def calls_itself(x):
+    return calls_itself(x)
+
+
+def test_a_function_that_prints_is_told_to_return_and_one_that_calls_itself_is_no_helper():
+    assert "return the result, printing it is not enough" in said("99.test.double", prints)
+    assert "calls your own" not in said("99.test.double", calls_itself)
+    assert "in line" not in said("99.test.double", 3)
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
@@ -149,14 +167,14 @@ def helper(x):
         (lambda x: sys.exit(), "raised SystemExit"),
         (lambda x: not_a_name, "raised NameError"),  # noqa: F821
         (lambda x: "two", "not a number"),
-        (lambda x: object(), "returned a object; a number, a string"),
+        (lambda x: object(), "returned an object of type object; a number, a string"),
         (lambda x: x.tolist()[0], r"expected shape \(2,\), got shape \(\)"),
         (lambda x: x * np.nan, "contains NaN"),
-        (3, "the answer should be a function, and is a int"),
+        (3, "the answer should be a function, but its type is int"),
         (raises, "raised ValueError"),  # which also is the answer to bad input
         (mathllm.norm, "mathllm's own double"),
         (lambda x: x * (1 + 0j), "returned complex numbers; if their imaginary parts are 0, take `.real`"),
-        (lambda x: {1.0, 2.0}, "returned a set, which has no order; return a list"),
+        (lambda x: {1.0, 2.0}, "returned a set, which has no order; use a list"),
         (adds_five_ones, r"operands could not be broadcast together with shapes \(2,\) \(5,\)"),
         (adds_five_ones, r"in line \d+: `return x \+ y`"),
         (prints_its_shape, r"your function printed:\n      the shape is \(2,\)"),
@@ -248,6 +266,9 @@ def test_a_quick_question_speaks_of_no_points():
         (SUMS.id, [1, 0.3333, 7], "the 1st and 3rd entries are wrong, the other one is right"),
         (SUMS.id, [[0.25], [0.3333], [5]], "the numbers are right, but not the brackets: give one flat list"),
         (COUNT.id, [2], "the numbers are right, but not the brackets: give one number"),
+        (COUNT.id, "2", "expected a number, got a string"),
+        (SUMS.id, ["a", "b"], r"expected an array or list of shape (3,), got 2 strings in a list"),
+        (COUNT.id, {2}, "the answer is a set, which has no order"),
     ],
 )
 def test_it_is_said_how_near_a_value_is(id, answer, sentence):
@@ -261,6 +282,11 @@ def test_a_value_is_not_called_nearly_right_for_one_decimal_an_exact_number_or_a
     assert "right" not in named.replace("right values", "")
     inexact = said(SUMS.id, [0.3, 0.3333, 5.0])  # 0.25 is exact: 0.3 is not 0.25 rounded
     assert "agrees" not in named + inexact + said(OWN.id, numbers(OWN.id).a + 0.1)
+
+
+def test_a_rounded_wrong_value_is_named_unless_another_value_could_be_meant():
+    found = {answer: check(THIRD.id, answer).mistakes for answer in (0.67, 0.667, 0.33, 0.78, 0.778, 0.7)}
+    assert found == {0.67: ("Two thirds.",), 0.667: ("Two thirds.",), 0.33: (), 0.78: (), 0.778: ("Ninths.",), 0.7: ()}
 
 
 def doubles_in_place(x):

@@ -10,6 +10,7 @@ import exercise_cells
 import numpy as np
 import pytest
 from mathllm_exercises import check, checks, item, items, marking
+from mathllm_exercises.compare import agree, numeric
 from mathllm_exercises.kernel_side import NOT_DEFINED
 from mathllm_exercises.own_numbers import own_numbers
 from package import ROOT
@@ -89,7 +90,27 @@ def test_every_function_item_knows_three_mistakes(id):
 @pytest.mark.nightly  # by day test_check.py proves it on small exercises
 @pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).calls])
 def test_an_answer_that_is_no_number_scores_nothing(id):
-    assert marks_of(item(id), lambda *args: float("nan"), "reader", 0).points == 0
+    entry = item(id)
+    cases = marking.draw(entry, np.random.default_rng(0))
+    for odd in (float("nan"), "text", {"a": [None]}, ["text", 1]):
+        observations = marking.read(marking.observe_all(lambda *args, odd=odd: odd, cases), cases)
+        assert marking.mark(entry, cases, observations).points == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("id", [entry.id for entry in items() if entry.kind == "value"])
+def test_a_rounded_value_is_named_as_the_mistake_that_it_is_or_not_at_all(id):
+    entry, own = item(id), own_numbers(item(id), "reader")
+    cases = marking.draw(entry, np.random.default_rng(0))
+    bank = marking.known_mistakes(entry, cases, own)
+    values = [(None, entry.expected(**own)), *((sentence, seen[0][0].value) for sentence, seen, _ in bank)]
+    for sentence, value in values:
+        for decimals in range(2, 7) if numeric(value) is not None else ():
+            rounded = np.round(numeric(value).astype(float), decimals)
+            observations = marking.read(marking.observe_all(rounded, cases), cases)
+            marks = marking.mark(entry, cases, observations, own, bank)
+            others = [wrong for said, wrong in values if said in marks.mistakes and said != sentence]
+            assert all(agree(wrong, rounded, 1e-6, 0.005) for wrong in others), marks.mistakes
 
 
 def test_a_card_names_what_may_not_be_used():

@@ -13,9 +13,9 @@ V = np.array([[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]])  # 003, chapter X, example 
 Q2, K2 = np.array([[1.0, 0.5], [0.3, 0.8], [0.1, 0.9]]), np.array([[0.9, 0.2], [0.4, 0.7], [0.2, 0.8]])  # 002
 
 
-def _softmax(s, axis=-1):
-    e = np.exp(s - s.max(axis=axis, keepdims=True))
-    return e / e.sum(axis=axis, keepdims=True)
+def _softmax(s):
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
 
 
 X_PART2 = np.array([[0.2, 0.1, -0.3, 0.5], [-0.1, 0.4, 0.2, -0.2], [0.3, -0.2, 0.1, 0.4]])
@@ -48,10 +48,8 @@ def _triples(rng, size, scale=1.0, dtype=float):
     return tuple((scale * rng.normal(size=shape)).astype(dtype) for shape in shapes)
 
 
-def _attend(query, key, value, scale=None, axis=-1, divide=np.sqrt):
-    scores = query @ key.swapaxes(-1, -2)
-    scores = scores / divide(query.shape[-1]) if scale is None else scores * scale
-    return _softmax(scores, axis) @ value
+def _attend(query, key, value):
+    return _softmax(query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])) @ value
 
 
 LARGE = (np.array([[100.0, 0.0], [50.0, 0.0]]), np.array([[100.0, 0.0], [99.99, 0.0]]), np.array([[0.0], [1.0]]))
@@ -73,12 +71,9 @@ def _(c):
     c.values(1, public=[(np.array([[-2000.0, 900.0], [-900.0, 800.0]]),)], name="large scores")
 
 
-def _multi_head(x, w_q, w_k, w_v, w_o, heads, split=None, scale=None, project=True):
-    split = split or ml.split_heads
+def _multi_head(x, w_q, w_k, w_v, w_o, heads, split):
     q, k, v = (split(x @ w, heads) for w in (w_q, w_k, w_v))
-    mixed = _attend(q, k, v, scale=scale)
-    merged = mixed.swapaxes(-2, -3).reshape(*x.shape[:-1], -1)
-    return merged @ w_o if project else merged
+    return _attend(q, k, v).swapaxes(-2, -3).reshape(*x.shape[:-1], -1) @ w_o
 
 
 @each
@@ -141,10 +136,9 @@ def _(c):
     c.refuses(1, public=[(np.array([[0.5, 0.6], [0.5, 0.5]]),), (np.array([[1.5, -0.5], [0.5, 0.5]]),)])
 
 
-def _turn(x, positions, base=10000.0, sign=1, half=False, table=None):
+def _turn(x, positions, half=False):
     width = x.shape[-1]
-    frequencies = base ** (-np.arange(0, width, 2) / width) if table is None else table
-    angles = sign * np.asarray(positions)[:, None] * frequencies
+    angles = np.asarray(positions)[:, None] * 10000.0 ** (-np.arange(0, width, 2) / width)
     c, s = np.cos(angles), np.sin(angles)
     a, b = np.split(x, 2, axis=-1) if half else (x[..., 0::2], x[..., 1::2])
     turned = a * c - b * s, a * s + b * c

@@ -50,14 +50,13 @@ def _own_network(rng):
     return {"x": float(rng.choice([0.6, 1.5, 2.0])), "w": np.array([on, -off]), "v": v, "y": int(rng.integers(2))}
 
 
-def _own_gradients(x, w, v, y, prime=True, flip=1, slope=None):
+def _own_gradients(x, w, v, y, flip=1):
     w, v = np.array(w), np.array(v)
     z = w * x
     a = np.maximum(z, 0)
     score = float(v @ a)
     delta = flip * (float(ml.sigmoid(score)) - y)
-    bend = (z > 0) if prime else np.ones(2)
-    return [delta, *(delta * a), *(delta * v * bend * (x if slope is None else slope))]
+    return [delta, *(delta * a), *(delta * v * (z > 0) * x)]
 
 
 def _own_output_weights_by_inputs(x, w, v, y):
@@ -82,11 +81,11 @@ def _own_sizes(rng):
     return {"sizes": rng.choice([8, 16, 24, 32, 48, 64], size=4, replace=False).tolist()}
 
 
-def _listing(rng, sizes=((3, 5, 4), (3, 5, 4, 2)), batch=5):
+def _listing(rng, sizes=((3, 5, 4), (3, 5, 4, 2))):
     """Layers in the document's layout, (W (m, n), b (m, 1)), and inputs (n, B)."""
     drawn = []
     for size in sizes:
-        layers, x, _ = exhibits.listing_problem(rng, size, batch)
+        layers, x, _ = exhibits.listing_problem(rng, size, batch=5)
         drawn.append((x, layers))
     return drawn
 
@@ -116,19 +115,13 @@ def _passes(rng, sizes=((3, 5, 4), (2, 3, 3, 1), (3, 3, 3))):  # in the last one
     return drawn
 
 
-def _on(z):
-    return z > 0
-
-
-def _backward(loss_grad, activations, pre_activations, layers, keepdims=True, bend=True, slope=_on):
+def _backward(loss_grad, activations, pre_activations, layers):
     delta, grads = loss_grad, []
     for l in reversed(range(len(layers))):
         W, _ = layers[l]
-        grads.insert(0, (delta @ activations[l].T, delta.sum(axis=1, keepdims=keepdims)))
+        grads.insert(0, (delta @ activations[l].T, delta.sum(axis=1, keepdims=True)))
         if l > 0:
-            delta = W.T @ delta
-            if bend:
-                delta = delta * slope(pre_activations[l - 1])
+            delta = (W.T @ delta) * (pre_activations[l - 1] > 0)
     return grads
 
 

@@ -75,17 +75,17 @@ def _beam_worlds(rng, beams):
             return first, second, beams
 
 
-def _two_steps(first, second, beams, joint=np.multiply):
-    return _best_text(first, second, np.argsort(-first, kind="stable")[:beams], joint)
+def _two_steps(first, second, beams):
+    return _best_text(first, second, np.argsort(-first, kind="stable")[:beams])
 
 
 def _worst_beams(first, second, beams):
     return _best_text(first, second, np.argsort(first)[:beams])
 
 
-def _best_text(first, second, begin, joint=np.multiply):
+def _best_text(first, second, begin):
     """The best text of two tokens of which the first is one of `begin`."""
-    scores = joint(first[begin, None], second[begin])
+    scores = first[begin, None] * second[begin]
     i, j = np.unravel_index(np.argmax(scores), scores.shape)
     return [int(begin[i]), int(j)]
 
@@ -169,16 +169,14 @@ def _tiles(rng, size, scale=1.0):
     return rng.normal(size=k), keys, [rng.normal(size=(n, v)) for n in lengths]
 
 
-def _stream(query, key_tiles, value_tiles, rescale=(True, True), highest=max, largest=-np.inf, inverse=False):
+def _stream(query, key_tiles, value_tiles, highest=max, largest=-np.inf):
     total, blend = 0.0, np.zeros(value_tiles[0].shape[-1])
     with np.errstate(all="ignore"):
         for key, value in zip(key_tiles, value_tiles, strict=True):
             scores = key @ query / np.sqrt(query.size)
             new = highest(largest, scores.max())
-            factor = np.exp(new - largest if inverse and largest > -np.inf else largest - new)
-            sums, blends = (factor if wanted else 1.0 for wanted in rescale)
-            e = np.exp(scores - new)
-            total, blend, largest = sums * total + e.sum(), blends * blend + e @ value, new
+            factor, e = np.exp(largest - new), np.exp(scores - new)
+            total, blend, largest = factor * total + e.sum(), factor * blend + e @ value, new
         return blend / total
 
 

@@ -95,32 +95,17 @@ def _(c):
     c.values(1, public=[LOUD_AND_QUIET], name="a loud token and a quiet one")
 
 
-def _restored_by(measure, bent=True, normed=True, residual=True):
-    """A rule for the effect of each neuron: it gets the metric m(x, hidden) and both runs' inputs and neurons."""
+def _restored(clean, corrupted, up, down, read):
+    """The metric of both runs, and for each neuron what its clean value restores in the corrupted run."""
 
-    def function(clean, corrupted, up, down, read):
-        def m(x, hidden):
-            stream = residual * x + hidden @ down
-            return (ml.rms_norm(stream, np.ones(len(x))) if normed else stream) @ read
+    def metric(x, hidden):
+        return ml.rms_norm(x + hidden @ down, np.ones(len(x))) @ read
 
-        h_clean, h_corrupted = (np.maximum(0, x @ up) if bent else x @ up for x in (clean, corrupted))
-        best, worst = m(clean, h_clean), m(corrupted, h_corrupted)
-        return np.array(measure(m, clean, corrupted, h_clean, h_corrupted, best, worst))
-
-    return function
-
-
-def _one_by_one(m, x, hidden, donor):
-    """The metric with neuron i of `hidden` taken from the donor, for each i."""
-    which = np.eye(len(hidden), dtype=bool)
-    return np.array([m(x, np.where(row, donor, hidden)) for row in which])
-
-
-def _effects(m, clean, corrupted, h_clean, h_corrupted, best, worst):
-    return (_one_by_one(m, corrupted, h_corrupted, h_clean) - worst) / (best - worst)
-
-
-_restored = _restored_by(_effects)
+    h_clean, h_corrupted = np.maximum(0, clean @ up), np.maximum(0, corrupted @ up)
+    best, worst = metric(clean, h_clean), metric(corrupted, h_corrupted)
+    which = np.eye(len(h_clean), dtype=bool)
+    patched = np.array([metric(corrupted, np.where(neuron, h_clean, h_corrupted)) for neuron in which])
+    return best, worst, (patched - worst) / (best - worst)
 
 
 @each
@@ -129,10 +114,10 @@ def _two_runs(rng, size):
     while True:
         clean, corrupted, read = rng.normal(size=(3, D))
         case = (clean, corrupted, rng.normal(size=(D, F)), rng.normal(size=(F, D)) / np.sqrt(F), read)
-        both = _restored_by(lambda m, c, x, hc, hx, best, worst: [best, worst])(*case)
+        best, worst, effects = _restored(*case)
         before = case[2].T @ np.c_[clean, corrupted]
         active = (before > 0).any(axis=1)  # in one of the runs at least
-        told_apart = abs(both[0] - both[1]) > 0.5 and _restored(*case).min() < -0.01  # one neuron makes things worse
+        told_apart = abs(best - worst) > 0.5 and effects.min() < -0.01  # one neuron makes things worse
         if told_apart and active.sum() >= 2 and before.min() < -0.1:
             return case
 
@@ -204,6 +189,7 @@ def _look(tokens, back):
 
 
 def _step_back(T, steps=1):
+    """The place so many steps before each place."""
     return np.eye(T, k=-steps, dtype=bool)
 
 
@@ -240,6 +226,8 @@ def _planted(rng, size, decoys=False):
         weights[n, here[2]] = _table(rng, _look(tokens, 2), 0.95)  # one too far
         weights[n, here[3]] = _table(rng, _step_back(T), 0.9)  # at the same time
         after = _look(tokens, 1)
+        once = after.sum(axis=-1, keepdims=True) == 1
+        weights[n + 1, above[1]] = np.where(once, after, _table(rng, after, 0.25))  # the largest weight per place
         weights[n, here[4]] = _table(rng, after & (after.cumsum(axis=-1) == 1), 0.62)  # the first place alone
         last = after & (after[:, ::-1].cumsum(axis=-1)[:, ::-1] == 1)
         weights[n, here[5]] = _table(rng, last, 0.62)  # the last place alone
@@ -248,12 +236,12 @@ def _planted(rng, size, decoys=False):
     return weights, tokens
 
 
-def _circuit(weights, tokens, after=1, back=1, within=0):
-    targets = _look(tokens, after)
+def _circuit(weights, tokens, within=0):
+    targets = _look(tokens, 1)
     asked = targets.any(axis=-1)
     seen = np.sum(weights * targets, axis=-1)[..., asked].mean(axis=-1)  # (L, H)
     induction = [int(n) for n in np.unravel_index(np.argmax(seen), seen.shape)]
-    before = np.sum(weights * _step_back(len(tokens), back), axis=-1)[..., back:].mean(axis=-1)
+    before = np.sum(weights * _step_back(len(tokens)), axis=-1)[..., 1:].mean(axis=-1)
     before = before[: induction[0] + within]
     previous = [int(n) for n in np.unravel_index(np.argmax(before), before.shape)]
     return [previous, induction]

@@ -72,9 +72,6 @@ def _(c):
     c.refuses(1, public=[flat, turned], name="refuses a matrix that does not fit")
 
 
-WIDE = np.array([[1.0, 0, 2], [0, 3, 1]])  # 003, chapter III, example 3
-
-
 def _with_spectrum(*spectra):
     """A matrix with each of these lists of singular values, in random directions, and some tolerances."""
 

@@ -14,8 +14,8 @@ from . import checks, draws
 _STEMS = ("low", "newer", "lower", "slow", "sower", "wider", "lowest", "wide", "west", "towel", "rower", "widow")
 
 
-def _joined(words, merges=3):
-    return [left + right for left, right, _ in ml.learn_merges(words, merges)]
+def _joined(words, ties="first appearance"):
+    return [left + right for left, right, _ in ml.learn_merges(words, 3, ties=ties)]
 
 
 def _types_only(words):
@@ -36,15 +36,11 @@ def _clear_corpus(rng):
     while True:
         chosen = rng.choice(_STEMS, size=4, replace=False)
         words = {str(word): int(count) for word, count in zip(chosen, rng.integers(2, 9, size=4), strict=True)}
-        same = {tuple(_joined_by(words, ties)) for ties in ("first appearance", "lexicographic")}
+        same = {tuple(_joined(words, ties)) for ties in ("first appearance", "lexicographic")}
         right = _joined(words)
         wrong = (_types_only(words), _never_counted_again(words), right[::-1])
         if len(same) == 1 and right not in wrong and len({*map(tuple, wrong)}) == 3 and _no_ties(words):
             return {"words": words}
-
-
-def _joined_by(words, ties):
-    return [left + right for left, right, _ in ml.learn_merges(words, 3, ties=ties)]
 
 
 def _no_ties(words):

@@ -18,10 +18,9 @@ def _four_numbers(rng):
             return {"x": x.tolist()}
 
 
-def _normed(x, ddof=0, root=True, shift=True):
+def _normed(x, ddof=0):
     x = np.array(x, float)
-    spread = x.std(ddof=ddof)
-    return (x - x.mean() if shift else x) / (spread if root else spread**2)
+    return (x - x.mean()) / x.std(ddof=ddof)
 
 
 @draws("12.transformer.own_targets")
