@@ -57,10 +57,11 @@
 
   function hide() {
     clearTimeout(timer);
-    if (!card) return;
-    described(shown).removeAttribute("aria-describedby");
-    card.remove();
-    card = shown = undefined;
+    if (card) {
+      described(shown).removeAttribute("aria-describedby");
+      card.remove();
+    }
+    card = shown = undefined; // also when the card of `shown` is still being made
   }
 
   async function show(thing) {

@@ -63,8 +63,8 @@
   }
 
   function rate(card, box, all, scheduler) {
-    const { due, begun, ...known } = bookMemory.load().cards[card.id] ?? { ...FSRS.createEmptyCard() };
-    const choices = scheduler.repeat({ ...known, due }, new Date());
+    const { begun, ...known } = bookMemory.load().cards[card.id] ?? FSRS.createEmptyCard();
+    const choices = scheduler.repeat(known, new Date());
     const buttons = RATINGS.map((name) => {
       const next = choices[FSRS.Rating[name]].card;
       return button(`${name}: ${wait(next.due)}`, async () => {
