@@ -2,6 +2,7 @@
 // Nothing leaves the browser; the page "Review" writes it into a file and reads it from one.
 (() => {
   const KEY = "mathllm-book";
+  const element = window.bookElement;
   const EMPTY = { version: 1, pages: {}, questions: {}, exercises: {}, cards: {} };
 
   function isWhole(memory) {
@@ -64,12 +65,6 @@
       });
     });
     headings.forEach((heading) => seen.observe(heading));
-  }
-
-  function element(name, properties, ...children) {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
   }
 
   // The next exercise, of the chapters that the reader has opened, the last one first: one that was tried and is not right

@@ -1,6 +1,7 @@
 // Questions on the page: a reader predicts a number or chooses, presses Enter, and only then the folded answer opens.
 (() => {
   const TOLERANCE = 0.02; // of the value: a prediction on paper
+  const element = window.bookElement;
 
   // A comma stands between thousands (22,026) or before decimals (0,949): one of the two readings must be right.
   function readings(text) {
@@ -12,12 +13,6 @@
     const value = Number(expected.replaceAll(",", ""));
     if (Number.isNaN(value)) return guess.trim().toLowerCase() === expected.trim().toLowerCase();
     return readings(guess).some((reading) => Math.abs(reading - value) <= TOLERANCE * Math.abs(value) + 1e-9);
-  }
-
-  function element(name, properties, ...children) {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
   }
 
   // The question stands in front of the cell that holds its answer.

@@ -4,12 +4,7 @@
   const here = document.currentScript.src;
   const RATINGS = ["Again", "Hard", "Good", "Easy"];
   const DAY = 86_400_000; // milliseconds
-
-  function element(name, properties, ...children) {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  }
+  const element = window.bookElement;
 
   function button(text, act) {
     const made = element("button", { type: "button" }, text);
