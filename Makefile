@@ -9,6 +9,8 @@ PYTEST := python -m pytest -q -n logical --dist loadfile
 
 # Programs are called by their name: nbgrader, for one, starts alembic that way.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Any name but /bin/sh: without a shell of that name, make 3.81, which macOS has, would look for programs in its own PATH.
+SHELL := sh
 export PYTHON
 # Another environment that is active here is not ours: IPython would look for packages there.
 unexport VIRTUAL_ENV

@@ -59,7 +59,7 @@ html_scaled_image_link = False
 templates_path = ["_templates"]
 html_css_files = ["book.css"]
 html_js_files = [
-    (name, {"defer": "defer"}) for name in ("formulas.js", "paper.js", "questions.js", "cards.js", "progress.js")
+    (f"{name}.js", {"defer": "defer"}) for name in ("element", "formulas", "paper", "questions", "cards", "progress")
 ]
 html_context = {"default_mode": "auto"}  # as the reader's system has it, until they choose
 html_show_copyright = False

@@ -75,11 +75,11 @@ def browser():
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         pytest.skip("NO PAGE WAS OPENED: no Chromium is installed (Debian: apt install chromium)")
+    import formulas
     from playwright.sync_api import sync_playwright
 
-    flags = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run"]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=flags, timeout=1000 * PATIENCE)
+        browser = playwright.chromium.launch(executable_path=chromium, args=formulas.FLAGS, timeout=1000 * PATIENCE)
         yield browser
         browser.close()
 

@@ -228,7 +228,7 @@ def main():
     try:
         build_site.fetch()
         {"epub": epub, "pdf": pdf}[options.edition](output, tuple(options.chapters))
-    except (build_site.BuildError, FileNotFoundError, formulas.FormulaError) as error:
+    except (build_site.BuildError, FileNotFoundError) as error:
         sys.exit(str(error))
     print(f"The book is in {os.path.relpath(output)}.")
 

@@ -50,7 +50,7 @@ MOMENT = "1580601600"  # every file is dated 2 February 2020, so that two builds
 
 
 class BuildError(Exception):
-    """The edition cannot be built; the message is for the terminal."""
+    """The site, or an edition of it, cannot be built; the message is for the terminal."""
 
 
 def build(output):

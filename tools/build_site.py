@@ -19,10 +19,11 @@ import tempfile
 from pathlib import Path
 
 import build_lite
+from build_lite import BuildError
 
 ROOT = Path(__file__).resolve().parent.parent
 WEB = ROOT / "book" / "web"  # package.json and its lock: exact versions, each file's checksum, no addresses
-VENDOR = ROOT / ".cache" / "vendor"  # what is copied into every site, about 7 MB
+VENDOR = ROOT / ".cache" / "vendor"  # what npm has fetched; all but what is for tests, 7 MB, goes into every site
 PARTS = {  # from the npm packages  ->  into _static/vendor
     "mathjax/es5/tex-chtml.js": "mathjax/tex-chtml.js",
     "mathjax/es5/output/chtml/fonts": "mathjax/output/chtml/fonts",
@@ -40,10 +41,6 @@ PARTS = {  # from the npm packages  ->  into _static/vendor
     "@jupyter-widgets/html-manager/dist/embed-amd.js": "embed-amd.js",
 }
 NAMES = {"html": "site", "singlehtml": "PDF", "epub": "EPUB"}
-
-
-class BuildError(Exception):
-    """The site cannot be built; the message is for the terminal."""
 
 
 def fetch():
@@ -119,7 +116,7 @@ def main():
     output = options.output.resolve()
     try:
         build(output, options.lite)
-    except (BuildError, build_lite.BuildError) as error:
+    except BuildError as error:
         sys.exit(str(error))
     folder = os.path.relpath(output)
     print(f"The book is in {folder}; open {os.path.relpath(output / 'index.html')} in a browser.")

@@ -69,8 +69,9 @@ def link_terms(app, doctree, docname):
                 strong["ids"].append(slug(strong.astext()))
     elif chapter := re.match(r"notebooks/(\d\d)_", docname):
         known = [row for row in registry.terms(Path(app.srcdir)) if row.chapter < chapter[1]]
+        search, owners = pattern(known)
         for section in [node for node in doctree.findall(nodes.section) if known and _depth(node) == 2]:
-            link_terms_of(section, *pattern(known))
+            link_terms_of(section, search, owners)
 
 
 def link_terms_of(section, search, owners):

@@ -76,7 +76,8 @@ def linked_map(listed: list[dict]) -> str:
         slug = LEADS.get(keys[0]) or next((key for key in keys if key in pages), "")
         return f'<a href="notebooks/{pages[slug]}.html">{part[0]}</a>' if slug in pages else part[0]
 
-    return PART.sub(link, widgets.read("map.svg")).replace('role="img"', 'role="group" class="book-map"')
+    linked = PART.sub(link, widgets.read("map.svg")).replace('role="img"', 'role="group"')
+    return f'<div class="book-map">{linked}</div>'
 
 
 def figure(book: Path) -> str:

@@ -78,7 +78,7 @@ def add_script(app, pagename, templatename, context, doctree):
     """What asks the cards, for this page alone: it sets their formulas, too."""
     if pagename == "review":
         app.add_js_file(None, body="window.MathJax.startup = { typeset: false };", priority=900)
-        app.add_js_file("review.js", defer="defer")
+        app.add_js_file("review.js", defer="defer", priority=900)  # after those of every page
 
 
 def write_deck(app, exception):

@@ -98,7 +98,7 @@ def write(app, exception):
     """Write the sections next to the scripts."""
     if exception is None and app.builder.format == "html":
         rows = sorted(app.book_sections, key=lambda row: row["at"])
-        data = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+        data = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
         (Path(app.outdir) / "_static" / "search_data.js").write_text(f"bookSections = {data};\n", encoding="utf-8")
 
 

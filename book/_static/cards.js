@@ -4,13 +4,8 @@
   const THINGS = '.math[data-symbols], a.book-term, a.reference[href*="#equation-"]';
   const WAIT = 250; // milliseconds before a card comes or goes, so that the pointer can cross the page or reach the card
   const here = document.currentScript.src;
+  const element = window.bookElement;
   let card, shown, timer, loading;
-
-  function element(name, properties, ...children) {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  }
 
   // Loaded with the first card; by a script, since a page opened as a file can fetch nothing.
   function data() {
@@ -57,10 +52,11 @@
 
   function hide() {
     clearTimeout(timer);
-    if (!card) return;
-    described(shown).removeAttribute("aria-describedby");
-    card.remove();
-    card = shown = undefined;
+    if (card) {
+      described(shown).removeAttribute("aria-describedby");
+      card.remove();
+    }
+    card = shown = undefined; // also when the card of `shown` is still being made
   }
 
   async function show(thing) {

@@ -45,7 +45,8 @@
     const measure = (some) => some.forEach((box) => shares.set(box, share(box)));
     const long = boxes.filter((box) => shares.get(box) < LEAST);
     long.forEach((box) => {
-      if (!box.querySelector("wbr, .book-rows")) breakable(box.querySelector("mjx-math"), box.querySelector("mjx-assistive-mml math"));
+      const meant = box.querySelector("mjx-assistive-mml math"); // none where the reader's settings of MathJax say so
+      if (meant && !box.querySelector("wbr, .book-rows")) breakable(box.querySelector("mjx-math"), meant);
       box.classList.add("book-lines");
     });
     measure(long);

@@ -2,6 +2,7 @@
 // Nothing leaves the browser; the page "Review" writes it into a file and reads it from one.
 (() => {
   const KEY = "mathllm-book";
+  const element = window.bookElement;
   const EMPTY = { version: 1, pages: {}, questions: {}, exercises: {}, cards: {} };
 
   function isWhole(memory) {
@@ -19,11 +20,13 @@
     }
   }
 
+  // Whether the browser has kept it: it may keep nothing, or no more. The pages work without.
   function save(memory) {
     try {
       localStorage.setItem(KEY, JSON.stringify(memory));
+      return true;
     } catch {
-      // a browser that keeps nothing: the page works without
+      return false;
     }
   }
 
@@ -33,7 +36,7 @@
     save(memory);
   }
 
-  // The text of a file as memory; what is wrong with it is an error, and nothing has changed.
+  // The text of a file as memory; what is wrong is an error, and nothing has changed.
   function read(text) {
     let memory;
     try {
@@ -42,7 +45,7 @@
       memory = null;
     }
     if (!isWhole(memory)) throw new Error("This file does not hold what a browser remembers of this book. Nothing has changed.");
-    save(memory);
+    if (!save(memory)) throw new Error("This browser could not keep what the file holds. Nothing has changed.");
   }
 
   window.bookMemory = { load, change, read, forget: () => save(structuredClone(EMPTY)) };
@@ -64,12 +67,6 @@
     headings.forEach((heading) => seen.observe(heading));
   }
 
-  function element(name, properties, ...children) {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  }
-
   // The next exercise, of the chapters that the reader has opened, the last one first: one that was tried and is not right
   // yet, else the first that was not tried.
   function nextExercise(chapters, pages, exercises) {
@@ -83,7 +80,8 @@
     const { pages, questions, exercises } = load();
     const [name, last] = Object.entries(pages).sort(([, a], [, b]) => b.at - a.at)[0] ?? [];
     if (!last) return;
-    const link = element("a", { href: `notebooks/${name}.html#${last.section}` }, `${last.title}: ${last.heading}`);
+    const place = last.heading === last.title ? last.title : `${last.title}: ${last.heading}`;
+    const link = element("a", { href: `notebooks/${name}.html#${last.section}` }, place);
     const line = element("p", { className: "book-go-on" }, "Go on reading ", link, ", or ", element("a", { href: "review.html" }, "review what you have read"), ".");
     const chapters = JSON.parse(document.querySelector("#book-exercises").textContent);
     const next = nextExercise(chapters, pages, exercises);

@@ -1,22 +1,18 @@
 // Questions on the page: a reader predicts a number or chooses, presses Enter, and only then the folded answer opens.
 (() => {
   const TOLERANCE = 0.02; // of the value: a prediction on paper
+  const element = window.bookElement;
 
-  function number(text) {
-    const value = Number(text.trim().replace("−", "-").replace(/(\d),(?=\d{3})/g, "$1").replace(",", "."));
-    return text.trim() === "" ? NaN : value;
+  // A comma stands between thousands (22,026) or before decimals (0,949): one of the two readings must be right.
+  function readings(text) {
+    const plain = text.trim().replace("−", "-");
+    return [plain.replaceAll(",", ""), plain.replace(",", ".")].map(Number);
   }
 
   function isRight(guess, expected) {
-    const [ours, theirs] = [number(guess), number(expected)];
-    if (Number.isNaN(theirs)) return guess.trim().toLowerCase() === expected.trim().toLowerCase();
-    return Math.abs(ours - theirs) <= TOLERANCE * Math.abs(theirs) + 1e-9;
-  }
-
-  function element(name, properties, ...children) {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
+    const value = Number(expected.replaceAll(",", ""));
+    if (Number.isNaN(value)) return guess.trim().toLowerCase() === expected.trim().toLowerCase();
+    return readings(guess).some((reading) => Math.abs(reading - value) <= TOLERANCE * Math.abs(value) + 1e-9);
   }
 
   // The question stands in front of the cell that holds its answer.
@@ -63,7 +59,6 @@
       }
       const right = isRight(given, details.dataset.choice ?? details.dataset.answer);
       verdict.textContent = right ? "Right." : "Not this one: see below.";
-      form.dataset.right = right;
       form.dispatchEvent(new CustomEvent("book-answered", { bubbles: true, detail: { question: i, right } }));
       details.open = true;
     });

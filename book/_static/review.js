@@ -4,12 +4,7 @@
   const here = document.currentScript.src;
   const RATINGS = ["Again", "Hard", "Good", "Easy"];
   const DAY = 86_400_000; // milliseconds
-
-  function element(name, properties, ...children) {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  }
+  const element = window.bookElement;
 
   function button(text, act) {
     const made = element("button", { type: "button" }, text);
@@ -63,8 +58,8 @@
   }
 
   function rate(card, box, all, scheduler) {
-    const { due, begun, ...known } = bookMemory.load().cards[card.id] ?? { ...FSRS.createEmptyCard() };
-    const choices = scheduler.repeat({ ...known, due }, new Date());
+    const { begun, ...known } = bookMemory.load().cards[card.id] ?? FSRS.createEmptyCard();
+    const choices = scheduler.repeat(known, new Date());
     const buttons = RATINGS.map((name) => {
       const next = choices[FSRS.Rating[name]].card;
       return button(`${name}: ${wait(next.due)}`, async () => {

@@ -3,7 +3,7 @@ const bookSearch = (() => {
   const WORD = /√?[\p{L}\p{N}]+(?:[-–'’_][\p{L}\p{N}]+)*/gu;
   const SMALL = new Set(("a an and are as at be by do does for from how i in is it of on or that the this to we what when " +
     "why with you").split(" "));
-  const SHOWN = 30, AROUND = 90; // results; characters before and behind the first word of an excerpt
+  const BEFORE = 90, LENGTH = 240; // characters before the first word that was found, and of the whole excerpt
 
   const words = (text) => text.normalize("NFC").replace(/\bsqrt\s*\(?/gi, "√").match(WORD) ?? [];
 
@@ -54,39 +54,36 @@ const bookSearch = (() => {
     let hits = search.search(query, { combineWith: "AND" });
     if (!hits.length) hits = search.search(query, { combineWith: "OR", fuzzy: 0.2 });
     const scored = hits.map((hit) => ({ ...sections[hit.id], score: hit.score * exact(sections[hit.id], query), hit }));
-    return scored.sort((a, b) => b.score - a.score).slice(0, SHOWN);
+    return scored.sort((a, b) => b.score - a.score);
   }
 
   // The text around the first word that was found, in parts: [text, is it a word that was found].
-  function excerpt(section) {
-    const found = new Set(section.hit.terms);
-    const marks = [...section.text.matchAll(WORD)].filter(([word]) => stored(word).some((form) => found.has(form)));
-    const start = Math.max(0, (marks[0]?.index ?? 0) - AROUND), end = start + 2 * AROUND + 60;
-    const parts = [[start ? "…" : "", false]];
+  function excerpt({ text, hit }) {
+    const found = new Set(hit.terms);
+    const marks = [...text.matchAll(WORD)].filter(([word]) => stored(word).some((form) => found.has(form)));
+    const first = marks[0]?.index ?? 0;
+    const start = first > BEFORE ? text.indexOf(" ", first - BEFORE) + 1 : 0; // it begins and ends with a whole word
+    const end = text.length > start + LENGTH ? text.lastIndexOf(" ", start + LENGTH) : text.length;
+    const parts = [[start > 0 ? "… " : "", false]];
     let place = start;
     for (const mark of marks.filter(({ index }) => index >= start && index < end)) {
-      parts.push([section.text.slice(place, mark.index), false], [mark[0], true]);
+      parts.push([text.slice(place, mark.index), false], [mark[0], true]);
       place = mark.index + mark[0].length;
     }
-    return [...parts, [`${section.text.slice(place, Math.max(place, end))}…`, false]];
+    return [...parts, [text.slice(place, end) + (end < text.length ? " …" : ""), false]];
   }
 
   return { index, find, excerpt };
 })();
 
-if (typeof module !== "undefined") module.exports = bookSearch;
-else window.addEventListener("DOMContentLoaded", () => {
+window.addEventListener("DOMContentLoaded", () => {
+  const SHOWN = 30;
+  const element = window.bookElement;
   const field = document.querySelector(".bd-search-container input[name=q]");
   const status = element("p", {}), list = element("ol", {});
   status.setAttribute("role", "status");
   document.getElementById("search-results").append(status, list);
   const search = bookSearch.index(bookSections);
-
-  function element(name, properties, ...children) {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  }
 
   function item(section) {
     const link = element("a", { href: section.at }, section.title);
@@ -98,9 +95,10 @@ else window.addEventListener("DOMContentLoaded", () => {
   function show() {
     const query = field.value.trim();
     const found = query ? bookSearch.find(search, bookSections, query) : [];
-    const count = found.length === 1 ? "1 section" : `${found.length} sections`;
-    status.textContent = query ? `${found.length ? count : "Nothing"} found for “${query}”.` : "";
-    list.replaceChildren(...found.map(item));
+    const count = ["Nothing", "1 section"][found.length] ?? `${found.length} sections`;
+    const rest = found.length > SHOWN ? ` These are the first ${SHOWN}.` : "";
+    status.textContent = query ? `${count} found for “${query}”.${rest}` : "";
+    list.replaceChildren(...found.slice(0, SHOWN).map(item));
   }
 
   field.value = new URLSearchParams(location.search).get("q") ?? "";

@@ -16,10 +16,13 @@
   // The service worker isolates the page and keeps its files, from the second time that a page is loaded.
   if (navigator.serviceWorker && !window.crossOriginIsolated && !sessionStorage.getItem("book-isolated")) {
     sessionStorage.setItem("book-isolated", "tried"); // once, in case the browser does not isolate pages
-    await navigator.serviceWorker.register("../service-worker.js?enableCache=false"); // the address that JupyterLite uses
-    await navigator.serviceWorker.ready;
-    window.location.reload();
-    return;
+    const address = "../service-worker.js?enableCache=false"; // the one that JupyterLite uses
+    const registered = await navigator.serviceWorker.register(address).catch(() => null); // a browser may refuse
+    if (registered) {
+      await navigator.serviceWorker.ready;
+      window.location.reload();
+      return;
+    }
   }
 
   // In an isolated page JupyterLite talks to Python in a way that loses a call when the answer is too quick. In any other
@@ -98,13 +101,20 @@
   });
 
   async function greet() {
-    if (await isNewer(notebook().context.path)) say(NEWER, download, original("Take the newer version"));
-    else say(READY + (kept ? KEPT : ""), download, original("Bring back the original"));
+    const { path } = notebook().context;
+    const answer = await fetch(`../files/${path}`, { cache: "no-cache" }).catch(() => null); // not the browser's own copy
+    const ready = READY + (kept ? KEPT : "");
+    if (!answer?.ok) { // the reader's own notebook, or no network
+      say(ready, download);
+      return;
+    }
+    const newer = await isNewer(path, await answer.json()).catch(() => false); // a browser that keeps nothing cannot tell
+    if (newer) say(NEWER, download, original("Take the newer version"));
+    else say(ready, download, original("Bring back the original"));
   }
 
   // Whether the book's notebook has changed since the reader began to change it.
-  async function isNewer(path) {
-    const book = await (await fetch(`../files/${path}`, { cache: "no-cache" })).json(); // not the browser's own copy
+  async function isNewer(path, book) {
     const { content } = await window.jupyterapp.serviceManager.contents.get(path, { content: true });
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(book)));
     const version = new Uint8Array(digest).join(" ");

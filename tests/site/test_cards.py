@@ -28,6 +28,16 @@ def test_a_card_comes_with_the_focus_and_goes_with_escape(chapter, thing, inside
     assert focused.get_attribute("aria-describedby") is None
 
 
+def test_escape_also_stops_a_card_that_is_still_being_made(chapter):
+    chapter.locator(TERM).first.evaluate("""term => {
+      term.focus();
+      document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+    }""")
+    chapter.wait_for_timeout(300)
+    assert chapter.locator("#book-card").count() == 0
+    chapter.evaluate("document.activeElement.blur()")
+
+
 def test_a_card_stays_while_the_pointer_is_on_it_and_goes_when_it_leaves(chapter):
     chapter.locator(TERM).first.hover()
     card = chapter.locator("#book-card")

@@ -40,5 +40,9 @@ def test_a_result_names_its_section_and_chapter_and_shows_the_words_around_what_
     assert first.locator(".book-where").inner_text().strip() != ""
     assert "cosine" in first.locator("mark").first.inner_text().lower()
     assert re.match(r"\d+ sections found", page.locator("#search-results [role=status]").inner_text())
-    page.locator(".bd-search-container input[name=q]").fill("zzzzqqqq")
-    assert page.locator("#search-results [role=status]").inner_text() == "Nothing found for “zzzzqqqq”."
+    query, status = page.locator(".bd-search-container input[name=q]"), page.locator("#search-results [role=status]")
+    query.fill("zzzzqqqq")
+    assert status.inner_text() == "Nothing found for “zzzzqqqq”."
+    query.fill("softmax")
+    assert re.fullmatch(r"\d{2,3} sections found for “softmax”. These are the first 30.", status.inner_text())
+    assert page.locator("#search-results li").count() == 30
