@@ -34,9 +34,8 @@ def exponent_range(dtype: DTypeLike = np.float64) -> ExponentRange:
     [(-745.1, 709.8), (-104.0, 88.7), (-17.3, 11.1)]
     """
     limits = np.finfo(dtype)
-    smallest, largest = np.longdouble(limits.smallest_subnormal), np.longdouble(limits.max)
-    lowest_power_of_two = np.log2(smallest) - 1  # smaller numbers are rounded to zero
-    return ExponentRange(float(lowest_power_of_two * np.log(2)), float(np.log(largest)))
+    lowest_power_of_two = np.log2(np.longdouble(limits.smallest_subnormal)) - 1  # smaller numbers are rounded to zero
+    return ExponentRange(float(lowest_power_of_two * np.log(2)), float(np.log(np.longdouble(limits.max))))
 
 
 @primitive(shapes="... -> ...")

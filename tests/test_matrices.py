@@ -25,14 +25,6 @@ def test_three_loops_and_the_operator_agree():
     assert ml.multiply_adds(A.shape) == 0
 
 
-def test_symmetric_means_equal_to_the_transpose():
-    W = rng.normal(size=(4, 4))
-    assert matrices.is_symmetric(W @ W.T)
-    assert not matrices.is_symmetric(W)
-    assert not matrices.is_symmetric(np.ones((2, 3)))
-    assert matrices.is_symmetric([[True, False], [False, True]])
-
-
 @pytest.mark.slow
 @given(st.integers(1, 6), st.integers(0, 10_000), st.sampled_from([1e-9, 1.0, 1e9]))
 def test_power_iteration_finds_the_eigenvalue_that_was_planted(n, seed, size):

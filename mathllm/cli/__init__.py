@@ -4,7 +4,6 @@
     generate.py  continue a text, or chat: `generate` and `chat`
     models.py    list, fetch and verify models and data
     doctor.py    versions, threads, data, programs
-    options.py   how options are declared
 
 The commands are written with click, which the extra "cli" installs; this file can be imported without it.
 """

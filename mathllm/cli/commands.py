@@ -1,4 +1,4 @@
-"""The group of all commands."""
+"""The commands of `mathllm` as one group, with what its help says and its version."""
 
 import click
 

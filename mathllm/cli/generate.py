@@ -11,7 +11,7 @@ from ..fast import Transformer, generate
 from ..inference import continuation, sampler
 from ..pretrained.hub import load
 from ..pretrained.smollm2 import chat_prompt
-from .options import _option
+from .group import _option
 
 _FROM, _TO = "<|im_start|>", "<|im_end|>"  # around each message of a chat
 _POSITIVE = click.FloatRange(0, min_open=True)

@@ -21,7 +21,7 @@ from ..gradient_descent import warmup_cosine
 from ..pretrained.files import read_json, written_whole
 from ..pretrained.huggingface import save_pretrained
 from ..transformer import count_parameters, gpt2_config, llama_config
-from .options import _option
+from .group import _option
 
 _END = "<|endoftext|>"
 _HELD_OUT = 10  # the last tenth of a file is for validation

@@ -16,14 +16,13 @@ from .attention_matrices import attention_focus, is_row_stochastic, spectral_gap
 from .eigen import eigenvalues, power_iteration
 from .lora import lora_init, lora_linear, lora_merge
 from .products import (
-    is_symmetric, linear, matrix_product, matrix_product_by_hand, matrix_vector_product, multiply_adds, product_shape,
-    transpose,
+    linear, matrix_product, matrix_product_by_hand, matrix_vector_product, multiply_adds, product_shape, transpose,
 )  # fmt: skip
 from .svd import SVD, low_rank_approximation, low_rank_error, singular_values, svd
 
 __all__ = [
-    "SVD", "attention_focus", "eigenvalues", "is_row_stochastic", "is_symmetric", "linear", "lora_init", "lora_linear",
-    "lora_merge", "low_rank_approximation", "low_rank_error", "matrix_product", "matrix_product_by_hand",
-    "matrix_vector_product", "multiply_adds", "power_iteration", "product_shape", "singular_values", "spectral_gap",
-    "stationary_distribution", "svd", "transpose",
+    "SVD", "attention_focus", "eigenvalues", "is_row_stochastic", "linear", "lora_init", "lora_linear", "lora_merge",
+    "low_rank_approximation", "low_rank_error", "matrix_product", "matrix_product_by_hand", "matrix_vector_product",
+    "multiply_adds", "power_iteration", "product_shape", "singular_values", "spectral_gap", "stationary_distribution",
+    "svd", "transpose",
 ]  # fmt: skip

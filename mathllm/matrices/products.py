@@ -143,19 +143,6 @@ def transpose(W: ArrayLike) -> np.ndarray:
     return _real(W).swapaxes(-1, -2)
 
 
-@contract("...")
-def is_symmetric(W: ArrayLike, tolerance: float = 1e-12) -> bool:
-    """Is the matrix its own transpose, W = Wᵀ, up to `tolerance` times its largest entry?
-
-    >>> is_symmetric([[2, 1], [1, 3]]), is_symmetric([[2, 1], [0, 3]])
-    (True, False)
-    """
-    W = _real(W)
-    if W.ndim != 2 or W.shape[0] != W.shape[1]:
-        return False
-    return bool(np.all(np.abs(W - W.T) <= tolerance * np.abs(W).max(initial=0)))
-
-
 def _real(W):
     """An array (or tensor) of floating-point numbers."""
     if isinstance(W, Tensor) or W.dtype.kind == "f":

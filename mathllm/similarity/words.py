@@ -69,9 +69,7 @@ class WordVectors:
         """
         return float(cosine_similarity(self.vector(a), self.vector(b)))
 
-    def nearest(
-        self, query: str | ArrayLike, k: int = 10, exclude: str | Iterable[str] = ()
-    ) -> list[tuple[str, float]]:
+    def nearest(self, query: str | ArrayLike, k: int = 10, exclude: Iterable[str] = ()) -> list[tuple[str, float]]:
         """The `k` words whose vectors make the smallest angle with `query`, a word or a vector, best first.
 
         A word is not its own neighbour; `exclude` leaves out one more word, or several.
