@@ -111,7 +111,7 @@ def with_alternative_text(render_image):
             self.logger.warning("a figure without alternative text", subtype="image", line=data.line)
         images = render_image(self, data)
         for image in images:
-            image["alt"], image["loading"] = alt, "lazy"
+            image["alt"], image["loading"] = alt, "eager" if edition else "lazy"  # paper has no reader who scrolls
             if data.mime_type == "image/png":  # room is kept for it: its size stands at the head of the file
                 head = base64.b64decode(data.string[:64])
                 image["width"], image["height"] = map(str, struct.unpack(">II", head[16:24]))
