@@ -159,6 +159,7 @@ def test_the_teacher_makes_a_course_and_releases(machine, windows):
     page.get_by_role("menuitem", name="File", exact=True).click()
     with page.expect_popup() as opened:
         page.get_by_role("menuitem", name="Hub Control Panel").click()
+    opened.value.wait_for_load_state("networkidle")  # before its scripts have come, the page ignores clicks
     opened.value.locator("#stop").click()
     opened.value.locator("#start", has_text="Start My Server").click()
     opened.value.wait_for_url("**/user/teacher/lab**")
