@@ -155,7 +155,7 @@ def embedding(table: Array, ids: Array) -> WithPullback:
     return table[ids], pullback
 
 
-def token_ids(function: str, ids: ArrayLike, size: int) -> np.ndarray:
+def token_ids(function: str, ids: ArrayLike, size: int = np.iinfo(np.int64).max) -> np.ndarray:
     """The ids as an array of integers, or an error in the name of `function` if one is not in 0 … size − 1.
 
     Raises: ValueError for an id outside 0 … size − 1; TypeError for ids that are not integers.

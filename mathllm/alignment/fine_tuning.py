@@ -27,7 +27,7 @@ def completion_labels(tokens: ArrayLike, prompt_lengths: ArrayLike, ignore_index
     array([[-100, -100,    7,    8]])
     """
     length = tokens.shape[1]
-    tokens = token_ids("completion_labels", tokens, np.iinfo(np.int64).max).astype(np.int64)
+    tokens = token_ids("completion_labels", tokens).astype(np.int64)
     if not np.all((prompt_lengths >= 0) & (prompt_lengths <= length) & (prompt_lengths % 1 == 0)):
         raise ValueError(f"completion_labels() needs lengths from 0 to {length}, got {prompt_lengths.tolist()}")
     return np.where(np.arange(length) < prompt_lengths[:, None], ignore_index, tokens)

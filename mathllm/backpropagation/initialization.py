@@ -69,8 +69,8 @@ def initial_weights(
            [0., 1.]])
     """
     within("initial_weights", "whole [1, ∞)", inputs=inputs, outputs=outputs)
-    one_of("initial_weights", ("zeros", "normal", "xavier", "he", "orthogonal"), scheme=scheme)
     deviations = {"normal": scale, "xavier": xavier_scale(inputs, outputs), "he": he_scale(inputs)}
+    one_of("initial_weights", ("zeros", *deviations, "orthogonal"), scheme=scheme)
     if scheme == "zeros":
         return np.zeros((inputs, outputs), dtype)
     if scheme == "orthogonal":

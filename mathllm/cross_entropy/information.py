@@ -173,13 +173,13 @@ def convert_information(amount: ArrayLike, *, from_base: float, to_base: float) 
     >>> round(float(convert_information(1.0, from_base=np.e, to_base=2)), 4)
     1.4427
     """
-    within("convert_information", "(1, ∞)", from_base=from_base, to_base=to_base)
-    return np.asarray(real_array("convert_information", amount)) * float(np.log(from_base) / np.log(to_base))
+    ratio = _nats("convert_information", from_base, "from_base") / _nats("convert_information", to_base, "to_base")
+    return np.asarray(real_array("convert_information", amount)) * ratio
 
 
-def _nats(name, base):
+def _nats(function, base, name="base"):
     """The nats in one unit of information of this base: 1 for e, 0.693 for 2."""
-    within(name, "(1, ∞)", base=base)
+    within(function, "(1, ∞)", **{name: base})
     return float(np.log(base))
 
 

@@ -270,9 +270,8 @@ def _rows(arrays, rows):
 
 def _ends(eos_token_id, pad_token_id):
     """The end tokens, and the token of a row that has ended."""
-    largest = np.iinfo(np.int64).max
-    ends = token_ids("generate", np.atleast_1d([] if eos_token_id is None else eos_token_id), largest)
-    padding = ends[:1] if pad_token_id is None else token_ids("generate", [pad_token_id], largest)
+    ends = token_ids("generate", np.atleast_1d([] if eos_token_id is None else eos_token_id))
+    padding = ends[:1] if pad_token_id is None else token_ids("generate", [pad_token_id])
     return ends, int(padding[0]) if padding.size else 0
 
 

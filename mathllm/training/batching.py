@@ -48,9 +48,8 @@ def token_stream(documents: Iterable[ArrayLike], end: int) -> np.ndarray:
     >>> token_stream([[5, 6], [7]], end=0)
     array([5, 6, 0, 7, 0])
     """
-    largest = np.iinfo(np.int64).max
     pieces = (piece for document in documents for piece in (document, [end]))
-    return np.concatenate([np.empty(0, int), *(token_ids("token_stream", p, largest).astype(int) for p in pieces)])
+    return np.concatenate([np.empty(0, int), *(token_ids("token_stream", p).astype(int) for p in pieces)])
 
 
 @contract("n")
