@@ -74,8 +74,8 @@ def main(descriptor):
 
 def _warm_shell():
     """IPython as a notebook has it, with mathllm imported and the edition of the exercises that holds no answer."""
-    edition, places = Path(__file__).with_name("__init__.py"), importlib.util.find_spec(PACKAGE)
-    places = places.submodule_search_locations
+    edition = Path(__file__).with_name("__init__.py")
+    places = importlib.util.find_spec(PACKAGE).submodule_search_locations
     spec = importlib.util.spec_from_file_location(PACKAGE, edition, submodule_search_locations=places)
     sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules[PACKAGE])
