@@ -48,7 +48,7 @@ def multi_head_attention(
 ) -> np.ndarray:  # fmt: skip
     """Multi-head attention with learned projections.
 
-        head_r = Attention(x W_Q^r, c W_K^r, c W_V^r),      y = [head₁ … head_H] W_O (10.13)
+        head_r = Attention(x W_Q^r, c W_K^r, c W_V^r),      y = [head₁ … head_H] W_O (10.14)
 
     params: {"query": (D, H·K), "key": (D, G·K), "value": (D, G·K), "output": (H·K, D)}, each with an optional bias
     under "query_bias" …   context: c (..., S, D), x itself if not given

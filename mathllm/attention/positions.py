@@ -14,7 +14,7 @@ from .scaled_dot_product import distances
 def sinusoidal_positions(length: int, width: int, base: float = 10000.0) -> np.ndarray:
     """One vector of sines and cosines per position, to be added to the embeddings.
 
-        P[t, 2i] = sin(t / base^(2i/D)),      P[t, 2i+1] = cos(t / base^(2i/D))     (10.7)
+        P[t, 2i] = sin(t / base^(2i/D)),      P[t, 2i+1] = cos(t / base^(2i/D))     (10.8)
 
     length: T   width: D, even   ->   (T, D)
 
@@ -35,7 +35,7 @@ def rotary_angles(
 ) -> np.ndarray:
     """The angle by which each pair of components is rotated at each position.
 
-        θ[t, i] = t · base^(−2i/K)                                                  (10.9)
+        θ[t, i] = t · base^(−2i/K)                                                  (10.10)
 
     width: K, even   scaling: how to read texts longer than those of the training, see `RotaryScaling`
 
@@ -55,7 +55,7 @@ def rotary_angles(
 def rotate(x: Array, *, angles: ArrayLike, pairing: str = "half") -> WithPullback:
     """Rotary position embedding (RoPE): rotate each pair of components by its angle.
 
-        (x₁, x₂) → (x₁ cos θ − x₂ sin θ,  x₁ sin θ + x₂ cos θ)                      (10.10)
+        (x₁, x₂) → (x₁ cos θ − x₂ sin θ,  x₁ sin θ + x₂ cos θ)                      (10.11)
         (R_m q)·(R_n k) = q·R_(n−m) k: only the distance counts;   dx = R(−θ) dy
 
     angles: (T, K/2)   pairing: which components form a pair, "half" (i with i + K/2, as Hugging Face has it for LLaMA)
@@ -86,7 +86,7 @@ def rotate(x: Array, *, angles: ArrayLike, pairing: str = "half") -> WithPullbac
 def alibi_bias(heads: int, queries: int, keys: int | None = None) -> np.ndarray:
     """ALiBi: no position vectors, but a penalty on the scores that grows with the distance, at a rate of each head.
 
-        bias_rij = −β_r |i − j|,      β_r = 2^(−8r/H), r = 1 … H                    (10.12)
+        bias_rij = −β_r |i − j|,      β_r = 2^(−8r/H), r = 1 … H                    (10.13)
 
     ->   (H, T, S), to be given to `attention` as `bias`
 

@@ -13,7 +13,7 @@ from ..softmax import softmax_gradient, softmax_in_place
 def causal_mask(queries: int, keys: int | None = None) -> np.ndarray:
     """The mask of a model that predicts the next token: query i may attend to key j only if j ≤ i.
 
-        mask_ij = (j ≤ i + S − T)                                                   (10.5)
+        mask_ij = (j ≤ i + S − T)                                                   (10.6)
 
     queries: T   keys: S, T if not given; with S > T the queries are the last T positions, as when keys are cached
     ->   (T, S) bool, True where attention is allowed
@@ -101,7 +101,7 @@ def attention_weights(
     """The attention weights: the softmax of the scaled dot products of queries and keys.
 
         A = softmax(S),   S = QKᵀ/√K + bias,   Aᵢⱼ = 0 where the mask forbids       (10.3)
-        dS = A ⊙ (dA − rowsum(dA ⊙ A)),   dQ = dS·K/√K,   dK = dSᵀ·Q/√K,   dbias = dS (10.15)
+        dS = A ⊙ (dA − rowsum(dA ⊙ A)),   dQ = dS·K/√K,   dK = dSᵀ·Q/√K,   dbias = dS (10.16)
 
     `mask` is True where attention is allowed; `scale` replaces 1/√K. Each row sums to 1; a row in which the mask
     forbids every key is all zeros.
@@ -136,7 +136,7 @@ def attention(
     """Scaled dot-product attention: each query receives the average of the values, weighted by its attention weights.
 
         Attention(Q, K, V) = softmax(QKᵀ/√K) V = A V                                (10.2)
-        dV = Aᵀ dY,   dA = dY Vᵀ,   then as for the weights                         (10.14)
+        dV = Aᵀ dY,   dA = dY Vᵀ,   then as for the weights                         (10.15)
 
     `mask`, `bias` and `scale` are those of `attention_weights`; a query that may attend to no key receives zeros.
     `tap("weights", A)`, if given, returns the weights that are used.

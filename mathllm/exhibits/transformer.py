@@ -13,7 +13,7 @@ def layer_norm_gradient_as_printed(x: ArrayLike, gain: ArrayLike, dy: ArrayLike,
         dx = γ/√(σ²+ε) ⊙ (dy − mean(dy) − (x−μ)/σ² · mean(dy ⊙ (x−μ)))
 
     It is right for every x and dy only if all entries of the gain are equal and ε = 0 (or D is below 3 and ε = 0):
-    compare with (12.3).
+    compare with (12.5).
 
     >>> x, dy = np.array([0.5, -1.2, 2.0, 0.3]), np.array([0.7, -0.3, 0.9, 0.4])
     >>> layer_norm_gradient_as_printed(x, np.ones(4), dy, epsilon=0).round(3)

@@ -199,7 +199,7 @@ def _attention(projected, config, memory, layer, rotation, sizes):
         for rows, seen, weights in tiles:
             dscores = memory("dscores", weights.shape, dtype)
             np.matmul(dout[rows], value[seen].swapaxes(-1, -2), out=dscores)
-            dscores -= np.vecdot(dscores, weights)[..., None]  # dS = A ⊙ (dA − rowsum(dA ⊙ A)), as in (10.15)
+            dscores -= np.vecdot(dscores, weights)[..., None]  # dS = A ⊙ (dA − rowsum(dA ⊙ A)), as in (10.16)
             dscores *= weights
             np.matmul(dscores, key[seen], out=dquery[rows])
             dkey[seen] += _summed(dscores, query[rows])
@@ -270,7 +270,7 @@ ACTIVATIONS: dict[str, Callable] = {"silu": _silu, "gelu_tanh": _gelu_tanh}
 
 
 def rotation_factors(angles: np.ndarray, config: Config, dtype: type | np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """What `_rotate` multiplies queries and keys and their partners with: cos θ, and −sin θ or sin θ; see (10.10).
+    """What `_rotate` multiplies queries and keys and their partners with: cos θ, and −sin θ or sin θ; see (10.11).
 
     angles: (T, K/2)   ->   (T, (H + G) K), (T, (H + G) K)
 

@@ -87,7 +87,7 @@ class DecodingStep:
         return linears["output"](mixed.reshape(-1))
 
     def _norm(self, x, params):
-        """`rms_norm` (12.4) or `layer_norm` (12.1) of each vector."""
+        """`rms_norm` (12.3) or `layer_norm` (12.2) of each vector."""
         if self.config.norm == "layer":
             x = x - self._mean(x, self.ones[: x.shape[-1]])
         y = x * (self._mean(x, x) + self.config.norm_epsilon) ** -0.5 * params["gain"]
@@ -98,7 +98,7 @@ class DecodingStep:
         return a.dot(b) / len(b)
 
     def _rotate_to(self, start, count):
-        """The rotations of the next `count` positions as matrices R (count, K, K): the rotated x is x R, by (10.10)."""
+        """The rotations of the next `count` positions as matrices R (count, K, K): the rotated x is x R, by (10.11)."""
         c = self.config
         if c.positions == "rotary" and not self.first <= start <= self.first + len(self.rotations) - count:
             # Some positions more than needed, but none beyond which all frequencies change.

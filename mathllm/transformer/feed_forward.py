@@ -20,7 +20,7 @@ def feed_forward(
 ) -> np.ndarray:
     """The position-wise network: widen, apply the activation function, narrow; with a gate if the parameters have one.
 
-        y = φ(x W_up + b) W_down + b' (12.7)          or          (φ(x W_gate) ⊙ x W_up) W_down (12.8)
+        y = φ(x W_up + b) W_down + b' (12.8)          or          (φ(x W_gate) ⊙ x W_up) W_down (12.9)
 
     params: {"up": (D, F), "down": (F, D)}, optionally "gate": (D, F), "up_bias", "down_bias"
 

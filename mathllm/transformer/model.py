@@ -30,7 +30,7 @@ Marks = ArrayLike | None  # 1 for a token and 0 for padding; None where nothing 
 class Transformer:
     """A transformer of the given shape. It holds no weights: `init` makes them, and every call takes them.
 
-        x₀ = E[tokens] + positions,      xₗ = blockₗ(xₗ₋₁),      logits = norm(x_L) Eᵀ (12.9)
+        x₀ = E[tokens] + positions,      xₗ = blockₗ(xₗ₋₁),      logits = norm(x_L) Eᵀ (12.1)
 
     config: see `Config`. Parameters are nested dictionaries, `params["blocks"][0]["attention"]["query"]`.
     Source: Vaswani et al. 2017.
@@ -130,7 +130,7 @@ class Transformer:
     ) -> np.ndarray:
         """One block: attention between the tokens, then a network for each token, each added to the residual stream.
 
-            x ← x + attention(norm(x)),      x ← x + network(norm(x)) (12.9)
+            x ← x + attention(norm(x)),      x ← x + network(norm(x)) (12.1)
 
         This is pre-norm; for post-norm see `sublayer`. With an encoder, cross-attention comes between the two.
         encoded: what `encode` gives   options: mask, bias, rotation and cache, as `multi_head_attention` takes them

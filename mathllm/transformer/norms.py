@@ -11,8 +11,8 @@ from ..shapes import contract
 def layer_norm(x: Array, gain: Array, bias: Array, *, epsilon: float = 1e-5) -> WithPullback:
     """Layer norm: shift and scale each vector to mean 0 and variance 1, then multiply by a gain and add a bias.
 
-        y = γ ⊙ x̂ + β,      x̂ = (x − μ) / s,      s = √(σ² + ε)                     (12.1)
-        dx = (u − mean(u) − x̂ mean(u ⊙ x̂)) / s   with u = γ ⊙ dy                    (12.3)
+        y = γ ⊙ x̂ + β,      x̂ = (x − μ) / s,      s = √(σ² + ε)                     (12.2)
+        dx = (u − mean(u) − x̂ mean(u ⊙ x̂)) / s   with u = γ ⊙ dy                    (12.5)
         dγ = Σ dy ⊙ x̂,   dβ = Σ dy, over all vectors
 
     The variance divides by D, not by D − 1.
@@ -30,8 +30,8 @@ def layer_norm(x: Array, gain: Array, bias: Array, *, epsilon: float = 1e-5) -> 
 def rms_norm(x: Array, gain: Array, *, epsilon: float = 1e-5) -> WithPullback:
     """RMS norm: scale each vector to root mean square 1, then multiply by a gain.
 
-        y = γ ⊙ x̂,      x̂ = x / r,      r = √(mean(x²) + ε)                         (12.4)
-        dx = (u − x̂ mean(u ⊙ x̂)) / r   with u = γ ⊙ dy;      dγ = Σ dy ⊙ x̂, over all vectors (12.5)
+        y = γ ⊙ x̂,      x̂ = x / r,      r = √(mean(x²) + ε)                         (12.3)
+        dx = (u − x̂ mean(u ⊙ x̂)) / r   with u = γ ⊙ dy;      dγ = Σ dy ⊙ x̂, over all vectors (12.6)
 
     Raises: ShapeError if the gain does not have the width of x; ValueError for numbers whose squares overflow.
     Source: Zhang & Sennrich 2019, eq. 4.
@@ -47,7 +47,7 @@ def rms_norm(x: Array, gain: Array, *, epsilon: float = 1e-5) -> WithPullback:
 def batch_norm(x: Array, gain: Array, bias: Array, *, epsilon: float = 1e-5) -> WithPullback:
     """Batch norm in training: scale each feature to mean 0 and variance 1 over the examples of a batch.
 
-        y = γ ⊙ (x − μ_B) / √(σ²_B + ε) + β,   μ_B, σ²_B per feature                (12.6)
+        y = γ ⊙ (x − μ_B) / √(σ²_B + ε) + β,   μ_B, σ²_B per feature                (12.7)
 
     The result for one example depends on the others in its batch. A language model that generates one token at a time
     may have no others.
@@ -84,7 +84,7 @@ def running_statistics(
 
 
 def _standardized(name, x, epsilon, axis, centre=True):
-    """(x − μ) / √(σ² + ε) along an axis, or x / √(mean(x²) + ε), and its pullback, whose g is the u of (12.3)."""
+    """(x − μ) / √(σ² + ε) along an axis, or x / √(mean(x²) + ε), and its pullback, whose g is the u of (12.5)."""
     wide = x.astype(np.promote_types(x.dtype, np.float32), copy=False)  # in float16, 256² is infinite
     centred, square = _centred(wide, axis) if centre else (wide, _mean_square(wide, axis))
     if np.any(square == np.inf):
