@@ -72,6 +72,8 @@ class Contract:
 def contract(text: str) -> Callable:
     """Declare the shapes of a function that is no primitive: lists become arrays, and misfits are refused in words.
 
+    All other arguments are options: a number of NumPy becomes Python's own (see `plain`).
+
     >>> @contract("... d, d -> ...")
     ... def weighted_sum(x, weights):
     ...     '''The sum of the components of x, each times its weight.'''
@@ -83,21 +85,23 @@ def contract(text: str) -> Callable:
     """
 
     def declare(function):
-        shapes, signature = Contract(text), inspect.signature(function).parameters
-        parameters, count = list(signature), len(shapes.arguments)
-        optional = {name for name in parameters if signature[name].default is None}
+        shapes, signature = Contract(text), inspect.signature(function)
+        declared = dict(zip(signature.parameters, shapes.arguments, strict=False))
+        optional = {name for name, parameter in signature.parameters.items() if parameter.default is None}
 
         @functools.wraps(function)
         def call(*args, **options):
-            args = list(args)
-            args += [options.pop(name) for name in _following(parameters[len(args) : count], options)]
-            for place, axes in enumerate(shapes.arguments[: len(args)]):
-                if axes != ["_"] and not (args[place] is None and parameters[place] in optional):
-                    args[place] = real_array(function.__name__, args[place])
-            shapes.check(function.__name__, parameters, args, function.__module__)
-            return function(*args, **options)
+            bound = signature.bind_partial(*args, **options)
+            given = bound.arguments
+            for name, value in given.items():
+                if declared.get(name, ["_"]) == ["_"]:
+                    given[name] = plain(value)
+                elif not (value is None and name in optional):
+                    given[name] = real_array(function.__name__, value)
+            shapes.check(function.__name__, [*declared], [given.get(name) for name in declared], function.__module__)
+            return function(*bound.args, **bound.kwargs)
 
-        call.__doc__ = documented(function.__doc__, shapes.line(parameters))
+        call.__doc__ = documented(function.__doc__, shapes.line([*declared]))
         return call
 
     return declare
@@ -119,12 +123,13 @@ def documented(doc: str | None, line: str) -> str | None:
     return f"{first}\n\n{margin}{line}\n{rest}"
 
 
-def _following(names, options):
-    """The parameters given by name, up to the first that was not given."""
-    for name in names:
-        if name not in options:
-            return
-        yield name
+def plain(option: Any) -> Any:
+    """An option as it was given, but a number of NumPy as Python's own, which leaves a float32 beside it a float32.
+
+    >>> (np.float64(0.5) * np.ones(1, np.float32)).dtype, (plain(np.float64(0.5)) * np.ones(1, np.float32)).dtype
+    (dtype('float64'), dtype('float32'))
+    """
+    return option.item() if isinstance(option, np.generic | np.ndarray) and option.ndim == 0 else option
 
 
 def real_array(function: str, value: Any, dtype: type | None = None) -> Any:

@@ -482,7 +482,7 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: accept_drafts([-1], [[0.5, 0.5]], [[0.5, 0.5]] * 2, RNG), ValueError, "from 0 to 1, got -1"),
     (lambda: accept_drafts([1.7], [[0.5, 0.5]], [[0.5, 0.5]] * 2, RNG), TypeError, "integer"),
     (lambda: generate(*small(), [[1, 2], [3]]), ml.ShapeError, "left_pad"),
-    (lambda: generate(*small(), [[1, 2]], attention_mask=[[0.5, 1]]), ValueError, "0 or 1"),
+    (lambda: generate(*small(), [[1, 2]], attention_mask=[[0.5, 1]]), ValueError, "{0, 1}, got 0.5"),
     (lambda: generate(*small(), [[1, 2]], max_new_tokens=2.5), ValueError, "whole number max_new_tokens"),
     (lambda: generate(*small(), [[1, 2]], max_new_tokens=0, max_length=7), TypeError, "argument 'max_length'"),
     (lambda: generate(*small(), [[1, 2]], source=[[1]]), ValueError, "no encoder"),
