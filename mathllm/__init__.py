@@ -8,6 +8,8 @@ Every other public name of a chapter is found under its module, as `ml.interpret
 have the name of their chapter: `ml.softmax`, `ml.cross_entropy` and `ml.attention` are the functions, because they are
 called far more often than the modules are named. The public names of these three chapters are all here; what only
 other modules need is imported with `from mathllm.attention import …`.
+
+What is random takes `rng`: a generator, as of `np.random.default_rng(0)`, or a seed, which stands for a new generator.
 """
 
 from . import (

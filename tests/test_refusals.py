@@ -188,6 +188,7 @@ INTERVALS = """
     inverse_square_root.warmup polynomial_decay.total sliding_window_mask.window step_flops.length
     training_loop.save_every training_loop.validate_every warmup_cosine.total xavier_scale.inputs xavier_scale.outputs
 [2, ∞): welch_bound.features
+{0, 1}: kto_loss.desirable mean_pool.mask padding_mask.attention_mask penalize_repetition.attention_mask
 whole [0, 3]: zero_memory.stage
 whole [0, ∞): arithmetic_decode.length beam_search.max_new_tokens green_list.key green_list.previous
     keys_computed.steps learn_merges.merges markov_source.order sample_markov_chain.steps
@@ -210,6 +211,9 @@ SHORT = {name.rpartition(".")[2]: name for name in FUNCTIONS}
 
 def outside(interval):
     """Numbers that are not in the interval, but nearly: its ends where they are open, what is beyond where not; NaN."""
+    if interval == "{0, 1}":
+        yield from (-1, 0.5, 2)
+        interval = "[0, 1]"
     whole, bounds = interval.startswith("whole "), interval.removeprefix("whole ")
     low, high = (float(end.strip("[]()").replace("∞", "inf")) for end in bounds.split(", "))
     step = 1 if whole else 1e-6
@@ -238,3 +242,43 @@ def test_numbers_outside_their_interval_are_refused_in_words(name, interval):
             wrong.flat[0] = number
         with pytest.raises(ValueError, match=rf"needs (a whole number )?{parameter} in {re.escape(bounds)}, got "):
             call_with(SHORT[function], **{parameter: wrong})
+
+
+# Random numbers
+
+DRAWING = [name for name, (function, _) in FUNCTIONS.items() if "rng" in inspect.signature(function).parameters]
+DRAWN_LATER = {
+    "backpropagation.depth.deep_network": lambda layers: layers[0](np.arange(4.0)),
+    "gradient_descent.word2vec.train_word2vec": lambda words: words.vectors,
+    "inference.generation.sampler": lambda choose: [choose(np.zeros((1, 50)), None, None) for _ in range(5)],
+    "interpretability.induction.train_induction_model": lambda trained: trained[1:],
+}
+METHODS = {
+    "Transformer.init": lambda rng: ml.Transformer(ml.gpt2_config(vocabulary=9, width=4, layers=1, heads=1)).init(rng),
+    "NGram.sample": lambda rng: ml.train_ngram([0, 0, 1, 1], 2).sample(20, rng),
+}
+
+
+def drawn(name, rng):
+    """What a function draws from `rng` for the arguments of its example."""
+    if name in METHODS:
+        return METHODS[name](rng)
+    return DRAWN_LATER.get(name, lambda result: result)(call_with(name, rng=rng))
+
+
+@pytest.mark.parametrize("name", [*DRAWING, *METHODS])
+def test_a_seed_stands_for_a_new_generator_and_what_is_neither_is_refused(name):
+    np.testing.assert_equal(drawn(name, 7), drawn(name, np.random.default_rng(7)))
+    for wrong in ("7", np.random):
+        with pytest.raises(TypeError, match="expects int"):
+            drawn(name, wrong)
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_a_generator_comes_after_what_must_be_given_and_before_what_may_be(name):
+    parameters = inspect.signature(FUNCTIONS[name][0]).parameters.values()
+    order = [parameter for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    if "rng" in (names := [parameter.name for parameter in order]):
+        place = names.index("rng")
+        assert all(parameter.default is parameter.empty for parameter in order[:place])
+        assert all(parameter.default is not parameter.empty for parameter in order[place + 1 :])

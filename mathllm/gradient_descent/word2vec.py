@@ -22,7 +22,7 @@ from .optimizers import sgd_init, sgd_step
 
 
 def skip_gram_pairs(
-    ids: ArrayLike, window: int, rng: np.random.Generator | None = None
+    ids: ArrayLike, window: int, rng: np.random.Generator | int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """All pairs (centre, context) of words at most `window` places apart.
 
@@ -39,7 +39,9 @@ def skip_gram_pairs(
     """
     within("skip_gram_pairs", "whole [1, ∞)", window=window)
     ids = token_sequence("skip_gram_pairs", ids)
-    reach = np.full(len(ids), window) if rng is None else rng.integers(1, window + 1, size=len(ids))
+    reach = np.full(len(ids), window)
+    if rng is not None:
+        reach = np.random.default_rng(rng).integers(1, window + 1, size=len(ids))
     centres, contexts = [ids[:0]], [ids[:0]]
     for offset in range(1, min(window, len(ids) - 1) + 1):
         left, right = ids[:-offset], ids[offset:]
@@ -77,7 +79,7 @@ def negative_sampling_loss(centre: Array, context: Array, negatives: Array) -> W
 
 
 def train_word2vec(
-    tokens: Sequence[str], rng: np.random.Generator, *,
+    tokens: Sequence[str], rng: np.random.Generator | int, *,
     size: int = 32, window: int = 4, negatives: int = 5, min_count: int = 20, frequent: float = 1e-3,
     epochs: int = 1, batch: int = 500, learning_rate: float = 0.1,
 ) -> WordVectors:  # fmt: skip
@@ -101,6 +103,7 @@ def train_word2vec(
     """
     within("train_word2vec", "whole [1, ∞)", size=size, batch=batch)
     words, counts, ids = _vocabulary(tokens, min_count)
+    rng = np.random.default_rng(rng)
     params = {
         "centre": ((rng.random((len(words), size)) - 0.5) / size).astype(np.float32),
         "context": np.zeros((len(words), size), np.float32),

@@ -134,7 +134,7 @@ def distribution_from_counts(counts: ArrayLike, add: float = 0.0) -> np.ndarray:
     return (raised / total).astype(counts.dtype if counts.dtype.kind == "f" else np.float64)
 
 
-def sample(p: ArrayLike, rng: np.random.Generator, size: int | tuple[int, ...] | None = None) -> np.ndarray:
+def sample(p: ArrayLike, rng: np.random.Generator | int, size: int | tuple[int, ...] | None = None) -> np.ndarray:
     """Draw outcomes by inverse-CDF sampling: divide [0, 1) in proportion to p, and see which part a point hits.
 
         P(outcome = i) = pᵢ                                                         (5.7)
@@ -148,7 +148,7 @@ def sample(p: ArrayLike, rng: np.random.Generator, size: int | tuple[int, ...] |
     """
     p = distribution(p)
     shape = () if size is None else np.atleast_1d(size)
-    points = rng.random((*shape, *p.shape[:-1]))
+    points = np.random.default_rng(rng).random((*shape, *p.shape[:-1]))
     edges = _edges(p)
     if p.ndim == 1:
         return np.searchsorted(edges, points, side="right")

@@ -65,7 +65,7 @@ class Estimate(NamedTuple):
     standard_error: np.ndarray | float
 
 
-def monte_carlo(draw: Callable, rng: np.random.Generator, draws: int = 1000) -> Estimate:
+def monte_carlo(draw: Callable, rng: np.random.Generator | int, draws: int = 1000) -> Estimate:
     """Estimate an expectation by the mean of many random draws (the law of large numbers).
 
         E[X] ≈ (1/N) Σᵢ xᵢ,      off by about s/√N,      s² = Σᵢ (xᵢ − x̄)² / (N−1)   (5.11)
@@ -82,6 +82,7 @@ def monte_carlo(draw: Callable, rng: np.random.Generator, draws: int = 1000) -> 
     True
     """
     within("monte_carlo", "whole [2, ∞)", draws=draws)
+    rng = np.random.default_rng(rng)
     drawn = np.array([draw(rng) for _ in range(draws)], float)
     deviation = drawn.std(axis=0, ddof=1)
     return Estimate(drawn.mean(axis=0), deviation, deviation / np.sqrt(draws))

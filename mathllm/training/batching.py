@@ -53,7 +53,7 @@ def token_stream(documents: Iterable[ArrayLike], end: int) -> np.ndarray:
 
 
 @contract("n")
-def random_batch(tokens: ArrayLike, size: int, length: int, rng: np.random.Generator) -> Batch:
+def random_batch(tokens: ArrayLike, size: int, length: int, rng: np.random.Generator | int) -> Batch:
     """A batch of windows that begin at random positions of the stream.
 
     size: B   length: T   ->   inputs, targets: (B, T)
@@ -68,7 +68,7 @@ def random_batch(tokens: ArrayLike, size: int, length: int, rng: np.random.Gener
     """
     within("random_batch", "whole [1, ∞)", size=size, length=length)
     _require_stream("random_batch", tokens, at_least=length + 1)
-    starts = rng.integers(len(tokens) - length, size=size)
+    starts = np.random.default_rng(rng).integers(len(tokens) - length, size=size)
     return next_token_pairs(tokens[starts[:, None] + np.arange(length + 1)])  # (B, T + 1)
 
 
