@@ -73,6 +73,8 @@ WITHOUT_PULLBACK = {
     "perplexity": lambda p: ml.perplexity(p, base=2),
     "convert_information": lambda p: ml.convert_information(p, from_base=2, to_base=3),
     "kl_optimal_policy": lambda p: ml.alignment.kl_optimal_policy(p, p, beta=0.5),
+    "stationary_distribution": ml.stationary_distribution,
+    "clip_gradient": lambda p: ml.clip_gradient(p, np.float64(0.5))[0],  # as a schedule might give the limit
     "value_weighted_attention": lambda p: ml.interpretability.value_weighted_attention(p[None], p[None]),
 }
 

@@ -194,15 +194,16 @@ whole [0, ∞): arithmetic_decode.length beam_search.max_new_tokens green_list.k
     keys_computed.steps learn_merges.merges markov_source.order sample_markov_chain.steps
 whole [1, ∞): approximate_parameters.layers approximate_parameters.width band_probability.bands
     band_probability.rows beam_search.num_beams bias_correction.step bits_per_byte.size bootstrap_interval.samples
-    bump_network.bumps deep_network.depth embed.batch hat_network.pieces induction_model.context
+    bump_network.bumps deep_network.depth embed.batch_size hat_network.pieces induction_model.context
     induction_model.vocabulary initial_weights.inputs initial_weights.outputs keep_top_k.k markov_source.vocabulary
     minhash_signature.hashes one_hot.size pipeline_bubble.microbatches pipeline_bubble.stages
-    pipeline_schedule.microbatches pipeline_schedule.stages random_batch.length random_batch.size random_directions.d
-    random_directions.features retrieve.k sawtooth_network.depth shingles.size simulate_read_out.trials
-    skip_gram_pairs.window sparse_autoencoder_init.d sparse_autoencoder_init.size speculative_generate.num_drafts
-    successor_texts.examples successor_texts.length successor_texts.vocabulary train_ngram.n train_superposition.d
-    train_superposition.features update_loss_scale.interval usable_workers.workers validation_batches.length
-    validation_batches.size zero_init.workers zero_memory.workers
+    pipeline_schedule.microbatches pipeline_schedule.stages random_batch.batch_size random_batch.length
+    random_directions.d random_directions.features retrieve.k sawtooth_network.depth shingles.size
+    simulate_read_out.trials skip_gram_pairs.window sparse_autoencoder_init.d sparse_autoencoder_init.size
+    speculative_generate.num_drafts successor_texts.examples successor_texts.length successor_texts.vocabulary
+    train_ngram.n train_superposition.d train_superposition.features update_loss_scale.interval
+    usable_workers.workers validation_batches.length validation_batches.batch_size zero_init.workers
+    zero_memory.workers
 whole [2, ∞): control_labels.classes monte_carlo.draws
 """
 ROWS = [row.split(": ") for row in re.split(r"\n(?! )", INTERVALS.strip())]
@@ -242,6 +243,33 @@ def test_numbers_outside_their_interval_are_refused_in_words(name, interval):
             wrong.flat[0] = number
         with pytest.raises(ValueError, match=rf"needs (a whole number )?{parameter} in {re.escape(bounds)}, got "):
             call_with(SHORT[function], **{parameter: wrong})
+
+
+# Options
+
+
+def in_float32(argument):
+    """An array of floating-point numbers, or a list of them, as float32; anything else as it is."""
+    if isinstance(argument, list | np.ndarray) and np.asarray(argument).dtype.kind == "f":
+        return np.asarray(argument, np.float32)
+    return argument
+
+
+DECORATED = [name for name, (function, _) in FUNCTIONS.items() if hasattr(function, "__wrapped__")]
+
+
+@pytest.mark.parametrize("name", sorted(set(DECORATED) - NO_GOOD_EXAMPLE))
+def test_a_number_of_numpy_is_as_good_an_option_as_one_of_python(name):
+    """Beside an array of float32, NumPy's own float64(0.5) would make the result a float64."""
+    given = {key: in_float32(argument) for key, argument in good_arguments(name).items()}
+    parameters, contract = inspect.signature(FUNCTIONS[name][0]).parameters, Contract(SHAPES.get(name, ""))
+    arrays = {key for key, axes in zip(parameters, contract.arguments, strict=False) if axes != ["_"]}
+    for key in parameters.keys() - arrays:
+        number = given.get(key, parameters[key].default)
+        if type(number) in (int, float):
+            ours = call_with(name, **given | {key: np.asarray(number)[()]})
+            right = call_with(name, **given | {key: number})
+            assert getattr(ours, "dtype", None) == getattr(right, "dtype", None)
 
 
 # Random numbers

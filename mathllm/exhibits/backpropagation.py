@@ -148,7 +148,7 @@ def listing_backward_fixed(
 
 
 def listing_problem(
-    sizes: tuple[int, ...], rng: np.random.Generator | int, batch: int = 6
+    sizes: tuple[int, ...], rng: np.random.Generator | int, batch_size: int = 6
 ) -> tuple[list, np.ndarray, np.ndarray]:
     """A random network in the layout of the listing, with inputs and targets.
 
@@ -160,7 +160,7 @@ def listing_problem(
     """
     rng = np.random.default_rng(rng)
     layers = [(rng.normal(size=(m, n)), rng.normal(size=(m, 1))) for n, m in pairwise(sizes)]
-    return layers, rng.normal(size=(sizes[0], batch)), rng.normal(size=(sizes[-1], batch))
+    return layers, rng.normal(size=(sizes[0], batch_size)), rng.normal(size=(sizes[-1], batch_size))
 
 
 def listing_gradient_gap(

@@ -127,12 +127,12 @@ def normal_density(x: ArrayLike, mean: ArrayLike = 0.0, standard_deviation: Arra
     return exp(normal_log_density(x, mean, standard_deviation))
 
 
-def integral(f: Callable, a: float, b: float, panels: int = 1000) -> float:
+def integral(function: Callable, a: float, b: float, panels: int = 1000) -> float:
     """The integral of a function from a to b by Simpson's rule; of a density, the probability of [a, b].
 
         P(a ≤ X ≤ b) = ∫ₐᵇ f(x) dx ≈ h/3 (f₀ + 4f₁ + 2f₂ + … + 4f₋₂ + f₋₁)          (5.23)
 
-    f: takes an array of points   panels: an even number of intervals of width h   ->   one number
+    function: f, takes an array of points   panels: an even number of intervals of width h   ->   one number
 
     In place of an infinite limit, choose one beyond which f is negligible.
     Raises: ValueError for limits that are not finite, an odd or non-positive number of panels, or values that are not
@@ -144,7 +144,7 @@ def integral(f: Callable, a: float, b: float, panels: int = 1000) -> float:
     within("integral", "(-∞, ∞)", a=a, b=b)
     if panels < 2 or panels % 2:
         raise ValueError(f"integral() needs an even number of panels, got {panels}")
-    heights = np.asarray(f(np.linspace(a, b, panels + 1)), float)
+    heights = np.asarray(function(np.linspace(a, b, panels + 1)), float)
     if heights.shape != (panels + 1,) or not np.all(np.isfinite(heights)):
         raise ValueError("integral() needs one finite value of f for each point")
     total = heights[0] + 4 * heights[1:-1:2].sum() + 2 * heights[2:-1:2].sum() + heights[-1]
