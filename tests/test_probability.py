@@ -105,12 +105,6 @@ def test_values_whose_squares_are_no_float16_have_a_variance():
     assert slope.tolist() == [-40, 40, 0]
 
 
-def test_two_draws_of_an_array_have_a_mean_and_a_standard_deviation_in_each_place():
-    draws = iter([np.array([0.0, 5.0]), np.array([2.0, 5.0])])
-    estimate = probability.monte_carlo(lambda _: next(draws), np.random.default_rng(0), 2)
-    np.testing.assert_allclose(estimate, [[1, 5], [math.sqrt(2), 0], [1, 0]])
-
-
 def test_parabolas_make_the_integral_exact_for_cubics():
     assert probability.integral(lambda x: 4 * x**3 - x, -1, 3, panels=2) == pytest.approx(76)
     assert probability.integral(np.cos, 1, 1) == 0

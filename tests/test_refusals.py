@@ -176,16 +176,16 @@ INTERVALS = """
 [0, 1): bias_correction.beta dropout.rate momentum_step.beta rmsprop_step.beta
 [0, 1]: advantages.decay advantages.discount band_probability.similarity bernoulli_log_likelihood.theta
     binary_cross_entropy.targets contextual_embeddings.mix green_list.fraction keep_min_p.p
-    running_statistics.momentum selectivity.accuracy selectivity.control_accuracy successor_texts.noise surprise.p
+    selectivity.accuracy selectivity.control_accuracy successor_texts.noise surprise.p
 [0, ∞): adam_step.l2 adam_step.learning_rate adamw_step.learning_rate adamw_step.weight_decay
     apply_temperature.temperature cosine_restarts.step distribution_from_counts.add distribution_from_counts.counts
-    grpo_loss.beta inverse_square_root.step kto_loss.divergence l2_penalty.strength momentum_step.learning_rate
+    grpo_loss.beta kto_loss.divergence l2_penalty.strength momentum_step.learning_rate
     polynomial_decay.step posterior.likelihood ridge_regression.penalty rmsprop_step.learning_rate
     sequential_posterior.likelihoods sgd_step.learning_rate sgd_step.weight_decay sparse_autoencoder_loss.penalty
     train_ngram.add training_memory.parameters warmup_cosine.peak warmup_cosine.step
 [0, ∞]: log_product.p perplexity.cross_entropy
 [1, ∞): cosine_restarts.growth cosine_restarts.period flash_attention.block_size he_scale.inputs
-    inverse_square_root.warmup polynomial_decay.total sliding_window_mask.window step_flops.length
+    polynomial_decay.total sliding_window_mask.window step_flops.length
     training_loop.save_every training_loop.validate_every warmup_cosine.total xavier_scale.inputs xavier_scale.outputs
 [2, ∞): welch_bound.features
 {0, 1}: kto_loss.desirable mean_pool.mask padding_mask.attention_mask penalize_repetition.attention_mask
@@ -204,7 +204,7 @@ whole [1, ∞): approximate_parameters.layers approximate_parameters.width band_
     train_ngram.n train_superposition.d train_superposition.features update_loss_scale.interval
     usable_workers.workers validation_batches.length validation_batches.batch_size zero_init.workers
     zero_memory.workers
-whole [2, ∞): control_labels.classes monte_carlo.draws
+whole [2, ∞): control_labels.classes
 """
 ROWS = [row.split(": ") for row in re.split(r"\n(?! )", INTERVALS.strip())]
 SHORT = {name.rpartition(".")[2]: name for name in FUNCTIONS}

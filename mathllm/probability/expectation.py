@@ -1,9 +1,6 @@
-"""Expectation and variance, Monte Carlo estimates, and densities of continuous random variables."""
-
-from __future__ import annotations  # numpy.random is loaded when it is used
+"""Expectation and variance, and densities of continuous random variables with their integrals."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -51,41 +48,6 @@ def variance(values: Array, p: Array) -> WithPullback:
     away = wide - np.sum(wide * p, axis=-1, keepdims=True)
     value = np.sum(p * away**2, axis=-1).astype(np.result_type(values, p))
     return value, lambda dy: (dy[..., None] * (2 * p * away), dy[..., None] * away**2)
-
-
-class Estimate(NamedTuple):
-    """A mean estimated from random draws, the standard deviation of single draws, and the standard error of the mean.
-
-    >>> Estimate(mean=3.5, standard_deviation=1.7, standard_error=0.017).standard_error
-    0.017
-    """
-
-    mean: np.ndarray | float
-    standard_deviation: np.ndarray | float
-    standard_error: np.ndarray | float
-
-
-def monte_carlo(draw: Callable, rng: np.random.Generator | int, draws: int = 1000) -> Estimate:
-    """Estimate an expectation by the mean of many random draws (the law of large numbers).
-
-        E[X] ≈ (1/N) Σᵢ xᵢ,      off by about s/√N,      s² = Σᵢ (xᵢ − x̄)² / (N−1)   (5.11)
-
-    draw: maps rng to one draw, a number or an array   draws: N ≥ 2   ->   Estimate, with the shape of one draw
-
-    If `draw` is a network with dropout, the standard deviation is used as a measure of how uncertain its output
-    is: Monte Carlo dropout.
-    Raises: ValueError for fewer than two draws, which have no standard deviation.
-    Source: Gal and Ghahramani 2016.
-
-    >>> rolls = monte_carlo(lambda rng: rng.integers(1, 7), np.random.default_rng(0), draws=10_000)
-    >>> abs(float(rolls.mean) - 3.5) < 4 * float(rolls.standard_error)
-    True
-    """
-    within("monte_carlo", "whole [2, ∞)", draws=draws)
-    rng = np.random.default_rng(rng)
-    drawn = np.array([draw(rng) for _ in range(draws)], float)
-    deviation = drawn.std(axis=0, ddof=1)
-    return Estimate(drawn.mean(axis=0), deviation, deviation / np.sqrt(draws))
 
 
 @primitive(shapes="..., ..., ... -> ...")
