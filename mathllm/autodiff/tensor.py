@@ -18,13 +18,13 @@ def primitive(
 
         value = f(x, …)        pullback(dvalue) = (dx, …),   dxᵢ = Σⱼ dvalueⱼ ∂fⱼ/∂xᵢ
 
-    Arrays in, array out; if any positional argument is a `Tensor`, the result is a `Tensor` that remembers the
-    pullback. Positional arguments arrive in `function` as floating-point arrays (lists and numbers are converted,
-    float32 stays float32); those named in `nondiff` (ids, masks) keep their type and get no gradient. A pullback may
-    ignore broadcasting: each gradient is summed to the shape of its argument afterwards, for all primitives.
-    A pullback of one argument may return its gradient alone; `None` stands for no gradient. `shapes` declares the
-    shapes of the arguments and of the value, as in "... m k, k n -> ... m n": see `Contract`. An option
-    that is a number of NumPy arrives as Python's own (see `plain`).
+    Arrays in, array out (a number, where the value has no axes); if any positional argument is a `Tensor`, the result
+    is a `Tensor` that remembers the pullback. Positional arguments arrive in `function` as floating-point arrays (lists
+    and numbers are converted, float32 stays float32); those named in `nondiff` (ids, masks) keep their type and get no
+    gradient. Options that are numbers of NumPy arrive as Python's own (see `plain`). A pullback may ignore
+    broadcasting: each gradient is summed to the shape of its argument afterwards, for all primitives. A pullback of one
+    argument may return its gradient alone; `None` stands for no gradient. `shapes` declares the shapes of the arguments
+    and of the value, as in "... m k, k n -> ... m n": see `Contract`.
 
     Raises: ShapeError where the shapes do not fit; TypeError for a tensor given as an option, or for numbers that are
     not real.
@@ -63,7 +63,7 @@ def primitive(
             contract.check(name, positional, values, function.__module__)
         value, pullback = function(*values, **{key: plain(option) for key, option in options.items()})
         if not traced:
-            return value
+            return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
         return Tensor(value, tuple((i, args[i]) for i in traced if i not in skipped), pullback)
 
     call.__annotations__ = {**function.__annotations__, "return": "Array"}
