@@ -136,6 +136,15 @@ def plain(option: Any) -> Any:
     return option.item() if isinstance(option, _OF_NUMPY) and option.ndim == 0 else option
 
 
+def floating(array: Any) -> Any:
+    """The array, or tensor, if it holds floating-point numbers; integers and booleans become float64.
+
+    >>> floating(np.array([3, 4])), floating(np.ones(1, np.float32))
+    (array([3., 4.]), array([1.], dtype=float32))
+    """
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
 def real_array(function: str, value: Any, dtype: type | None = None) -> Any:
     """Lists and numbers as an array; what has a shape already stays as it is. Only real numbers are taken.
 

@@ -8,7 +8,7 @@ from numbers import Real
 import numpy as np
 
 from ..errors import ShapeError
-from ..shapes import Contract, documented, plain, real_array
+from ..shapes import Contract, documented, floating, plain, real_array
 
 
 def primitive(
@@ -98,9 +98,7 @@ def _common_dtype(values):
 def _floating(name, value):
     if _holds_tensor(value):
         raise TypeError(f"{name}() got a list of tensors; give it one array, or stack them first")
-    value = np.asarray(real_array(name, value))
-    if value.dtype.kind != "f":
-        return value.astype(np.float64)
+    value = floating(np.asarray(real_array(name, value)))
     # NumPy adds up float16 in float32 only where the numbers are side by side in memory
     return np.asarray(value, order="C") if value.dtype == np.float16 else value
 

@@ -8,7 +8,7 @@ from ..autodiff import ArrayLike
 from ..errors import all_within, within
 from ..exponentials import subtract_maximum
 from ..probability import sample
-from ..shapes import contract
+from ..shapes import contract, floating
 from ..softmax import shifted_logits, softmax
 from ..vectors import token_ids
 
@@ -163,6 +163,6 @@ def penalize_repetition(
 
 def _checked(name, logits):
     """The logits as floating-point numbers, if none is NaN or +∞ and one in each row is not −∞."""
-    logits = logits if logits.dtype.kind == "f" else logits.astype(np.float64)
+    logits = floating(logits)
     shifted_logits(name, logits)  # raises the errors of softmax
     return logits
