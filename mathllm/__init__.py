@@ -8,6 +8,8 @@ Every other public name of a chapter is found under its module, as `ml.interpret
 have the name of their chapter: `ml.softmax`, `ml.cross_entropy` and `ml.attention` are the functions, because they are
 called far more often than the modules are named. The public names of these three chapters are all here; what only
 other modules need is imported with `from mathllm.attention import …`.
+
+What is random takes `rng`: a generator, as of `np.random.default_rng(0)`, or a seed, which stands for a new generator.
 """
 
 from . import (
@@ -16,8 +18,8 @@ from . import (
 )  # fmt: skip
 from .attention import (
     RotaryScaling, additive_mask, alibi_bias, attention, attention_weights, causal_mask, flash_attention,
-    linear_attention, linear_attention_recurrent, merge_heads, multi_head_attention, padding_mask, positive_features,
-    relative_buckets, rotary_angles, rotate, sinusoidal_positions, sliding_window_mask, split_heads,
+    linear_attention, merge_heads, multi_head_attention, padding_mask, positive_features, relative_buckets,
+    rotary_angles, rotate, sinusoidal_positions, sliding_window_mask, split_heads,
 )  # fmt: skip
 from .autodiff import Tensor, check_gradient, grad, primitive, value_and_grad, vjp
 from .backpropagation import xavier_scale
@@ -50,22 +52,21 @@ from .vectors import distance, embedding, frobenius_norm, norm, normalize, one_h
 __version__ = "1.0.0"
 __all__ = [
     "IGNORED", "Config", "KVCache", "MissingDataError", "RotaryScaling", "ShapeError", "Tensor", "Tokenizer",
-    "TrainingState", "Transformer", "UnknownReferenceError", "UnknownWordError", "Vocabulary", "adam_init",
-    "adam_step", "adamw", "adamw_init", "adamw_step", "additive_mask", "alibi_bias", "alignment", "arithmetic_decode",
+    "TrainingState", "Transformer", "UnknownReferenceError", "UnknownWordError", "Vocabulary", "adam_init", "adam_step",
+    "adamw", "adamw_init", "adamw_step", "additive_mask", "alibi_bias", "alignment", "arithmetic_decode",
     "arithmetic_encode", "attention", "attention_weights", "autodiff", "backpropagation", "causal_mask",
     "check_gradient", "clip_gradient", "code_length", "continuation", "convert_information", "cosine_similarity",
     "cosine_similarity_matrix", "count_parameters", "cross_entropy", "cross_entropy_between", "distance",
     "distribution_from_counts", "dot", "embedding", "entropy", "erf", "errors", "exp", "exponentials", "feed_forward",
     "flash_attention", "flatten", "frobenius_norm", "gelu", "generate", "global_norm", "gpt2_config", "grad",
     "gradient_descent", "gradients", "inference", "info_nce", "interpretability", "jacobian", "kl_divergence",
-    "layer_norm", "learn_merges", "linear", "linear_attention", "linear_attention_recurrent", "llama_config",
-    "load_checkpoint", "log_sigmoid", "log_softmax", "log_sum_exp", "lora_merge", "matrices", "merge_heads",
-    "multi_head_attention", "multiply_adds", "mutual_information", "next_token_pairs", "norm", "normalize",
-    "numerical_derivative", "numerical_gradient", "numerical_jacobian", "one_hot", "padding_mask", "parameter_count",
-    "perplexity", "positive_features", "primitive", "probability", "random_batch", "record_to", "relative_buckets",
-    "relu", "rms_norm", "rotary_angles", "rotate", "sample", "sample_markov_chain", "sampler", "save_checkpoint",
-    "scale", "sigmoid", "silu", "similarity", "singular_values", "sinusoidal_positions", "sliding_window_mask",
-    "softmax", "softmax_jacobian", "split_heads", "stationary_distribution", "surprise", "tanh", "train",
-    "train_ngram", "training", "training_state", "transformer", "tree_leaves", "tree_map", "trees", "value_and_grad",
-    "vectors", "vjp", "warmup_cosine", "xavier_scale",
+    "layer_norm", "learn_merges", "linear", "linear_attention", "llama_config", "load_checkpoint", "log_sigmoid",
+    "log_softmax", "log_sum_exp", "lora_merge", "matrices", "merge_heads", "multi_head_attention", "multiply_adds",
+    "mutual_information", "next_token_pairs", "norm", "normalize", "numerical_derivative", "numerical_gradient",
+    "numerical_jacobian", "one_hot", "padding_mask", "parameter_count", "perplexity", "positive_features", "primitive",
+    "probability", "random_batch", "record_to", "relative_buckets", "relu", "rms_norm", "rotary_angles", "rotate",
+    "sample", "sample_markov_chain", "sampler", "save_checkpoint", "scale", "sigmoid", "silu", "similarity",
+    "singular_values", "sinusoidal_positions", "sliding_window_mask", "softmax", "softmax_jacobian", "split_heads",
+    "stationary_distribution", "surprise", "tanh", "train", "train_ngram", "training", "training_state", "transformer",
+    "tree_leaves", "tree_map", "trees", "value_and_grad", "vectors", "vjp", "warmup_cosine", "xavier_scale",
 ]  # fmt: skip

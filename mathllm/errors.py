@@ -81,7 +81,7 @@ def within(function: str, interval: str, /, **numbers: float) -> None:
 
 
 def all_within(function: str, interval: str, **arrays: Any) -> None:
-    """Refuse arrays with a number outside an interval: `within` for every number of an array.
+    """Refuse arrays with a number outside an interval, or for a mask outside "{0, 1}": `within` for every number.
 
     Raises: ValueError that names the function, the first such number and the interval; NaN is in no interval.
 
@@ -97,7 +97,9 @@ def all_within(function: str, interval: str, **arrays: Any) -> None:
 
 
 def _inside(interval, number):
-    """Whether a number, or each number of an array, is in an interval."""
+    """Whether a number, or each number of an array, is in an interval, or in {0, 1}."""
+    if interval == "{0, 1}":
+        return (number == 0) | (number == 1)
     low, high = (float(bound.strip("[]()").replace("∞", "inf")) for bound in interval.split(", "))
     above = number >= low if interval.startswith("[") else number > low
     below = number <= high if interval.endswith("]") else number < high

@@ -157,7 +157,7 @@ def log_sum_exp(x: Array, *, axis: int | tuple[int, ...] | None = -1, keepdims: 
         # terms / total and not e^(x−y): near y = 10⁴, y is rounded too coarsely in float16
         return dy.reshape(y.shape) * terms / np.where(total > 0, total, 1)
 
-    return y if keepdims else y.squeeze(axis)[()], pullback
+    return y if keepdims else y.squeeze(axis), pullback
 
 
 @primitive(shapes="..., ... -> ...")
@@ -207,7 +207,7 @@ def log1m_exp(x: Array) -> WithPullback:
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             return -dy / np.expm1(0 - x)  # 0 − x, so that x = 0 gives −∞ and not +∞
 
-    return y.astype(x.dtype)[()], pullback
+    return y.astype(x.dtype), pullback
 
 
 @primitive(shapes="... -> ...")

@@ -16,6 +16,8 @@ import numpy as np
 
 from .errors import CHAPTERS, ShapeError
 
+_OF_NUMPY = (np.generic, np.ndarray)  # isinstance is faster with a tuple than with a union
+
 
 class Contract:
     """The shapes of the first arguments of a function, and of its result.
@@ -72,6 +74,8 @@ class Contract:
 def contract(text: str) -> Callable:
     """Declare the shapes of a function that is no primitive: lists become arrays, and misfits are refused in words.
 
+    All other arguments are options: a number of NumPy becomes Python's own (see `plain`).
+
     >>> @contract("... d, d -> ...")
     ... def weighted_sum(x, weights):
     ...     '''The sum of the components of x, each times its weight.'''
@@ -83,21 +87,25 @@ def contract(text: str) -> Callable:
     """
 
     def declare(function):
-        shapes, signature = Contract(text), inspect.signature(function).parameters
-        parameters, count = list(signature), len(shapes.arguments)
-        optional = {name for name in parameters if signature[name].default is None}
+        shapes, parameters = Contract(text), inspect.signature(function).parameters
+        declared = dict(zip(parameters, shapes.arguments, strict=False))
+        arrays = {name for name, axes in declared.items() if axes != ["_"]}
+        optional = {name for name in arrays if parameters[name].default is None}
+
+        def prepared(name, value):
+            if name not in arrays:
+                return plain(value)
+            return value if value is None and name in optional else real_array(function.__name__, value)
 
         @functools.wraps(function)
         def call(*args, **options):
-            args = list(args)
-            args += [options.pop(name) for name in _following(parameters[len(args) : count], options)]
-            for place, axes in enumerate(shapes.arguments[: len(args)]):
-                if axes != ["_"] and not (args[place] is None and parameters[place] in optional):
-                    args[place] = real_array(function.__name__, args[place])
-            shapes.check(function.__name__, parameters, args, function.__module__)
+            args = [*map(prepared, parameters, args), *args[len(parameters) :]]
+            options = {name: prepared(name, value) for name, value in options.items()}
+            given = dict(zip(parameters, args, strict=False)) | options
+            shapes.check(function.__name__, [*declared], [given.get(name) for name in declared], function.__module__)
             return function(*args, **options)
 
-        call.__doc__ = documented(function.__doc__, shapes.line(parameters))
+        call.__doc__ = documented(function.__doc__, shapes.line([*declared]))
         return call
 
     return declare
@@ -119,12 +127,22 @@ def documented(doc: str | None, line: str) -> str | None:
     return f"{first}\n\n{margin}{line}\n{rest}"
 
 
-def _following(names, options):
-    """The parameters given by name, up to the first that was not given."""
-    for name in names:
-        if name not in options:
-            return
-        yield name
+def plain(option: Any) -> Any:
+    """An option as it was given, but a number of NumPy as Python's own, which leaves a float32 beside it a float32.
+
+    >>> (np.float64(0.5) * np.ones(1, np.float32)).dtype, (plain(np.float64(0.5)) * np.ones(1, np.float32)).dtype
+    (dtype('float64'), dtype('float32'))
+    """
+    return option.item() if isinstance(option, _OF_NUMPY) and option.ndim == 0 else option
+
+
+def floating(array: Any) -> Any:
+    """The array, or tensor, if it holds floating-point numbers; integers and booleans become float64.
+
+    >>> floating(np.array([3, 4])), floating(np.ones(1, np.float32))
+    (array([3., 4.]), array([1.], dtype=float32))
+    """
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
 def real_array(function: str, value: Any, dtype: type | None = None) -> Any:

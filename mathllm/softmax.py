@@ -37,7 +37,7 @@ def softmax(logits: Array, *, axis: int = -1, temperature: float = 1.0) -> WithP
     np.exp(q, out=q)
     q /= q.sum(axis=axis, keepdims=True)
     q = q.astype(logits.dtype, copy=False)
-    return q, lambda dq: softmax_gradient(q, dq, axis=axis) / float(temperature)
+    return q, lambda dq: softmax_gradient(q, dq, axis=axis) / temperature
 
 
 @primitive
@@ -60,7 +60,7 @@ def log_softmax(logits: Array, *, axis: int = -1, temperature: float = 1.0) -> W
         log_p = log_p.astype(logits.dtype, copy=False)
 
     def pullback(dlog_p):
-        return (dlog_p - np.exp(log_p) * np.sum(dlog_p, axis=axis, keepdims=True)) / float(temperature)
+        return (dlog_p - np.exp(log_p) * np.sum(dlog_p, axis=axis, keepdims=True)) / temperature
 
     return log_p, pullback
 

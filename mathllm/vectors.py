@@ -9,7 +9,7 @@ import numpy as np
 
 from .autodiff import Array, ArrayLike, WithPullback, primitive
 from .errors import all_within, within
-from .shapes import contract
+from .shapes import contract, floating
 
 
 @contract("d+ -> d")
@@ -24,7 +24,7 @@ def vector(components: ArrayLike) -> np.ndarray:
     >>> vector([3, 7])
     array([3., 7.])
     """
-    v = np.array(components, components.dtype if components.dtype.kind == "f" else np.float64)
+    v = np.array(floating(components))
     all_within("vector", "(-∞, ∞)", components=v)
     return v
 

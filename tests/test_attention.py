@@ -12,8 +12,8 @@ from refusing import refusing
 
 import mathllm as ml
 from mathllm.attention import (
-    RotaryScaling, alibi_bias, attention, causal_mask, flash_attention, linear_attention, linear_attention_recurrent,
-    multi_head_attention, padding_mask, relative_buckets, rotary_angles, rotate, sliding_window_mask, split_heads,
+    RotaryScaling, alibi_bias, attention, causal_mask, flash_attention, linear_attention, multi_head_attention,
+    padding_mask, positive_features, relative_buckets, rotary_angles, rotate, sliding_window_mask, split_heads,
 )  # fmt: skip
 
 rng = np.random.default_rng(10)
@@ -35,16 +35,16 @@ def test_tiles_of_any_size_give_the_same_attention_and_its_gradients(queries, mo
 @given(sizes, sizes, st.booleans(), seeds)
 def test_linear_attention_is_the_same_token_by_token(length, width, shifted, seed):
     q, k, v = np.random.default_rng(seed).normal(size=(3, length, width)) + 3 * shifted
-    recurrent = linear_attention_recurrent(q, k, v)
+    queries, keys = positive_features(q), positive_features(k)
+    state, total = np.cumsum(keys[:, :, None] * v[:, None], axis=0), np.cumsum(keys, axis=0)
+    recurrent = (queries[:, None] @ state)[:, 0] / np.vecdot(queries, total)[:, None]
     np.testing.assert_allclose(recurrent, linear_attention(q, k, v, causal=True), atol=1e-9)
     np.testing.assert_allclose(recurrent[-1], linear_attention(q, k, v)[-1], atol=1e-9)
 
 
-def test_linear_attention_takes_integers_and_no_token():
+def test_linear_attention_takes_integers():
     q, k, v = np.random.default_rng(0).integers(-3, 3, size=(3, 4, 2))
-    for function in (linear_attention, linear_attention_recurrent):
-        np.testing.assert_array_equal(function(q, k, v), function(q * 1.0, k * 1.0, v * 1.0))
-    assert linear_attention_recurrent(*np.ones((3, 0, 2))).shape == (0, 2)
+    np.testing.assert_array_equal(linear_attention(q, k, v), linear_attention(q * 1.0, k * 1.0, v * 1.0))
 
 
 @given(sizes, st.integers(1, 4), st.sampled_from(["half", "adjacent"]), st.integers(0, 500), seeds)
@@ -148,7 +148,6 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: ml.sliding_window_mask(3, window=1.5), ValueError, "whole number window .*got 1.5"),
     (lambda: flash_attention(*np.ones((3, 2, 3)), block_size=1.5), ValueError, "whole number block_size .*got 1.5"),
     (lambda: linear_attention(*np.full((3, 2, 3), np.nan)), ValueError, "got nan"),
-    (lambda: padding_mask([[2]]), ValueError, "0 or 1"),
     (lambda: split_heads(np.ones((2, 10)), 3), ml.ShapeError, "into 3 heads"),
     (lambda: multi_head_attention(np.ones((2, 4)), {}, heads=3, kv_heads=2), ml.ShapeError, "share 2"),
     (lambda: rotate(np.ones((2, 4)), angles=np.ones((3, 2))), ml.ShapeError, r"\(3, 2\)"),

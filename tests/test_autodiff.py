@@ -230,6 +230,11 @@ def test_the_checker_names_the_parameter_and_the_entry_that_is_wrong():
     assert check.where == "argument 0['b'][0], entry (1,)"
 
 
+@pytest.mark.parametrize("function", [ml.positive_features, ml.exponentials.log1m_exp, ml.scale.round_to, ml.norm])
+def test_a_value_without_axes_is_a_number(function):
+    assert type(function(np.float32([-0.5] if function is ml.norm else -0.5))) is np.float32
+
+
 @pytest.mark.parametrize("value", [np.array([3, 4j]), [3, 4j], 3 + 4j, np.complex64(1)])
 def test_complex_numbers_are_refused_by_primitives_and_gradients(value):
     for call in (ml.softmax, lambda z: ml.autodiff.hessian_vector_product(ml.norm, z, z), ml.grad(ml.norm)):

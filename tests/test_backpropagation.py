@@ -24,7 +24,7 @@ rng = np.random.default_rng(11)
 def example(dtype=np.float64):
     """Inputs, layers and targets, which raise when somebody writes to them."""
     rng = np.random.default_rng(1)
-    layers = backpropagation.mlp_init(rng, [3, 5, 4, 2])
+    layers = backpropagation.mlp_init([3, 5, 4, 2], rng)
     layers = [layer | {"bias": rng.normal(size=layer["bias"].shape)} for layer in layers]
     tree = [rng.normal(size=(6, 3)), layers, rng.integers(0, 2, size=(6, 2))]
     tree = ml.tree_map(lambda leaf: leaf.astype(dtype), tree)
@@ -71,15 +71,15 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: binary_cross_entropy([1.0], [1, 0]), ValueError, "one target for each logit"),
     (lambda: binary_cross_entropy(np.zeros(0), np.zeros(0)), ValueError, "at least one label .*got none"),
     (lambda: binary_cross_entropy([1.0], [1.0], reduction="max"), ValueError, "reduction"),
-    (lambda: backpropagation.mlp_init(np.random.default_rng(0), [3]), ValueError, "input and output"),
+    (lambda: backpropagation.mlp_init([3], np.random.default_rng(0)), ValueError, "input and output"),
     (lambda: mlp_forward([[1.0]], []), ValueError, "at least one layer"),
     (lambda: forward_pass([[1.0]], []), ValueError, "at least one layer"),
     (lambda: backward_pass(np.zeros(2), forward_pass([[1.0]], ONE), ONE), ValueError, "shape of the logits"),
     (lambda: exhibits.trace_network(b1=[0.35]), ValueError, "b1"),
-    (lambda: initial_weights(np.random.default_rng(0), 2, 2, scheme="lecun"), ValueError, "no scheme .lecun.; choices"),
+    (lambda: initial_weights(2, 2, np.random.default_rng(0), scheme="lecun"), ValueError, "no scheme .lecun.; choices"),
     (lambda: jacobian_product([]), ValueError, "at least one Jacobian"),
     (lambda: jacobian_product([np.eye(2) * 1e200] * 2), ValueError, "explodes"),
-    (lambda: backpropagation.deep_network(np.random.default_rng(0), 2, 2, kind="tanh"), ValueError, "no kind .tanh."),
+    (lambda: backpropagation.deep_network(2, 2, np.random.default_rng(0), kind="tanh"), ValueError, "no kind .tanh."),
     (lambda: hat_network(np.sin, 1, 1, 3), ValueError, r"b in \(1, ∞\), got 1"),
     (lambda: backpropagation.perturbation_gradient(lambda w: math.inf, np.zeros(2)), ValueError, "finite"),
     (lambda: backpropagation.gradient_cost([3]), ValueError, "number_of_sizes in .*got 1"),
@@ -89,14 +89,14 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
 
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 99))
 def test_orthogonal_weights_stretch_nothing(n, m, seed):
-    W = initial_weights(np.random.default_rng(seed), n, m, scheme="orthogonal", scale=1.5)
+    W = initial_weights(n, m, np.random.default_rng(seed), scheme="orthogonal", scale=1.5)
     assert W.shape == (n, m)
     np.testing.assert_allclose(ml.singular_values(W), 1.5, rtol=1e-9)
 
 
 def test_orthogonal_weights_are_drawn_from_all_turns_and_mirrors_alike():
     rng = np.random.default_rng(0)
-    signs = [initial_weights(rng, 1, 1, scheme="orthogonal").item() for _ in range(400)]
+    signs = [initial_weights(1, 1, rng, scheme="orthogonal").item() for _ in range(400)]
     assert set(np.round(signs, 9)) == {-1, 1}
     assert abs(np.mean(signs)) < 0.2  # four standard errors
 
@@ -105,15 +105,15 @@ def test_orthogonal_weights_are_drawn_from_all_turns_and_mirrors_alike():
     ("scheme", "deviation"), [("normal", 0.3), ("he", math.sqrt(2 / 300)), ("xavier", math.sqrt(2 / 500)), ("zeros", 0)]
 )
 def test_weights_have_the_spread_of_their_scheme(scheme, deviation):
-    W = initial_weights(np.random.default_rng(0), 300, 200, scheme=scheme, scale=0.3)
+    W = initial_weights(300, 200, np.random.default_rng(0), scheme=scheme, scale=0.3)
     assert np.std(W) == pytest.approx(deviation, rel=0.01)  # 60,000 draws: the standard error is 0.3 %
-    assert initial_weights(np.random.default_rng(0), 3, 2, scheme=scheme, dtype=np.float32).dtype == np.float32
+    assert initial_weights(3, 2, np.random.default_rng(0), scheme=scheme, dtype=np.float32).dtype == np.float32
 
 
 def test_norms_by_depth_are_those_of_the_product_of_jacobians():
     rng = np.random.default_rng(3)
     x, cotangent = rng.normal(size=8), rng.normal(size=8)
-    stack = backpropagation.deep_network(rng, 6, 8, kind="sigmoid")
+    stack = backpropagation.deep_network(6, 8, rng, kind="sigmoid")
     states = list(itertools.accumulate(stack[:-1], lambda h, layer: layer(h), initial=x))
     profile = backpropagation.depth_profile(stack, x, cotangent)
     product = jacobian_product([ml.jacobian(layer, h) for layer, h in zip(stack, states, strict=True)])
@@ -139,7 +139,7 @@ def test_a_constant_is_a_curve_too():
 @given(st.lists(st.integers(1, 20), min_size=2, max_size=5), st.integers(1, 8))
 def test_costs_are_counted_from_the_products(sizes, batch):
     cost = backpropagation.gradient_cost(sizes, batch)
-    layers = backpropagation.mlp_init(np.random.default_rng(0), sizes)
+    layers = backpropagation.mlp_init(sizes, np.random.default_rng(0))
     assert cost.parameters == sum(leaf.size for leaf in ml.tree_leaves(layers))
     assert cost.forward == batch * sum(layer["weight"].size for layer in layers)
     assert cost.backward == 2 * cost.forward

@@ -192,7 +192,7 @@ def assert_same_logits(readable, model, params, tokens, pieces, within, caches):
 @pytest.mark.parametrize("rows", [1, 3])  # a decoding step where one row reads one token, else a reading step
 def test_a_text_read_in_pieces_has_the_logits_of_the_model(name, dtype, rows):
     readable, model, params = models(CONFIGS[name], dtype)
-    caches = [KVCache(model.config, batch=rows, capacity=40, dtype=dtype) for _ in range(2)]
+    caches = [KVCache(model.config, batch_size=rows, capacity=40, dtype=dtype) for _ in range(2)]
     pieces = [0, 5, *range(6, 37), 40]  # more than the 32 positions whose rotations are computed at a time
     assert_same_logits(readable, model, params, batch(40, rows)[0], pieces, 10 * ROUNDING[dtype], caches)
 
@@ -202,7 +202,7 @@ def test_a_text_read_in_pieces_has_the_logits_of_the_model(name, dtype, rows):
 @pytest.mark.parametrize("options", [{"capacity": 12}, {"window": 4}], ids=str)
 def test_padding_and_what_lies_before_the_window_is_not_seen(name, rows, options):
     readable, model, params = models(CONFIGS[name])
-    caches, tokens = [KVCache(model.config, batch=rows, **options) for _ in range(2)], batch(12, rows)[0]
+    caches, tokens = [KVCache(model.config, batch_size=rows, **options) for _ in range(2)], batch(12, rows)[0]
     for cache in caches:
         readable(params, tokens[:, :4], [[0, 1, 1, 1], [1, 1, 1, 1]][:rows], cache=cache)
     assert_same_logits(readable, model, params, tokens[:, 4:], [0, 3, 4, 5, 6, 8], 1e-12, caches)
@@ -227,7 +227,7 @@ def test_huge_scores_and_gates_do_not_overflow(size):
 
 def test_tokens_that_the_model_does_not_have_are_refused_and_leave_the_cache_as_it_was():
     _, model, params = models(CONFIGS["gpt2"])
-    cache = KVCache(model.config, batch=2, capacity=4)
+    cache = KVCache(model.config, batch_size=2, capacity=4)
     for tokens, error in (
         ([[1], [13]], (IndexError, ValueError)), ([[1], [-1]], (IndexError, ValueError)), ([[1]], ml.ShapeError),
         (np.ones((2, 5), int), ml.ShapeError), (np.ones((2, 0), int), ml.ShapeError), ([1, 2], ml.ShapeError),

@@ -13,8 +13,6 @@ import promises_of_models as models
 import pytest
 from conditions import ONE
 
-import mathllm as ml
-
 PROMISES = {
     1: functions.VECTORS, 2: functions.SIMILARITY, 3: functions.MATRICES, 4: functions.EXPONENTIALS,
     5: functions.PROBABILITY, 6: functions.SOFTMAX, 7: functions.CROSS_ENTROPY, 8: functions.GRADIENTS,
@@ -39,20 +37,3 @@ def test_the_promise_holds_at_hard_points(promise, dtype):
             held = promise.holds(*arguments)
             parts = held if isinstance(held, list | Iterator) else [held]
             assert all(np.all(part) for part in parts), arguments
-
-
-# Functions with an option, called with a number of NumPy: beside an array of float32, np.float64(½) counts as float64
-WITH_AN_OPTION = {
-    "contextual_embeddings": lambda x: ml.similarity.contextual_embeddings(x, np.float64(0.5)),
-    "lora_linear": lambda x: ml.matrices.lora_linear(x, x, x, x, scale=np.float64(0.5)),
-    "bernoulli": lambda x: ml.probability.bernoulli_log_likelihood(x, successes=np.int64(1), trials=np.int64(2)),
-    "info_nce": lambda x: ml.info_nce(x, x, np.float64(0.5)),
-    "clip_gradient": lambda x: ml.clip_gradient(x, np.float64(0.5))[0],
-    "stationary_distribution": ml.stationary_distribution,
-}
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32])
-@pytest.mark.parametrize("function", WITH_AN_OPTION.values(), ids=WITH_AN_OPTION)
-def test_the_dtype_of_the_array_is_that_of_the_result(function, dtype):
-    assert function(np.array([[0.25, 0.75], [0.5, 0.5]], dtype)).dtype == dtype

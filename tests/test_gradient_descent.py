@@ -129,7 +129,7 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: ml.clip_gradient([np.inf], 1), ValueError, "length_of_the_gradient in .*got inf"),
     (lambda: ml.warmup_cosine(1, peak=1.0, total=10, warmup=11), ValueError, "got 11"),
     (lambda: ml.warmup_cosine(1, peak=1.0, total=10, floor=2.0), ValueError, r"floor in \[0, 1.0\], got 2.0"),
-    (lambda: minibatch_variance([1.0, 2.0], 3, replacement=False), ValueError, r"size in \[1, 2\], got 3"),
+    (lambda: minibatch_variance([1.0, 2.0], 3, replacement=False), ValueError, r"batch_size in \[1, 2\], got 3"),
     (lambda: minibatch_variance([], 1), ml.ShapeError, r"\(0,\)"),
     (lambda: descent_path(lambda w: w.sum(), [1.0], -1, learning_rate=1), ValueError, "got -1"),
 )

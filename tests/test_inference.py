@@ -90,7 +90,7 @@ def test_filters_keep_dtype_shape_and_input(name, dtype):
 @pytest.mark.parametrize("pieces", [[1] * 6, [6], [3, 1, 2]])
 def test_logits_with_a_cache_are_those_without(name, pieces):
     model, params, options = model_of(name)
-    cache, found = KVCache(model.config, batch=2, capacity=6), []
+    cache, found = KVCache(model.config, batch_size=2, capacity=6), []
     for start, piece in zip(np.cumsum([0, *pieces]), pieces, strict=False):
         found.append(model(params, TOKENS[:, start : start + piece], cache=cache, **options))
         options = {}  # the source is read once
@@ -103,7 +103,7 @@ def test_logits_with_a_cache_are_those_without(name, pieces):
 def test_padding_on_the_left_changes_nothing_with_a_cache(name):
     model, params, options = model_of(name)
     padded, mask = left_pad([TOKENS[0], TOKENS[1, :3]])
-    cache = KVCache(model.config, batch=2, capacity=7)
+    cache = KVCache(model.config, batch_size=2, capacity=7)
     logits = model(params, padded, mask, cache=cache, **options)
     alone = [{name: value[row : row + 1] for name, value in options.items()} for row in (0, 1)]
     np.testing.assert_allclose(logits[:1], model(params, TOKENS[:1], **alone[0]), rtol=0, atol=1e-10)
@@ -117,7 +117,7 @@ def test_padding_on_the_left_changes_nothing_with_a_cache(name):
 def test_a_cache_with_a_window_is_attention_with_a_sliding_window(name, monkeypatch):
     model, params, options = model_of(name)
     tokens = np.random.default_rng(0).integers(0, 11, size=(2, 20))
-    cache = KVCache(model.config, batch=2, window=4)
+    cache = KVCache(model.config, batch_size=2, window=4)
     pieces = [4, 1, 1, 1, 3, 2, 1, 1, 1, 1, 1, 1, 1, 1]
     found = [
         model(params, tokens[:, start : start + piece], cache=cache, **options)
@@ -130,8 +130,8 @@ def test_a_cache_with_a_window_is_attention_with_a_sliding_window(name, monkeypa
 
 def test_a_cache_takes_the_memory_that_the_calculator_says():
     config = CONFIGS["llama, grouped and tied"]
-    sizes = {"layers": 2, "kv_heads": 2, "head_width": 2, "tokens": 9, "batch": 3, "bytes_per_number": 4}
-    assert KVCache(config, batch=3, capacity=9, dtype=np.float32).nbytes == kv_cache_bytes(**sizes)
+    sizes = {"layers": 2, "kv_heads": 2, "head_width": 2, "tokens": 9, "batch_size": 3, "bytes_per_number": 4}
+    assert KVCache(config, batch_size=3, capacity=9, dtype=np.float32).nbytes == kv_cache_bytes(**sizes)
 
 
 def test_a_refused_call_leaves_the_cache_as_it_was():
@@ -445,7 +445,7 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: keep_min_p([-np.inf, -np.inf], 0.5), ValueError, "all are masked"),
     (lambda: penalize_repetition([[1.0]], [[1]], 2), ValueError, "from 0 to 0"),
     (lambda: penalize_repetition([[1.0]], [[0.0]], 2), TypeError, "integer token ids, got float64"),
-    (lambda: KVCache(CONFIGS["gpt2"], batch=0), ValueError, "batch.*got 0"),
+    (lambda: KVCache(CONFIGS["gpt2"], batch_size=0), ValueError, "batch_size.*got 0"),
     (lambda: KVCache(CONFIGS["gpt2"], window=0), ValueError, "window.*got 0"),
     (lambda: KVCache(CONFIGS["gpt2"], capacity=3).crop(1), ValueError, r"length in \[0, 0\], got 1"),
     (lambda: KVCache(CONFIGS["gpt2"], window=3).crop(0), ValueError, "cannot go back"),
@@ -482,7 +482,7 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: accept_drafts([-1], [[0.5, 0.5]], [[0.5, 0.5]] * 2, RNG), ValueError, "from 0 to 1, got -1"),
     (lambda: accept_drafts([1.7], [[0.5, 0.5]], [[0.5, 0.5]] * 2, RNG), TypeError, "integer"),
     (lambda: generate(*small(), [[1, 2], [3]]), ml.ShapeError, "left_pad"),
-    (lambda: generate(*small(), [[1, 2]], attention_mask=[[0.5, 1]]), ValueError, "0 or 1"),
+    (lambda: generate(*small(), [[1, 2]], attention_mask=[[0.5, 1]]), ValueError, "{0, 1}, got 0.5"),
     (lambda: generate(*small(), [[1, 2]], max_new_tokens=2.5), ValueError, "whole number max_new_tokens"),
     (lambda: generate(*small(), [[1, 2]], max_new_tokens=0, max_length=7), TypeError, "argument 'max_length'"),
     (lambda: generate(*small(), [[1, 2]], source=[[1]]), ValueError, "no encoder"),

@@ -195,7 +195,7 @@ def test_random_directions_and_the_rows_of_a_trained_dictionary_have_length_1():
 
 def test_large_activations_give_no_infinities():
     x = np.array([[1e4, -1e4, 0.0]])
-    params = interp.sparse_autoencoder_init(np.random.default_rng(0), 3, 4)
+    params = interp.sparse_autoencoder_init(3, 4, np.random.default_rng(0))
     assert np.isfinite(interp.sparse_autoencoder_loss(params, x))
     probe = interp.train_probe(np.concatenate([x, -x]), [0, 1], steps=20)
     assert np.all(np.isfinite(probe["weight"]))

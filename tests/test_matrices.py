@@ -102,6 +102,6 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: matrices.svd([[np.inf]]), ValueError, r"entries in \(-∞, ∞\), got inf"),
     (lambda: matrices.low_rank_approximation(np.eye(3), 4), ValueError, r"rank in \[0, 3\], got 4"),
     (lambda: matrices.low_rank_error(np.eye(3), -1), ValueError, r"rank in \[0, 3\], got -1"),
-    (lambda: matrices.lora_init(rng, 3, 3, 0), ValueError, r"rank in \[1, 3\], got 0"),
-    (lambda: matrices.lora_init(rng, 3, 2, 3), ValueError, r"rank in \[1, 2\], got 3"),
+    (lambda: matrices.lora_init(3, 3, 0, rng), ValueError, r"rank in \[1, 3\], got 0"),
+    (lambda: matrices.lora_init(3, 2, 3, rng), ValueError, r"rank in \[1, 2\], got 3"),
 )

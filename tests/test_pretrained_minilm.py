@@ -22,10 +22,10 @@ def vectors(needs):
     return minilm.embed(SENTENCES)
 
 
-@pytest.mark.parametrize("batch", [1, 2, 3])
-def test_a_sentence_does_not_depend_on_its_batch(vectors, batch):
+@pytest.mark.parametrize("batch_size", [1, 2, 3])
+def test_a_sentence_does_not_depend_on_its_batch(vectors, batch_size):
     sentences = [SENTENCES[0], "word " * 40, SENTENCES[1], "", SENTENCES[2], SENTENCES[3]]
-    found = minilm.embed(sentences, batch=batch)[[0, 2, 4, 5]]
+    found = minilm.embed(sentences, batch_size=batch_size)[[0, 2, 4, 5]]
     np.testing.assert_allclose(found, vectors, atol=2e-6)  # other sizes, other order of float32 sums
 
 

@@ -121,7 +121,7 @@ NO_GOOD_EXAMPLE = {"probability.distributions.distribution"}  # whose example is
 
 
 def test_no_function_has_lost_its_declaration_of_shapes():
-    assert len(SHAPES) >= 123  # what would be lost, the tests below would not miss
+    assert len(SHAPES) >= 121  # what would be lost, the tests below would not miss
 
 
 @pytest.mark.parametrize("name", sorted(SHAPES.keys() - NO_GOOD_EXAMPLE))
@@ -176,33 +176,35 @@ INTERVALS = """
 [0, 1): bias_correction.beta dropout.rate momentum_step.beta rmsprop_step.beta
 [0, 1]: advantages.decay advantages.discount band_probability.similarity bernoulli_log_likelihood.theta
     binary_cross_entropy.targets contextual_embeddings.mix green_list.fraction keep_min_p.p
-    running_statistics.momentum selectivity.accuracy selectivity.control_accuracy successor_texts.noise surprise.p
+    selectivity.accuracy selectivity.control_accuracy successor_texts.noise surprise.p
 [0, ∞): adam_step.l2 adam_step.learning_rate adamw_step.learning_rate adamw_step.weight_decay
     apply_temperature.temperature cosine_restarts.step distribution_from_counts.add distribution_from_counts.counts
-    grpo_loss.beta inverse_square_root.step kto_loss.divergence l2_penalty.strength momentum_step.learning_rate
+    grpo_loss.beta kto_loss.divergence l2_penalty.strength momentum_step.learning_rate
     polynomial_decay.step posterior.likelihood ridge_regression.penalty rmsprop_step.learning_rate
     sequential_posterior.likelihoods sgd_step.learning_rate sgd_step.weight_decay sparse_autoencoder_loss.penalty
     train_ngram.add training_memory.parameters warmup_cosine.peak warmup_cosine.step
 [0, ∞]: log_product.p perplexity.cross_entropy
 [1, ∞): cosine_restarts.growth cosine_restarts.period flash_attention.block_size he_scale.inputs
-    inverse_square_root.warmup polynomial_decay.total sliding_window_mask.window step_flops.length
+    polynomial_decay.total sliding_window_mask.window step_flops.length
     training_loop.save_every training_loop.validate_every warmup_cosine.total xavier_scale.inputs xavier_scale.outputs
 [2, ∞): welch_bound.features
+{0, 1}: kto_loss.desirable mean_pool.mask padding_mask.attention_mask penalize_repetition.attention_mask
 whole [0, 3]: zero_memory.stage
 whole [0, ∞): arithmetic_decode.length beam_search.max_new_tokens green_list.key green_list.previous
     keys_computed.steps learn_merges.merges markov_source.order sample_markov_chain.steps
 whole [1, ∞): approximate_parameters.layers approximate_parameters.width band_probability.bands
     band_probability.rows beam_search.num_beams bias_correction.step bits_per_byte.size bootstrap_interval.samples
-    bump_network.bumps deep_network.depth embed.batch hat_network.pieces induction_model.context
+    bump_network.bumps deep_network.depth embed.batch_size hat_network.pieces induction_model.context
     induction_model.vocabulary initial_weights.inputs initial_weights.outputs keep_top_k.k markov_source.vocabulary
     minhash_signature.hashes one_hot.size pipeline_bubble.microbatches pipeline_bubble.stages
-    pipeline_schedule.microbatches pipeline_schedule.stages random_batch.length random_batch.size random_directions.d
-    random_directions.features retrieve.k sawtooth_network.depth shingles.size simulate_read_out.trials
-    skip_gram_pairs.window sparse_autoencoder_init.d sparse_autoencoder_init.size speculative_generate.num_drafts
-    successor_texts.examples successor_texts.length successor_texts.vocabulary train_ngram.n train_superposition.d
-    train_superposition.features update_loss_scale.interval usable_workers.workers validation_batches.length
-    validation_batches.size zero_init.workers zero_memory.workers
-whole [2, ∞): control_labels.classes monte_carlo.draws
+    pipeline_schedule.microbatches pipeline_schedule.stages random_batch.batch_size random_batch.length
+    random_directions.d random_directions.features retrieve.k sawtooth_network.depth shingles.size
+    simulate_read_out.trials skip_gram_pairs.window sparse_autoencoder_init.d sparse_autoencoder_init.size
+    speculative_generate.num_drafts successor_texts.examples successor_texts.length successor_texts.vocabulary
+    train_ngram.n train_superposition.d train_superposition.features update_loss_scale.interval
+    usable_workers.workers validation_batches.length validation_batches.batch_size zero_init.workers
+    zero_memory.workers
+whole [2, ∞): control_labels.classes
 """
 ROWS = [row.split(": ") for row in re.split(r"\n(?! )", INTERVALS.strip())]
 SHORT = {name.rpartition(".")[2]: name for name in FUNCTIONS}
@@ -210,6 +212,9 @@ SHORT = {name.rpartition(".")[2]: name for name in FUNCTIONS}
 
 def outside(interval):
     """Numbers that are not in the interval, but nearly: its ends where they are open, what is beyond where not; NaN."""
+    if interval == "{0, 1}":
+        yield from (-1, 0.5, 2)
+        interval = "[0, 1]"
     whole, bounds = interval.startswith("whole "), interval.removeprefix("whole ")
     low, high = (float(end.strip("[]()").replace("∞", "inf")) for end in bounds.split(", "))
     step = 1 if whole else 1e-6
@@ -238,3 +243,70 @@ def test_numbers_outside_their_interval_are_refused_in_words(name, interval):
             wrong.flat[0] = number
         with pytest.raises(ValueError, match=rf"needs (a whole number )?{parameter} in {re.escape(bounds)}, got "):
             call_with(SHORT[function], **{parameter: wrong})
+
+
+# Options
+
+
+def in_float32(argument):
+    """An array of floating-point numbers, or a list of them, as float32; anything else as it is."""
+    if isinstance(argument, list | np.ndarray) and np.asarray(argument).dtype.kind == "f":
+        return np.asarray(argument, np.float32)
+    return argument
+
+
+DECORATED = [name for name, (function, _) in FUNCTIONS.items() if hasattr(function, "__wrapped__")]
+
+
+@pytest.mark.parametrize("name", sorted(set(DECORATED) - NO_GOOD_EXAMPLE))
+def test_a_number_of_numpy_is_as_good_an_option_as_one_of_python(name):
+    """Beside an array of float32, NumPy's own float64(0.5) would make the result a float64."""
+    given = {key: in_float32(argument) for key, argument in good_arguments(name).items()}
+    parameters, contract = inspect.signature(FUNCTIONS[name][0]).parameters, Contract(SHAPES.get(name, ""))
+    arrays = {key for key, axes in zip(parameters, contract.arguments, strict=False) if axes != ["_"]}
+    for key in parameters.keys() - arrays:
+        number = given.get(key, parameters[key].default)
+        if type(number) in (int, float):
+            ours = call_with(name, **given | {key: np.asarray(number)[()]})
+            right = call_with(name, **given | {key: number})
+            assert getattr(ours, "dtype", None) == getattr(right, "dtype", None)
+
+
+# Random numbers
+
+DRAWING = [name for name, (function, _) in FUNCTIONS.items() if "rng" in inspect.signature(function).parameters]
+DRAWN_LATER = {
+    "backpropagation.depth.deep_network": lambda layers: layers[0](np.arange(4.0)),
+    "gradient_descent.word2vec.train_word2vec": lambda words: words.vectors,
+    "inference.generation.sampler": lambda choose: [choose(np.zeros((1, 50)), None, None) for _ in range(5)],
+    "interpretability.induction.train_induction_model": lambda trained: trained[1:],
+}
+METHODS = {
+    "Transformer.init": lambda rng: ml.Transformer(ml.gpt2_config(vocabulary=9, width=4, layers=1, heads=1)).init(rng),
+    "NGram.sample": lambda rng: ml.train_ngram([0, 0, 1, 1], 2).sample(20, rng),
+}
+
+
+def drawn(name, rng):
+    """What a function draws from `rng` for the arguments of its example."""
+    if name in METHODS:
+        return METHODS[name](rng)
+    return DRAWN_LATER.get(name, lambda result: result)(call_with(name, rng=rng))
+
+
+@pytest.mark.parametrize("name", [*DRAWING, *METHODS])
+def test_a_seed_stands_for_a_new_generator_and_what_is_neither_is_refused(name):
+    np.testing.assert_equal(drawn(name, 7), drawn(name, np.random.default_rng(7)))
+    for wrong in ("7", np.random):
+        with pytest.raises(TypeError, match="expects int"):
+            drawn(name, wrong)
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_a_generator_comes_after_what_must_be_given_and_before_what_may_be(name):
+    parameters = inspect.signature(FUNCTIONS[name][0]).parameters.values()
+    order = [parameter for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    if "rng" in (names := [parameter.name for parameter in order]):
+        place = names.index("rng")
+        assert all(parameter.default is parameter.empty for parameter in order[:place])
+        assert all(parameter.default is not parameter.empty for parameter in order[place + 1 :])

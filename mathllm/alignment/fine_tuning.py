@@ -50,7 +50,7 @@ def completion_log_probabilities(logits: Array, labels: ArrayLike, ignore_index:
     return -losses.sum(axis=-1)
 
 
-def lora_adapters(params: Any, names: Iterable[str], rank: int, rng: np.random.Generator) -> Any:
+def lora_adapters(params: Any, names: Iterable[str], rank: int, rng: np.random.Generator | int) -> Any:
     """Trainable low-rank factors for every matrix with one of these names, in the structure of the parameters.
 
     params: nested dictionaries and lists   names: of matrices, as ("query", "value")
@@ -65,9 +65,10 @@ def lora_adapters(params: Any, names: Iterable[str], rank: int, rng: np.random.G
     (4, 2)
     """
     names = list(names)
+    rng = np.random.default_rng(rng)
 
     def adapter(path, weight):
-        return lora_init(rng, *weight.shape, rank) if path[-1] in names and weight.ndim == 2 else None
+        return lora_init(*weight.shape, rank, rng) if path[-1] in names and weight.ndim == 2 else None
 
     adapters = rebuild(params, (adapter(*leaf) for leaf in walk(params)))
     if not tree_leaves(adapters):

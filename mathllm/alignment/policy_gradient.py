@@ -25,14 +25,15 @@ def advantages(rewards: ArrayLike, values: ArrayLike, *, discount: float = 1.0, 
     array([0.5, 0.5, 0.5])
     """
     within("advantages", "[0, 1]", discount=discount, decay=decay)
-    rewards, values = np.asarray(rewards, float), np.asarray(values, float)
+    dtype = np.result_type(rewards, values, 1.0)
+    rewards, values = rewards.astype(float), values.astype(float)
     following = np.concatenate([values[..., 1:], np.zeros_like(values[..., :1])], axis=-1)
     delta = rewards + discount * following - values
     result, later = np.zeros_like(delta), 0.0
     for t in reversed(range(delta.shape[-1])):
         later = delta[..., t] + discount * decay * later
         result[..., t] = later
-    return result
+    return result.astype(dtype)
 
 
 @primitive(nondiff=("advantage",))
@@ -75,7 +76,7 @@ def kl_optimal_policy(reference: ArrayLike, reward: ArrayLike, *, beta: float) -
     reference = distribution(reference)
     best = np.where(reference > 0, reward, -np.inf).max(axis=-1, keepdims=True)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # where the reference is 0, any reward may be
-        scores = np.log(reference) + (reward - best) / float(beta)  # without `best`, quotients might be ∞ − ∞
+        scores = np.log(reference) + (reward - best) / beta  # without `best`, quotients might be ∞ − ∞
     return softmax(np.where(reference > 0, scores, -np.inf))
 
 
@@ -96,10 +97,10 @@ def group_advantages(rewards: ArrayLike, epsilon: float = 1e-8) -> np.ndarray:
     within("group_advantages", "(0, ∞)", epsilon=epsilon)
     if rewards.shape[-1] < 2:
         raise ShapeError(f"group_advantages() needs at least two answers per prompt, got shape {rewards.shape}")
-    rewards = np.asarray(rewards, float)
-    centred = rewards - rewards[..., :1]  # exactly 0 for equal rewards, whose mean may be rounded
+    dtype = np.result_type(rewards, 1.0)
+    centred = rewards.astype(float) - rewards[..., :1]  # exactly 0 for equal rewards, whose mean may be rounded
     centred = centred - centred.mean(axis=-1, keepdims=True)
-    return centred / (centred.std(axis=-1, keepdims=True) + epsilon)
+    return (centred / (centred.std(axis=-1, keepdims=True) + epsilon)).astype(dtype)
 
 
 @primitive

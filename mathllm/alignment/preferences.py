@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..autodiff import Array, ArrayLike
-from ..errors import within
+from ..errors import all_within, within
 from ..exponentials import log_sigmoid, sigmoid
 from ..shapes import contract
 
@@ -93,8 +93,7 @@ def kto_loss(
     """
     within("kto_loss", "(0, ∞)", beta=beta)
     within("kto_loss", "[0, ∞)", divergence=divergence)
-    if wrong := desirable[~np.isin(desirable, (0, 1))].tolist():
-        raise ValueError(f"kto_loss() needs desirable to be 1 or 0 for each answer, got {wrong[0]}")
+    all_within("kto_loss", "{0, 1}", desirable=desirable)
     margin = policy - reference - divergence
     sign, weight = (np.where(desirable, *pair).astype(margin.dtype) for pair in ((beta, -beta), (gain, loss_aversion)))
     return (weight - sigmoid(margin * sign) * weight).mean()

@@ -15,7 +15,7 @@ the softmax, and with positions.
 # What the modules define, written by tools/build_exports.py
 from .flash import flash_attention
 from .heads import merge_heads, multi_head_attention, project, split_heads
-from .linear import linear_attention, linear_attention_recurrent, positive_features
+from .linear import linear_attention, positive_features
 from .positions import alibi_bias, relative_buckets, rotary_angles, rotate, sinusoidal_positions
 from .rope_scaling import RotaryScaling
 from .scaled_dot_product import (
@@ -25,7 +25,7 @@ from .scaled_dot_product import (
 
 __all__ = [
     "RotaryScaling", "additive_mask", "alibi_bias", "attention", "attention_weights", "causal_mask", "distances",
-    "flash_attention", "linear_attention", "linear_attention_recurrent", "merge_heads", "multi_head_attention",
-    "padding_mask", "positive_features", "project", "relative_buckets", "rotary_angles", "rotate", "scaled_scores",
-    "sinusoidal_positions", "sliding_window_mask", "split_heads",
+    "flash_attention", "linear_attention", "merge_heads", "multi_head_attention", "padding_mask", "positive_features",
+    "project", "relative_buckets", "rotary_angles", "rotate", "scaled_scores", "sinusoidal_positions",
+    "sliding_window_mask", "split_heads",
 ]  # fmt: skip

@@ -29,8 +29,8 @@ def linear_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, causal:
 
         yᵢ = φ(qᵢ)ᵀ Σⱼ φ(kⱼ)vⱼᵀ / φ(qᵢ)ᵀ Σⱼ φ(kⱼ)      O(T·K·D), not O(T²·(K+D))   (14.17)
 
-    The causal form sums over j ≤ i only. It is computed here with a table of T × S numbers, and token by token by
-    `linear_attention_recurrent`.
+    The causal form sums over j ≤ i only. It is computed here with a table of T × S numbers; token by token, the two
+    sums are a state of fixed size.
     Raises: ShapeError if the sizes do not fit; ValueError where the divisor of a query underflows to 0 or is NaN.
     Source: Katharopoulos et al. 2020, eqs. 5 and 9.
 
@@ -43,28 +43,6 @@ def linear_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, causal:
         return weights @ value / _positive(weights.sum(axis=-1, keepdims=True))
     normaliser = query @ key.sum(axis=-2, keepdims=True).swapaxes(-1, -2)  # (..., T, 1)
     return query @ (key.swapaxes(-1, -2) @ value) / _positive(normaliser)
-
-
-@contract("T K, T K, T D -> T D")
-def linear_attention_recurrent(query: ArrayLike, key: ArrayLike, value: ArrayLike) -> np.ndarray:
-    """Causal linear attention as a recurrence: a state of fixed size is updated with each token.
-
-        Z ← Z + φ(kₜ)vₜᵀ,   z ← z + φ(kₜ),   yₜ = φ(qₜ)ᵀZ / φ(qₜ)ᵀz
-
-    Raises: as linear_attention().
-    Source: Katharopoulos et al. 2020, §3.4.
-
-    >>> linear_attention_recurrent(np.zeros((2, 2)), np.zeros((2, 2)), np.array([[1.0], [3.0]]))
-    array([[1.],
-           [2.]])
-    """
-    query, key = _features(query, key)
-    state, normaliser = np.zeros((key.shape[-1], value.shape[-1]), value.dtype), np.zeros(key.shape[-1], key.dtype)
-    outputs = []
-    for q, k, v in zip(query, key, value, strict=True):
-        state, normaliser = state + np.outer(k, v), normaliser + k
-        outputs.append(q @ state / _positive(q @ normaliser))
-    return np.array(outputs).reshape(value.shape)  # also for no token
 
 
 def _features(query, key):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
-from ..errors import ShapeError, within
+from ..errors import ShapeError, all_within, within
 from ..shapes import contract, real_array
 from ..softmax import softmax_gradient, softmax_in_place
 
@@ -78,10 +78,8 @@ def padding_mask(attention_mask: ArrayLike) -> np.ndarray:
     >>> padding_mask([[1, 1, 0]]).shape
     (1, 1, 1, 3)
     """
-    marks = np.asarray(attention_mask)
-    if not np.all((marks == 0) | (marks == 1)):
-        raise ValueError("padding_mask() needs marks that are 0 or 1")
-    return marks.astype(bool)[:, None, None, :]
+    all_within("padding_mask", "{0, 1}", attention_mask=attention_mask)
+    return attention_mask.astype(bool)[:, None, None, :]
 
 
 def additive_mask(mask: ArrayLike, dtype: type = np.float64) -> np.ndarray:

@@ -35,16 +35,16 @@ class GradientCheck:
 
 
 def check_gradient(
-    function: Callable, *args: Any, rng: np.random.Generator | None = None, epsilon: float = 6e-6, entries: int = 200
+    function: Callable, *args: Any, rng: np.random.Generator | int = 0, h: float = 6e-6, entries: int = 200
 ) -> GradientCheck:
     """Compare the pullback of `function` at `args` with central differences, in float64.
 
-        ⟨w, f(x + εv) − f(x − εv)⟩ / 2ε   against   ⟨pullback(w), v⟩
+        ⟨w, f(x + hv) − f(x − hv)⟩ / 2h   against   ⟨pullback(w), v⟩
 
     for a random cotangent w: once with a random tangent v over all arguments together, then with v = every single
     entry of every argument (a random sample of `entries` where there are more). Errors are relative to the largest
     entry of the gradient (at least 1e-3, so that a gradient of zero can be checked too). `rng` draws w, v and the
-    sample; without it, every call draws the same.
+    sample; with a seed, every call draws the same.
 
     Arguments are arrays or nested dictionaries of arrays; integer arrays are held fixed.
     Raises: ValueError if the function returns something that is not finite, or nothing can be differentiated.
@@ -52,7 +52,7 @@ def check_gradient(
     >>> check_gradient(lambda x, w: x @ w, np.ones((2, 3)), np.ones((3, 2))).error < 1e-8
     True
     """
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng = np.random.default_rng(rng)
     points = [rebuild(arg, map(_as_float64, tree_leaves(arg))) for arg in args]
     moving = [(_argument(*path), leaf) for path, leaf in walk(points) if leaf.dtype.kind == "f"]
     value, pullback = vjp(function, *points)
@@ -70,7 +70,7 @@ def check_gradient(
         return np.sum(cotangent * function(*points))
 
     found = [
-        _compared(where, gradient, v, central_difference(weighted, start, v, epsilon))
+        _compared(where, gradient, v, central_difference(weighted, start, v, h))
         for where, v in _directions(rng, moving, start.size, entries)
     ]
     return max(found, key=lambda check: check.error)

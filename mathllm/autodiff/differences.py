@@ -25,12 +25,12 @@ def central_difference(
     return np.subtract(function(x + h * direction), function(x - h * direction)) / (2 * h)
 
 
-def hessian_vector_product(function: Callable, x: ArrayLike, v: ArrayLike, epsilon: float = 1e-5) -> np.ndarray:
+def hessian_vector_product(function: Callable, x: ArrayLike, v: ArrayLike, h: float = 1e-5) -> np.ndarray:
     """The product of the Hessian with a vector: the change of the gradient of a scalar function in direction v.
 
-        H v ≈ [∇f(x + εv) − ∇f(x − εv)] / 2ε
+        H v ≈ [∇f(x + hv) − ∇f(x − hv)] / 2h
 
-    function: built from primitives   x, v: one shape   epsilon: ε   ->   the same shape
+    function: built from primitives   x, v: one shape   h: the step   ->   the same shape
 
     Raises: ShapeError if the shapes of x and v differ.
 
@@ -40,4 +40,4 @@ def hessian_vector_product(function: Callable, x: ArrayLike, v: ArrayLike, epsil
     x, v = (real_array("hessian_vector_product", array).astype(float) for array in (x, v))
     if x.shape != v.shape:
         raise ShapeError(f"hessian_vector_product() needs a direction of the shape of x, {x.shape}, got {v.shape}")
-    return central_difference(grad(function), x, v, epsilon)
+    return central_difference(grad(function), x, v, h)

@@ -8,7 +8,7 @@ from numbers import Real
 import numpy as np
 
 from ..errors import ShapeError
-from ..shapes import Contract, documented, real_array
+from ..shapes import Contract, documented, floating, plain, real_array
 
 
 def primitive(
@@ -18,12 +18,13 @@ def primitive(
 
         value = f(x, …)        pullback(dvalue) = (dx, …),   dxᵢ = Σⱼ dvalueⱼ ∂fⱼ/∂xᵢ
 
-    Arrays in, array out; if any positional argument is a `Tensor`, the result is a `Tensor` that remembers the
-    pullback. Positional arguments arrive in `function` as floating-point arrays (lists and numbers are converted,
-    float32 stays float32); those named in `nondiff` (ids, masks) keep their type and get no gradient. A pullback may
-    ignore broadcasting: each gradient is summed to the shape of its argument afterwards, for all primitives.
-    A pullback of one argument may return its gradient alone; `None` stands for no gradient. `shapes` declares the
-    shapes of the arguments and of the value, as in "... m k, k n -> ... m n": see `Contract`.
+    Arrays in, array out (a number, where the value has no axes); if any positional argument is a `Tensor`, the result
+    is a `Tensor` that remembers the pullback. Positional arguments arrive in `function` as floating-point arrays (lists
+    and numbers are converted, float32 stays float32); those named in `nondiff` (ids, masks) keep their type and get no
+    gradient. Options that are numbers of NumPy arrive as Python's own (see `plain`). A pullback may ignore
+    broadcasting: each gradient is summed to the shape of its argument afterwards, for all primitives. A pullback of one
+    argument may return its gradient alone; `None` stands for no gradient. `shapes` declares the shapes of the arguments
+    and of the value, as in "... m k, k n -> ... m n": see `Contract`.
 
     Raises: ShapeError where the shapes do not fit; TypeError for a tensor given as an option, or for numbers that are
     not real.
@@ -60,9 +61,9 @@ def primitive(
         values = _as_arrays(name, args, skipped, optional)
         if contract:
             contract.check(name, positional, values, function.__module__)
-        value, pullback = function(*values, **options)
+        value, pullback = function(*values, **{key: plain(option) for key, option in options.items()})
         if not traced:
-            return value
+            return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
         return Tensor(value, tuple((i, args[i]) for i in traced if i not in skipped), pullback)
 
     call.__annotations__ = {**function.__annotations__, "return": "Array"}
@@ -97,8 +98,9 @@ def _common_dtype(values):
 def _floating(name, value):
     if _holds_tensor(value):
         raise TypeError(f"{name}() got a list of tensors; give it one array, or stack them first")
-    value = np.asarray(real_array(name, value))
-    return value if value.dtype.kind == "f" else value.astype(np.float64)
+    value = floating(np.asarray(real_array(name, value)))
+    # NumPy adds up float16 in float32 only where the numbers are side by side in memory
+    return np.asarray(value, order="C") if value.dtype == np.float16 else value
 
 
 def _holds_tensor(value):

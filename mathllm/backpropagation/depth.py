@@ -80,8 +80,9 @@ def gradient_bounds(jacobians: Sequence[ArrayLike]) -> tuple[float, float]:
 
 
 def deep_network(
-    rng: np.random.Generator, depth: int, width: int, *, kind: str = "relu", scheme: str = "he", scale: float = 1.0
-) -> list[Callable]:
+    depth: int, width: int, rng: np.random.Generator | int, *,
+    kind: str = "relu", scheme: str = "he", scale: float = 1.0,
+) -> list[Callable]:  # fmt: skip
     """A stack of layers of one width, each a function of the hidden state, for experiments with depth.
 
         sigmoid    h ← σ(hW)
@@ -93,19 +94,20 @@ def deep_network(
     The contributions of the residual stack are divided by √L, so that the variance of their sum does not grow with L.
     Raises: ValueError for another kind, or fewer than one layer.
 
-    >>> layers = deep_network(np.random.default_rng(0), depth=3, width=4, kind="sigmoid", scheme="zeros")
+    >>> layers = deep_network(depth=3, width=4, rng=0, kind="sigmoid", scheme="zeros")
     >>> layers[0](np.ones(4))
     array([0.5, 0.5, 0.5, 0.5])
     """
     within("deep_network", "whole [1, ∞)", depth=depth)
     activations = {"sigmoid": sigmoid, "relu": relu, "residual": lambda z: relu(z) * depth**-0.5}
     one_of("deep_network", activations, kind=kind)
+    rng = np.random.default_rng(rng)
 
     def layer(W):
         branch = lambda h: activations[kind](linear(h, W))  # noqa: E731
         return (lambda h: residual(h, branch)) if kind == "residual" else branch
 
-    return [layer(initial_weights(rng, width, width, scheme=scheme, scale=scale)) for _ in range(depth)]
+    return [layer(initial_weights(width, width, rng, scheme=scheme, scale=scale)) for _ in range(depth)]
 
 
 class DepthProfile(NamedTuple):
@@ -125,7 +127,7 @@ def depth_profile(layers: Sequence[Callable], x: ArrayLike, cotangent: ArrayLike
     layers: functions of the hidden state   x: h₀   cotangent: ∂L/∂h_L, in the shape of h_L   ->   L + 1 sizes of each
 
     >>> profile = depth_profile(
-    ...     deep_network(np.random.default_rng(0), depth=20, width=64, kind="sigmoid"), np.ones(64), np.ones(64)
+    ...     deep_network(depth=20, width=64, rng=0, kind="sigmoid"), np.ones(64), np.ones(64)
     ... )
     >>> bool(profile.gradient_norms[0] < 1e-6 * profile.gradient_norms[-1])
     True

@@ -47,7 +47,7 @@ def xavier_scale(inputs: int, outputs: int) -> float:
 
 
 def initial_weights(
-    rng: np.random.Generator, inputs: int, outputs: int, *, scheme: str = "he", scale: float = 1.0,
+    inputs: int, outputs: int, rng: np.random.Generator | int, *, scheme: str = "he", scale: float = 1.0,
     dtype: Any = np.float64,
 ) -> np.ndarray:  # fmt: skip
     """Initial weights of a layer.
@@ -63,7 +63,7 @@ def initial_weights(
     Raises: ValueError for another scheme, or for fewer than one input or output.
     Source: Glorot and Bengio 2010; He et al. 2015; Saxe et al. 2014 (orthogonal).
 
-    >>> W = initial_weights(np.random.default_rng(0), 3, 2, scheme="orthogonal")
+    >>> W = initial_weights(3, 2, rng=0, scheme="orthogonal")
     >>> (W.T @ W).round(9) + 0.0
     array([[1., 0.],
            [0., 1.]])
@@ -73,6 +73,7 @@ def initial_weights(
     one_of("initial_weights", ("zeros", *deviations, "orthogonal"), scheme=scheme)
     if scheme == "zeros":
         return np.zeros((inputs, outputs), dtype)
+    rng = np.random.default_rng(rng)
     if scheme == "orthogonal":
         return (scale * _orthogonal(rng, inputs, outputs)).astype(dtype)
     return (deviations[scheme] * rng.normal(size=(inputs, outputs))).astype(dtype)

@@ -31,7 +31,7 @@ def dense_layer(x: ArrayLike, W: ArrayLike, b: ArrayLike, *, activation: Callabl
 
 
 def mlp_init(
-    rng: np.random.Generator, sizes: Sequence[int], *, scheme: str = "he", dtype: Any = np.float64
+    sizes: Sequence[int], rng: np.random.Generator | int, *, scheme: str = "he", dtype: Any = np.float64
 ) -> list[dict[str, np.ndarray]]:
     """The initial parameters of a multilayer perceptron: random weights, biases of zero.
 
@@ -40,13 +40,14 @@ def mlp_init(
 
     Raises: ShapeError for fewer than two sizes.
 
-    >>> [layer["weight"].shape for layer in mlp_init(np.random.default_rng(0), [2, 4, 1])]
+    >>> [layer["weight"].shape for layer in mlp_init([2, 4, 1], rng=0)]
     [(2, 4), (4, 1)]
     """
     if len(sizes) < 2:
         raise ShapeError(f"mlp_init() needs at least the sizes of input and output, got {list(sizes)}")
+    rng = np.random.default_rng(rng)
     return [
-        {"weight": initial_weights(rng, n, m, scheme=scheme, dtype=dtype), "bias": np.zeros(m, dtype)}
+        {"weight": initial_weights(n, m, rng, scheme=scheme, dtype=dtype), "bias": np.zeros(m, dtype)}
         for n, m in pairwise(sizes)
     ]
 

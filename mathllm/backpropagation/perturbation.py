@@ -69,7 +69,7 @@ def _forward_differences(loss, x, h):
 class GradientCost(NamedTuple):
     """Multiplications (each with its addition) for one gradient of a network, by method.
 
-    >>> gradient_cost([64, 48], batch=32).backward
+    >>> gradient_cost([64, 48], batch_size=32).backward
     196608
     """
 
@@ -81,25 +81,27 @@ class GradientCost(NamedTuple):
     central_differences: int
 
 
-def gradient_cost(sizes: Sequence[int], batch: int = 1) -> GradientCost:
+def gradient_cost(sizes: Sequence[int], batch_size: int = 1) -> GradientCost:
     """The cost of the matrix products for one gradient, by backpropagation and by perturbation.
 
         Y = XW: B·n·m      dX = dY Wᵀ and dW = XᵀdY: B·n·m each, so backward = 2 · forward      (11.11)
 
-    sizes: units of every layer   batch: B   ->   GradientCost
+    sizes: units of every layer   batch_size: B   ->   GradientCost
 
     With P parameters, perturbation costs P + 1 or 2P forward passes, and reverse mode three: O(P²) against O(P). (The
     dX of the first layer is counted although nothing needs it.)
     Raises: ValueError for fewer than two sizes.
 
-    >>> cost = gradient_cost([64, 48], batch=32)
+    >>> cost = gradient_cost([64, 48], batch_size=32)
     >>> cost.backward / cost.forward, cost.forward_differences // cost.reverse_mode
     (2.0, 1040)
     """
     within("gradient_cost", "[2, ∞)", number_of_sizes=len(sizes))
     pairs = list(pairwise(sizes))
     parameters = sum(n * m + m for n, m in pairs)
-    forward = sum(multiply_adds((batch, n), (n, m)) for n, m in pairs)
-    backward = sum(multiply_adds((batch, m), (m, n)) + multiply_adds((n, batch), (batch, m)) for n, m in pairs)
+    forward = sum(multiply_adds((batch_size, n), (n, m)) for n, m in pairs)
+    inputs = sum(multiply_adds((batch_size, m), (m, n)) for n, m in pairs)
+    weights = sum(multiply_adds((n, batch_size), (batch_size, m)) for n, m in pairs)
+    backward = inputs + weights
     perturbed = (parameters + 1) * forward, 2 * parameters * forward  # with forward and with central differences
     return GradientCost(parameters, forward, backward, forward + backward, *perturbed)

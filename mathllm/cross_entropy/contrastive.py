@@ -24,5 +24,5 @@ def info_nce(queries: ArrayLike, keys: ArrayLike, temperature: float = 0.07) -> 
     0.3133
     """
     within("info_nce", "(0, ∞)", temperature=temperature)
-    scores = cosine_similarity_matrix(queries, keys) / float(temperature)
+    scores = cosine_similarity_matrix(queries, keys) / temperature
     return cross_entropy(scores, np.arange(len(scores)))

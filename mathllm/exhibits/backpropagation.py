@@ -148,18 +148,19 @@ def listing_backward_fixed(
 
 
 def listing_problem(
-    rng: np.random.Generator, sizes: tuple = (3, 5, 4), batch: int = 6
+    sizes: tuple[int, ...], rng: np.random.Generator | int, batch_size: int = 6
 ) -> tuple[list, np.ndarray, np.ndarray]:
     """A random network in the layout of the listing, with inputs and targets.
 
     ->   layers, x: (n, B), target: (m, B)
 
-    >>> layers, x, target = listing_problem(np.random.default_rng(1))
+    >>> layers, x, target = listing_problem((3, 5, 4), rng=1)
     >>> [W.shape for W, b in layers], x.shape, target.shape
     ([(5, 3), (4, 5)], (3, 6), (4, 6))
     """
+    rng = np.random.default_rng(rng)
     layers = [(rng.normal(size=(m, n)), rng.normal(size=(m, 1))) for n, m in pairwise(sizes)]
-    return layers, rng.normal(size=(sizes[0], batch)), rng.normal(size=(sizes[-1], batch))
+    return layers, rng.normal(size=(sizes[0], batch_size)), rng.normal(size=(sizes[-1], batch_size))
 
 
 def listing_gradient_gap(
@@ -167,7 +168,7 @@ def listing_gradient_gap(
 ) -> float:
     """The largest error of a listing's gradient of L = ½ Σ (output − target)², against central differences.
 
-    >>> problem = listing_problem(np.random.default_rng(1))
+    >>> problem = listing_problem((3, 5, 4), rng=1)
     >>> round(listing_gradient_gap(listing_forward_as_printed, listing_backward_as_printed, *problem), 5)
     7.3681
     >>> listing_gradient_gap(listing_forward_fixed, listing_backward_fixed, *problem) < 1e-7

@@ -23,14 +23,14 @@ from .optimizers import (
     momentum_init, momentum_step, rmsprop_init, rmsprop_step, sgd_init, sgd_step,
 )  # fmt: skip
 from .regularization import clip_gradient, dropout, global_norm, l2_penalty
-from .schedules import cosine_restarts, inverse_square_root, polynomial_decay, warmup_cosine
+from .schedules import cosine_restarts, polynomial_decay, warmup_cosine
 from .stochastic import descend, descent_path, minibatch_variance, minimize
 from .word2vec import negative_sampling_loss, skip_gram_pairs, train_word2vec
 
 __all__ = [
     "adam_init", "adam_step", "adamw", "adamw_init", "adamw_step", "bias_correction", "checked_gradient",
     "clip_gradient", "cosine_restarts", "decay_of_entries", "descend", "descent_path", "dropout", "global_norm",
-    "inverse_square_root", "l2_penalty", "minibatch_variance", "minimize", "momentum_init", "momentum_step",
-    "negative_sampling_loss", "polynomial_decay", "rmsprop_init", "rmsprop_step", "sgd_init", "sgd_step",
-    "skip_gram_pairs", "train_word2vec", "warmup_cosine",
+    "l2_penalty", "minibatch_variance", "minimize", "momentum_init", "momentum_step", "negative_sampling_loss",
+    "polynomial_decay", "rmsprop_init", "rmsprop_step", "sgd_init", "sgd_step", "skip_gram_pairs", "train_word2vec",
+    "warmup_cosine",
 ]  # fmt: skip

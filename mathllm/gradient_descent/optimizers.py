@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError, one_of, within
-from ..shapes import real_array
+from ..shapes import floating, real_array
 from ..trees import flatten, tree_map
 
 
@@ -298,5 +298,4 @@ def decay_of_entries(function: str, params: Any, **given: Any) -> Any:
 
 
 def _as_float(function, leaf):
-    leaf = np.asarray(real_array(function, leaf))
-    return leaf if leaf.dtype.kind == "f" else leaf.astype(np.float64)
+    return floating(np.asarray(real_array(function, leaf)))

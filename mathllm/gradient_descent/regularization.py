@@ -71,7 +71,7 @@ def l2_penalty(params: Any, strength: float, *, half: bool = True) -> np.ndarray
 
 
 @primitive
-def dropout(x: Array, *, rate: float, rng: np.random.Generator) -> WithPullback:
+def dropout(x: Array, *, rate: float, rng: np.random.Generator | int) -> WithPullback:
     """Dropout: set a random part of the units to zero, and enlarge the others so that the expectation stays.
 
         y = μ x / (1 − ρ),      μ ~ Bernoulli(1 − ρ),      dx = μ dy / (1 − ρ)      (9.19)
@@ -86,6 +86,6 @@ def dropout(x: Array, *, rate: float, rng: np.random.Generator) -> WithPullback:
     array([2., 2., 2., 0., 0., 0.])
     """
     within("dropout", "[0, 1)", rate=rate)
-    kept = rng.random(x.shape, dtype=np.float32) >= rate
-    scale = (kept / (1 - float(rate))).astype(x.dtype)
+    kept = np.random.default_rng(rng).random(x.shape, dtype=np.float32) >= rate
+    scale = (kept / (1 - rate)).astype(x.dtype)
     return x * scale, lambda dy: dy * scale

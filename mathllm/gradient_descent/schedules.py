@@ -65,23 +65,6 @@ def polynomial_decay(step: int, *, peak: float, total: int, power: float = 1.0, 
     return min(floor + (peak - floor) * (1 - min(step / total, 1)) ** power, peak)  # rounding may step over the peak
 
 
-def inverse_square_root(step: int, *, peak: float, warmup: int) -> float:
-    """Linear warmup to the peak, then decay with the square root of the time: the total need not be known.
-
-        η(t) = η_max min(t/t_w, √(t_w/t))
-
-    step: t   warmup: t_w ≥ 1   ->   η(t)
-
-    Raises: ValueError for a negative step or a warmup below 1.
-    Source: Vaswani et al. 2017, §5.3.
-
-    >>> [inverse_square_root(t, peak=1.0, warmup=100) for t in (50, 100, 400)]
-    [0.5, 1.0, 0.5]
-    """
-    _check("inverse_square_root", step, peak, 0.0, warmup=warmup)
-    return peak * (step / warmup if step <= warmup else math.sqrt(warmup / step))
-
-
 def _half_cosine(peak, floor, elapsed):
     rate = floor + 0.5 * (peak - floor) * (1 + math.cos(math.pi * min(elapsed, 1)))
     return min(rate, peak)  # rounding may step over the peak

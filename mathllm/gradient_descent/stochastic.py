@@ -16,25 +16,25 @@ from ..shapes import real_array
 from .optimizers import sgd_init, sgd_step
 
 
-def minibatch_variance(gradients: ArrayLike, size: int, *, replacement: bool = True) -> np.ndarray:
+def minibatch_variance(gradients: ArrayLike, batch_size: int, *, replacement: bool = True) -> np.ndarray:
     """The variance of the mean gradient of a random minibatch; its expectation is the gradient of all examples.
 
         E[ḡ] = g,      Var[ḡ] = s²/B,      without replacement times (N − B)/(N − 1) (9.5)
 
-    gradients: (N, ...), one for each example   size: B   ->   (...), the variance of each component
+    gradients: (N, ...), one for each example   batch_size: B   ->   (...), the variance of each component
 
-    Raises: ShapeError without examples; ValueError for a size below 1, or above N without replacement.
+    Raises: ShapeError without examples; ValueError for a batch size below 1, or above N without replacement.
 
-    >>> [float(minibatch_variance([1.0, 3.0], size)) for size in (1, 2, 4)]
+    >>> [float(minibatch_variance([1.0, 3.0], B)) for B in (1, 2, 4)]
     [1.0, 0.5, 0.25]
     """
     gradients = real_array("minibatch_variance", gradients, np.float64)
     if gradients.ndim == 0 or len(gradients) == 0:
         raise ShapeError(f"minibatch_variance() needs one gradient for each example, got shape {gradients.shape}")
     N = len(gradients)
-    within("minibatch_variance", "whole [1, ∞)" if replacement else f"whole [1, {N}]", size=size)
-    correction = 1.0 if replacement else (N - size) / max(N - 1, 1)
-    return gradients.var(axis=0) / size * correction
+    within("minibatch_variance", "whole [1, ∞)" if replacement else f"whole [1, {N}]", batch_size=batch_size)
+    correction = 1.0 if replacement else (N - batch_size) / max(N - 1, 1)
+    return gradients.var(axis=0) / batch_size * correction
 
 
 def descend(

@@ -22,7 +22,7 @@ from .optimizers import sgd_init, sgd_step
 
 
 def skip_gram_pairs(
-    ids: ArrayLike, window: int, rng: np.random.Generator | None = None
+    ids: ArrayLike, window: int, rng: np.random.Generator | int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """All pairs (centre, context) of words at most `window` places apart.
 
@@ -39,7 +39,9 @@ def skip_gram_pairs(
     """
     within("skip_gram_pairs", "whole [1, ∞)", window=window)
     ids = token_sequence("skip_gram_pairs", ids)
-    reach = np.full(len(ids), window) if rng is None else rng.integers(1, window + 1, size=len(ids))
+    reach = np.full(len(ids), window)
+    if rng is not None:
+        reach = np.random.default_rng(rng).integers(1, window + 1, size=len(ids))
     centres, contexts = [ids[:0]], [ids[:0]]
     for offset in range(1, min(window, len(ids) - 1) + 1):
         left, right = ids[:-offset], ids[offset:]
@@ -77,9 +79,9 @@ def negative_sampling_loss(centre: Array, context: Array, negatives: Array) -> W
 
 
 def train_word2vec(
-    tokens: Sequence[str], rng: np.random.Generator, *,
+    tokens: Sequence[str], rng: np.random.Generator | int, *,
     size: int = 32, window: int = 4, negatives: int = 5, min_count: int = 20, frequent: float = 1e-3,
-    epochs: int = 1, batch: int = 500, learning_rate: float = 0.1,
+    epochs: int = 1, batch_size: int = 500, learning_rate: float = 0.1,
 ) -> WordVectors:  # fmt: skip
     """Learn word vectors from a text by skip-gram with negative sampling.
 
@@ -92,22 +94,23 @@ def train_word2vec(
     skip_gram_pairs().
 
     Raises: ValueError if fewer than two different words remain, if the steps were too large, or for a size or batch
-    below 1.
+    size below 1.
     Source: Mikolov et al. 2013, "Distributed representations of words and phrases", §2.2–2.3.
 
     >>> text = "the king rules the land and the queen rules the land".split() * 50
     >>> train_word2vec(text, np.random.default_rng(0), size=8)
     WordVectors(6 words, 8 components)
     """
-    within("train_word2vec", "whole [1, ∞)", size=size, batch=batch)
+    within("train_word2vec", "whole [1, ∞)", size=size, batch_size=batch_size)
     words, counts, ids = _vocabulary(tokens, min_count)
+    rng = np.random.default_rng(rng)
     params = {
         "centre": ((rng.random((len(words), size)) - 0.5) / size).astype(np.float32),
         "context": np.zeros((len(words), size), np.float32),
     }
     state = sgd_init(params)
-    batch = min(batch, len(words))  # a larger batch would add up many steps of the same word
-    for *pairs, done in _batches(ids, counts, rng, window, negatives, frequent, epochs, batch):
+    batch_size = min(batch_size, len(words))  # a larger batch would add up many steps of the same word
+    for *pairs, done in _batches(ids, counts, rng, window, negatives, frequent, epochs, batch_size):
         rate = learning_rate * (1 - done) * len(pairs[0])  # each pair makes a whole step; the loss is their mean
         params, state = sgd_step(params, grad(_loss)(params, *pairs), state, learning_rate=rate)
     return WordVectors(words, params["centre"])
@@ -122,15 +125,15 @@ def _vocabulary(tokens, min_count):
     return list(counts), np.array(list(counts.values()), float), ids
 
 
-def _batches(ids, counts, rng, window, negatives, frequent, epochs, batch):
+def _batches(ids, counts, rng, window, negatives, frequent, epochs, batch_size):
     """For each step: ids of centres (b,), contexts (b,) and negatives (b, K), and the fraction of the training done."""
     keep = np.sqrt(np.minimum(1, frequent * counts.sum() / counts))
     noise = counts**0.75 / np.sum(counts**0.75)
     for epoch in range(epochs):
         kept = ids[rng.random(len(ids)) < keep[ids]]
         pairs = rng.permutation(np.stack(skip_gram_pairs(kept, window, rng), axis=1))
-        for start in range(0, len(pairs), batch):
-            centre, context = pairs[start : start + batch].T
+        for start in range(0, len(pairs), batch_size):
+            centre, context = pairs[start : start + batch_size].T
             drawn = rng.choice(len(counts), size=(len(centre), negatives), p=noise)
             yield centre, context, drawn, (epoch + start / len(pairs)) / epochs
 

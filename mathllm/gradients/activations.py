@@ -111,9 +111,9 @@ def silu(x: Array, *, beta: float = 1.0) -> WithPullback:
     >>> silu([-1.0, 0.0, 1.0]).round(5)
     array([-0.26894,  0.     ,  0.73106])
     """
-    s = sigmoid(x if beta == 1 else float(beta) * x)
+    s = sigmoid(x if beta == 1 else beta * x)
     y = x * s
-    return y, lambda dy: dy * (s + float(beta) * y * (1 - s))
+    return y, lambda dy: dy * (s + beta * y * (1 - s))
 
 
 @primitive

@@ -16,7 +16,7 @@ class KVCache:
 
         step t:  K ← [K; Kₜ],   V ← [V; Vₜ],   Yₜ = Attention(Qₜ, K, V)              (14.9)
 
-    config: of the model   batch: B sequences   capacity: the largest number of tokens, padding included; the context if
+    config: of the model   batch_size: B   capacity: the largest number of tokens, padding included; the context if
     not given   window: if given, each token attends only to the last `window` ones, its own included; older keys are
     dropped, and the arrays hold twice the window, however long the text becomes
 
@@ -33,25 +33,26 @@ class KVCache:
     """
 
     def __init__(
-        self, config: Config, batch: int = 1, capacity: int | None = None, dtype: np.dtype | type = np.float64,
+        self, config: Config, batch_size: int = 1, capacity: int | None = None, dtype: np.dtype | type = np.float64,
         window: int | None = None,
     ):  # fmt: skip
         capacity = config.context if capacity is None else capacity
-        within("KVCache", "whole [1, ∞)", batch=batch, capacity=capacity, window=1 if window is None else window)
+        within("KVCache", "whole [1, ∞)", batch_size=batch_size, capacity=capacity)
+        within("KVCache", "whole [1, ∞)", window=1 if window is None else window)
         if not config.causal:
             raise ValueError("an encoder attends to all tokens at once: only a causal model can use a cache")
         self.config, self.window = config, window
         capacity = capacity if window is None else 2 * window
-        shape = (config.layers, batch, config.kv_heads, capacity, config.head_width)
+        shape = (config.layers, batch_size, config.kv_heads, capacity, config.head_width)
         self.keys, self.values = np.zeros(shape, dtype), np.zeros(shape, dtype)  # (L, B, G, S, K)
-        self.marks = np.zeros((batch, capacity), bool)  # False for padding
-        self.counts = np.zeros(batch, np.int64)  # the tokens of each sequence that are no padding
+        self.marks = np.zeros((batch_size, capacity), bool)  # False for padding
+        self.counts = np.zeros(batch_size, np.int64)  # the tokens of each sequence that are no padding
         self.length = 0
         self.source = None  # the last vectors of an encoder, and the mask of its padding
         self._start = self._stop = self._new = 0  # the visible part of the arrays, and how much of it is new
 
     @property
-    def batch(self) -> int:
+    def batch_size(self) -> int:
         """The number of sequences, B."""
         return self.keys.shape[1]
 
@@ -79,8 +80,8 @@ class KVCache:
         Raises: ShapeError for more tokens than there is room for, another batch, or a mask of another shape; ValueError
         for a text beyond which rotary positions change all keys.
         """
-        if shape[0] != self.batch:
-            raise ShapeError(f"the cache is for {self.batch} sequences, got tokens of shape {shape}")
+        if shape[0] != self.batch_size:
+            raise ShapeError(f"the cache is for {self.batch_size} sequences, got tokens of shape {shape}")
         if self.config.outgrown_by(self.length + shape[1]):
             limit = f"longer than {self.config.rope_scaling.limit} tokens"
             raise ValueError(f"these rotary positions change all keys of a text {limit}: read it without a cache")
@@ -88,7 +89,7 @@ class KVCache:
         counts = count
         if attention_mask is not None:
             marks = padding_mask(attention_mask)[:, 0, 0]
-            Contract(f"{self.batch} {count}").check("KVCache.advance", ["attention_mask"], [marks])
+            Contract(f"{self.batch_size} {count}").check("KVCache.advance", ["attention_mask"], [marks])
             counts = marks.sum(axis=1)
         self._make_room(count)
         self.marks[:, self._stop : self._stop + count] = marks
@@ -160,7 +161,7 @@ class KVCache:
 
 
 def kv_cache_bytes(
-    *, layers: int, kv_heads: int, head_width: int, tokens: int, batch: int = 1, bytes_per_number: int = 2
+    *, layers: int, kv_heads: int, head_width: int, tokens: int, batch_size: int = 1, bytes_per_number: int = 2
 ) -> int:
     """The memory of the keys and values, in bytes.
 
@@ -174,9 +175,9 @@ def kv_cache_bytes(
     >>> [kv_cache_bytes(kv_heads=heads, **size) / 2**30 for heads in (64, 8)]
     [320.0, 40.0]
     """
-    sizes = {"layers": layers, "kv_heads": kv_heads, "head_width": head_width, "tokens": tokens, "batch": batch}
-    within("kv_cache_bytes", "[0, ∞)", **sizes, bytes_per_number=bytes_per_number)
-    return 2 * layers * kv_heads * head_width * tokens * batch * bytes_per_number
+    sizes = {"layers": layers, "kv_heads": kv_heads, "head_width": head_width, "tokens": tokens}
+    within("kv_cache_bytes", "[0, ∞)", **sizes, batch_size=batch_size, bytes_per_number=bytes_per_number)
+    return 2 * layers * kv_heads * head_width * tokens * batch_size * bytes_per_number
 
 
 def keys_computed(steps: int, cached: bool) -> np.ndarray:

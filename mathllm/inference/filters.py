@@ -5,10 +5,10 @@ from __future__ import annotations  # numpy.random is loaded when it is used
 import numpy as np
 
 from ..autodiff import ArrayLike
-from ..errors import within
+from ..errors import all_within, within
 from ..exponentials import subtract_maximum
 from ..probability import sample
-from ..shapes import contract
+from ..shapes import contract, floating
 from ..softmax import shifted_logits, softmax
 from ..vectors import token_ids
 
@@ -28,7 +28,7 @@ def greedy(logits: ArrayLike) -> np.ndarray:
 
 
 @contract("... V+ -> ...")
-def sample_token(logits: ArrayLike, rng: np.random.Generator) -> np.ndarray:
+def sample_token(logits: ArrayLike, rng: np.random.Generator | int) -> np.ndarray:
     """A token drawn at random from the softmax of the logits.
 
         x ~ softmax(z)                                                              (14.1)
@@ -141,7 +141,8 @@ def penalize_repetition(
     penalty: θ, above 1 to avoid repetitions   attention_mask: 0 for padding, which does not count as text
 
     The result depends on the signs of the logits. Adding a constant to all logits changes it, unlike the softmax.
-    Raises: ValueError for a penalty that is not positive and finite, or a token outside the vocabulary.
+    Raises: ValueError for a penalty that is not positive and finite, marks other than 0 and 1, or a token outside the
+    vocabulary.
     Source: Keskar et al. 2019, §4.1; the two signs as in transformers.
 
     >>> penalize_repetition([[2.0, -1.0, 0.5]], [[0, 1, 0]], 2.0)
@@ -150,17 +151,18 @@ def penalize_repetition(
     within("penalize_repetition", "(0, ∞)", penalty=penalty)
     logits = _checked("penalize_repetition", logits)
     tokens = token_ids("penalize_repetition", tokens, logits.shape[1])
-    text = np.ones(tokens.shape, bool) if attention_mask is None else attention_mask != 0
-    rows, places = np.nonzero(text)
+    attention_mask = np.ones(tokens.shape) if attention_mask is None else attention_mask
+    all_within("penalize_repetition", "{0, 1}", attention_mask=attention_mask)
+    rows, places = np.nonzero(attention_mask)
     occurred = np.zeros(logits.shape, bool)
     occurred[rows, tokens[rows, places]] = True
     with np.errstate(over="ignore"):  # a penalty may lower a logit to −∞
-        penalized = np.where(logits < 0, logits * float(penalty), logits / float(penalty))
+        penalized = np.where(logits < 0, logits * penalty, logits / penalty)
     return np.where(occurred, penalized, logits)
 
 
 def _checked(name, logits):
     """The logits as floating-point numbers, if none is NaN or +∞ and one in each row is not −∞."""
-    logits = logits if logits.dtype.kind == "f" else logits.astype(np.float64)
+    logits = floating(logits)
     shifted_logits(name, logits)  # raises the errors of softmax
     return logits

@@ -64,7 +64,7 @@ def reshape_logits(
 
 
 def sampler(
-    rng: np.random.Generator | None = None, *, temperature: float = 1.0, top_k: int | None = None,
+    rng: np.random.Generator | int | None = None, *, temperature: float = 1.0, top_k: int | None = None,
     top_p: float | None = None, min_p: float | None = None, repetition_penalty: float = 1.0,
     logits_processor: Callable | None = None,
 ) -> Callable:  # fmt: skip
@@ -82,10 +82,11 @@ def sampler(
     """
     reshaping = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
     if rng is not None:
+        rng = np.random.default_rng(rng)
         reshape_logits([0.0], **reshaping)  # refuses now what it would refuse after the first pass
     elif reshaping != _UNCHANGED:
         raise ValueError(
-            "temperature, top_k, top_p and min_p are for sampling: give rng=np.random.default_rng(seed), "
+            "temperature, top_k, top_p and min_p are for sampling: give rng=0 or another seed, "
             "or for greedy decoding leave them out"
         )
 
@@ -145,7 +146,8 @@ def continuation(
 
 def generate(
     model: Transformer, params: dict, tokens: ArrayLike, *,
-    max_new_tokens: int = 20, rng: np.random.Generator | None = None, num_return_sequences: int = 1, **options: Any,
+    max_new_tokens: int = 20, rng: np.random.Generator | int | None = None, num_return_sequences: int = 1,
+    **options: Any,
 ) -> np.ndarray:  # fmt: skip
     """Continue each prompt, with the arguments of transformers' `generate`: greedy without `rng`, else by sampling.
 

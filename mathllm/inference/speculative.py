@@ -65,7 +65,7 @@ def residual_distribution(target: ArrayLike, draft: ArrayLike) -> np.ndarray:
 
 
 def accept_drafts(
-    drafted: ArrayLike, draft: ArrayLike, target: ArrayLike, rng: np.random.Generator
+    drafted: ArrayLike, draft: ArrayLike, target: ArrayLike, rng: np.random.Generator | int
 ) -> tuple[np.ndarray, int]:
     """Accept proposed tokens from the left up to the first rejection, and add one token from the target's distribution.
 
@@ -84,6 +84,7 @@ def accept_drafts(
     draft = distribution(draft, dtype=float) if len(drafted) else target[:0]
     needed = Contract(f"{len(drafted)} V, {len(drafted) + 1} V")
     needed.check("accept_drafts", ["draft", "target"], [draft, target], __name__)
+    rng = np.random.default_rng(rng)
     for place, token in enumerate(drafted):
         if rng.random() >= acceptance_probability(target[place], draft[place])[token]:
             instead = sample(residual_distribution(target[place], draft[place]), rng)
@@ -109,10 +110,11 @@ class ModelDraft:
         self.cache = KVCache(model.config, 1, dtype=params["embedding"].dtype)
 
     def __call__(
-        self, text: np.ndarray, count: int, distributions: Callable, rng: np.random.Generator
+        self, text: np.ndarray, count: int, distributions: Callable, rng: np.random.Generator | int
     ) -> tuple[np.ndarray, np.ndarray]:
         """`count` tokens that may follow the text, and the distributions (count, V) they were drawn from."""
         start, probabilities = len(text), np.empty((count, self.model.config.vocabulary))
+        rng = np.random.default_rng(rng)
         for place in range(count):
             probabilities[place] = distributions(self._logits(text))
             text = np.append(text, sample(probabilities[place], rng))
@@ -151,7 +153,7 @@ class PromptLookup:
         self.length = length
 
     def __call__(
-        self, text: np.ndarray, count: int, distributions: Callable, rng: np.random.Generator | None = None
+        self, text: np.ndarray, count: int, distributions: Callable, rng: np.random.Generator | int | None = None
     ) -> tuple[np.ndarray, None]:
         """Up to `count` tokens; None means that each was proposed with probability 1."""
         n = self.length
@@ -166,7 +168,7 @@ class PromptLookup:
 def speculative_generate(
     model: Transformer, params: dict, tokens: ArrayLike, draft: Callable, *,
     max_new_tokens: int = 20, num_drafts: int = 4, eos_token_id: int | Sequence[int] | None = None,
-    rng: np.random.Generator | None = None, temperature: float = 1.0, top_k: int | None = None,
+    rng: np.random.Generator | int | None = None, temperature: float = 1.0, top_k: int | None = None,
     top_p: float | None = None, min_p: float | None = None,
 ) -> Speculation:  # fmt: skip
     """Generate as `generate` would, with one pass of the model for up to `num_drafts` + 1 tokens.
@@ -192,6 +194,7 @@ def speculative_generate(
     within("speculative_generate", "whole [1, ∞)", num_drafts=num_drafts)
     reshaping = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
     sampler(rng, **reshaping)  # refuses what does not fit together
+    chance = np.random.default_rng(0 if rng is None else rng)  # greedy: every probability is 0 or 1
     _uses_cache(model.config, marks, max_new_tokens, needing="speculative_generate()")
 
     def distributions(logits):
@@ -204,11 +207,10 @@ def speculative_generate(
         if rng is None:
             return _accept_greedy(guesses, proposed, logits)
         proposed = one_hot(guesses, logits.shape[-1]) if proposed is None else proposed
-        return accept_drafts(guesses, proposed, distributions(logits), rng)
+        return accept_drafts(guesses, proposed, distributions(logits), chance)
 
     text, end, ends = tokens[0], tokens.shape[1] + max_new_tokens, _ends(eos_token_id, None)[0]
     cache = KVCache(model.config, 1, end, params["embedding"].dtype)
-    chance = np.random.default_rng(0) if rng is None else rng  # greedy: every probability is 0 or 1
     passes = drafted = accepted = 0
     while len(text) < end and not (passes and text[-1] in ends):
         guesses, proposed = draft(text, min(num_drafts, end - len(text) - 1), distributions, chance)

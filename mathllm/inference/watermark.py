@@ -64,7 +64,7 @@ def watermark_logits(
     within("watermark_logits", "(-∞, ∞)", strength=strength)
     logits = _checked("watermark_logits", logits)
     lists = [green_list(last, logits.shape[1], fraction=fraction, key=key) for last in tokens[:, -1]]
-    return logits + float(strength) * np.array(lists, logits.dtype).reshape(logits.shape)
+    return logits + strength * np.array(lists, logits.dtype).reshape(logits.shape)
 
 
 @contract("T++")

@@ -66,7 +66,7 @@ def _block(query, key, value, length):
     }
 
 
-def repeated_tokens(examples: int, period: int, vocabulary: int, rng: np.random.Generator) -> np.ndarray:
+def repeated_tokens(examples: int, period: int, vocabulary: int, rng: np.random.Generator | int) -> np.ndarray:
     """Random tokens, all different, then the same again: the second half can be predicted only from the first.
 
     ->   (B, 2·period) int   Raises: ValueError for a period above the vocabulary, or below 1.
@@ -77,12 +77,12 @@ def repeated_tokens(examples: int, period: int, vocabulary: int, rng: np.random.
     True
     """
     within("repeated_tokens", f"whole [1, {vocabulary}]", period=period)
-    half = rng.permuted(np.tile(np.arange(vocabulary), (examples, 1)), axis=1)[:, :period]
+    half = np.random.default_rng(rng).permuted(np.tile(np.arange(vocabulary), (examples, 1)), axis=1)[:, :period]
     return np.concatenate([half, half], axis=1)
 
 
 def successor_texts(
-    examples: int, length: int, vocabulary: int, rng: np.random.Generator, noise: float = 0.2
+    examples: int, length: int, vocabulary: int, rng: np.random.Generator | int, noise: float = 0.2
 ) -> np.ndarray:
     """Texts in which every token has one successor, drawn anew for each text; some tokens are random instead.
 
@@ -96,6 +96,7 @@ def successor_texts(
     """
     within("successor_texts", "whole [1, ∞)", examples=examples, length=length, vocabulary=vocabulary)
     within("successor_texts", "[0, 1]", noise=noise)
+    rng = np.random.default_rng(rng)
     successor = rng.permuted(np.tile(np.arange(vocabulary), (examples, 1)), axis=1)
     tokens = rng.integers(0, vocabulary, size=(examples, length))
     follows = rng.random((examples, length)) >= noise
@@ -106,7 +107,7 @@ def successor_texts(
 
 
 def train_induction_model(
-    rng: np.random.Generator, *, steps: int = 300, every: int = 50
+    rng: np.random.Generator | int, *, steps: int = 300, every: int = 50
 ) -> tuple[Transformer, dict, list[tuple[int, float, float, float]]]:
     """A small transformer that learns the induction circuit from texts whose rules change with every text.
 
@@ -123,6 +124,7 @@ def train_induction_model(
     """
     vocabulary, length, choices = 8, 24, {"norm": "rms", "bias": False, "tied": False}
     model = Transformer(Config(vocabulary, width=32, layers=2, heads=1, hidden=4, context=length, **choices))
+    rng = np.random.default_rng(rng)
     params = start = tree_map(_rescaled, model.init(rng, np.float32))
     test, history = repeated_tokens(64, vocabulary, vocabulary, rng), []
 

@@ -61,7 +61,7 @@ def probe_accuracy(probe: dict[str, np.ndarray], x: ArrayLike, labels: ArrayLike
     return float(np.mean(linear(x, probe["weight"], probe["bias"]).argmax(axis=-1) == labels))
 
 
-def control_labels(tokens: ArrayLike, classes: int, rng: np.random.Generator) -> np.ndarray:
+def control_labels(tokens: ArrayLike, classes: int, rng: np.random.Generator | int) -> np.ndarray:
     """Labels of a control task: each word gets a class at random, and keeps it wherever it occurs.
 
     tokens: (...) int   ->   (...) int, 0 … C − 1
@@ -76,7 +76,7 @@ def control_labels(tokens: ArrayLike, classes: int, rng: np.random.Generator) ->
     """
     within("control_labels", "whole [2, ∞)", classes=classes)
     words, places = np.unique(np.asarray(tokens), return_inverse=True)
-    return rng.integers(0, classes, size=len(words))[places.reshape(np.shape(tokens))]
+    return np.random.default_rng(rng).integers(0, classes, size=len(words))[places.reshape(np.shape(tokens))]
 
 
 def selectivity(accuracy: float, control_accuracy: float) -> float:

@@ -14,7 +14,7 @@ from ..vectors import normalize
 from .superposition import _trained
 
 
-def sparse_autoencoder_init(rng: np.random.Generator, d: int, size: int) -> dict[str, np.ndarray]:
+def sparse_autoencoder_init(d: int, size: int, rng: np.random.Generator | int) -> dict[str, np.ndarray]:
     """A dictionary of random directions; the encoder begins as its transpose.
 
     d: width of the activations   size: m, entries of the dictionary
@@ -23,12 +23,12 @@ def sparse_autoencoder_init(rng: np.random.Generator, d: int, size: int) -> dict
     Raises: ValueError for sizes below 1.
     Source: Bricken et al. 2023.
 
-    >>> params = sparse_autoencoder_init(np.random.default_rng(0), 4, 8)
+    >>> params = sparse_autoencoder_init(4, 8, rng=0)
     >>> params["encoder"].shape, np.linalg.norm(params["decoder"], axis=1).round(6).max()
     ((4, 8), np.float64(1.0))
     """
     within("sparse_autoencoder_init", "whole [1, ∞)", d=d, size=size)
-    decoder = normalize(rng.normal(size=(size, d)))
+    decoder = normalize(np.random.default_rng(rng).normal(size=(size, d)))
     biases = {"encoder_bias": np.zeros(size), "decoder_bias": np.zeros(d)}
     return {"encoder": decoder.T.copy(), "decoder": decoder} | biases
 
@@ -76,7 +76,7 @@ def sparse_autoencoder_loss(params: dict, x: Array, penalty: float = 0.1) -> np.
 
 @contract("n+ d")
 def train_sparse_autoencoder(
-    activations: ArrayLike, size: int, rng: np.random.Generator, *, penalty: float = 0.2, steps: int = 1500
+    activations: ArrayLike, size: int, rng: np.random.Generator | int, *, penalty: float = 0.2, steps: int = 1500
 ) -> dict[str, np.ndarray]:
     """Learn a dictionary of activations by Adam; after every step the decoder's rows are given length 1 again.
 
@@ -96,7 +96,8 @@ def train_sparse_autoencoder(
         params, state = adam_step(params, gradient, state, **options)
         return params | {"decoder": normalize(params["decoder"])}, state
 
-    start = sparse_autoencoder_init(rng, activations.shape[1], size)
+    rng = np.random.default_rng(rng)
+    start = sparse_autoencoder_init(activations.shape[1], size, rng)
     batches = ((activations[rng.integers(0, len(activations), 256)], penalty) for _ in range(steps))
     return _trained(sparse_autoencoder_loss, start, batches, steps, step)
 

@@ -51,7 +51,7 @@ def sparse_decoding_limit(features: int, d: int) -> float:
     return low
 
 
-def random_directions(features: int, d: int, rng: np.random.Generator) -> np.ndarray:
+def random_directions(features: int, d: int, rng: np.random.Generator | int) -> np.ndarray:
     """Unit vectors in random directions, one row for each feature: (N, d).
 
     features: N   d: dimensions   Raises: ValueError for sizes below 1.
@@ -60,12 +60,12 @@ def random_directions(features: int, d: int, rng: np.random.Generator) -> np.nda
     (3, 8)
     """
     within("random_directions", "whole [1, ∞)", features=features, d=d)
-    return normalize(rng.normal(size=(features, d)))
+    return normalize(np.random.default_rng(rng).normal(size=(features, d)))
 
 
 @contract("N d")
 def simulate_read_out(
-    directions: ArrayLike, active: int, rng: np.random.Generator, trials: int = 20
+    directions: ArrayLike, active: int, rng: np.random.Generator | int, trials: int = 20
 ) -> tuple[float, float]:
     """Add up the directions of k active features, and read every feature back with a dot product.
 
@@ -84,6 +84,7 @@ def simulate_read_out(
     features = len(directions)
     within("simulate_read_out", f"whole [1, {features - 1}]", active=active)
     within("simulate_read_out", "whole [1, ∞)", trials=trials)
+    rng = np.random.default_rng(rng)
     squares, right = 0.0, 0
     for _ in range(trials):
         chosen = np.zeros(features, bool)
@@ -97,7 +98,7 @@ def simulate_read_out(
 # The toy autoencoder
 
 
-def sparse_features(examples: int, features: int, density: float, rng: np.random.Generator) -> np.ndarray:
+def sparse_features(examples: int, features: int, density: float, rng: np.random.Generator | int) -> np.ndarray:
     """Sparse features: each is active with a given probability, and then uniform between 0 and 1.
 
     examples: B   features: n   density: the probability   ->   (B, n)
@@ -109,6 +110,7 @@ def sparse_features(examples: int, features: int, density: float, rng: np.random
     (2, 3)
     """
     within("sparse_features", "(0, 1]", density=density)
+    rng = np.random.default_rng(rng)
     return rng.uniform(size=(examples, features)) * (rng.uniform(size=(examples, features)) < density)
 
 
@@ -134,7 +136,7 @@ def superposition_loss(params: dict, x: ArrayLike, importance: ArrayLike | None 
 
 
 def train_superposition(
-    features: int, d: int, density: float, rng: np.random.Generator, *,
+    features: int, d: int, density: float, rng: np.random.Generator | int, *,
     importance: ArrayLike | None = None, steps: int = 1500,
 ) -> dict[str, np.ndarray]:  # fmt: skip
     """Train the toy autoencoder (16.16) on fresh sparse features, to see how many it represents in d dimensions.
@@ -149,6 +151,7 @@ def train_superposition(
     array([-1.])
     """
     within("train_superposition", "whole [1, ∞)", features=features, d=d)
+    rng = np.random.default_rng(rng)
     start = {"weight": rng.normal(0, features**-0.5, size=(features, d)), "bias": np.zeros(features)}
     batches = ((sparse_features(256, features, density, rng), importance) for _ in range(steps))
     return _trained(superposition_loss, start, batches, steps)

@@ -7,9 +7,9 @@ distribution after one step of the chain: from each token to the tokens it atten
 import numpy as np
 
 from ..autodiff import ArrayLike
-from ..shapes import contract
+from ..shapes import contract, floating
 from .eigen import eigenvalues
-from .products import _for_lapack, _real
+from .products import _for_lapack
 
 
 @contract("... m n")
@@ -21,7 +21,7 @@ def is_row_stochastic(A: ArrayLike) -> bool:
     >>> is_row_stochastic([[0.5, 0.5], [0.2, 0.8]]), is_row_stochastic([[0.5, 0.6], [0.2, 0.8]])
     (True, False)
     """
-    A = _real(A)
+    A = floating(A)
     tolerance = max(1e-9, 4 * float(np.finfo(A.dtype).eps) * A.shape[-1] ** 0.5)
     A = A.astype(np.float64)  # a float16 sum would lose many small probabilities
     return bool(A.shape[-1] > 0 and np.all(A >= 0) and np.all(np.abs(A.sum(axis=-1) - 1) <= tolerance))
@@ -50,7 +50,7 @@ def stationary_distribution(A: ArrayLike) -> np.ndarray:
             "stationary_distribution() is not unique: the tokens fall into groups that attend only to themselves"
         )
     pi = np.abs(Vt[-1])  # the one direction that the flow sends to zero; all its entries have one sign
-    return (pi / pi.sum()).astype(_real(A).dtype)
+    return (pi / pi.sum()).astype(floating(A).dtype)
 
 
 @contract("n+ n")

@@ -34,7 +34,7 @@ def eigenvalues(A: ArrayLike) -> np.ndarray:
 
 @contract("n+ n")
 def power_iteration(
-    A: ArrayLike, rng: np.random.Generator, *, tolerance: float = 1e-12, max_steps: int = 20_000
+    A: ArrayLike, rng: np.random.Generator | int, *, tolerance: float = 1e-12, max_steps: int = 20_000
 ) -> tuple[np.floating, np.ndarray]:
     """The eigenvalue of largest modulus and its eigenvector: apply the matrix, normalize, repeat.
 
@@ -53,7 +53,7 @@ def power_iteration(
     """
     A = _for_lapack("power_iteration", A)
     tolerance = max(tolerance, 8 * float(np.finfo(A.dtype).eps))
-    v = normalize(rng.normal(size=len(A)).astype(A.dtype))
+    v = normalize(np.random.default_rng(rng).normal(size=len(A)).astype(A.dtype))
     for _ in range(max_steps):
         image = A @ v
         length = norm(image)

@@ -10,7 +10,7 @@ from ..autodiff import Array, WithPullback, primitive
 from ..errors import within
 
 
-def lora_init(rng: np.random.Generator, inputs: int, outputs: int, rank: int) -> dict[str, np.ndarray]:
+def lora_init(inputs: int, outputs: int, rank: int, rng: np.random.Generator | int) -> dict[str, np.ndarray]:
     """Two low-rank factors whose product is zero at the start: A random, B = 0.
 
         ΔW = AB = 0,      A ~ N(0, 1/n),      B = 0                                 (15.16)
@@ -24,12 +24,13 @@ def lora_init(rng: np.random.Generator, inputs: int, outputs: int, rank: int) ->
     Raises: ValueError for a rank below 1 or above the smaller size.
     Source: Hu et al. 2021, §4.1.
 
-    >>> params = lora_init(np.random.default_rng(0), 6, 4, rank=2)
+    >>> params = lora_init(6, 4, rank=2, rng=0)
     >>> params["A"].shape, params["B"].shape, float(np.abs(params["A"] @ params["B"]).max())
     ((6, 2), (2, 4), 0.0)
     """
     within("lora_init", f"whole [1, {min(inputs, outputs)}]", rank=rank)
-    return {"A": rng.normal(0, inputs**-0.5, size=(inputs, rank)), "B": np.zeros((rank, outputs))}
+    A = np.random.default_rng(rng).normal(0, inputs**-0.5, size=(inputs, rank))
+    return {"A": A, "B": np.zeros((rank, outputs))}
 
 
 @primitive(nondiff=("W",), shapes="... n, n m, n r, r m -> ... m")
@@ -48,7 +49,6 @@ def lora_linear(x: Array, W: Array, A: Array, B: Array, *, scale: float = 1.0) -
     >>> lora_linear([[1, 2]], np.eye(2), [[1], [1]], [[0.5, 0]])
     array([[2.5, 2. ]])
     """
-    scale = float(scale)  # float32 times a float64 of NumPy would be float64
     rows = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
     W = W.astype(x.dtype, copy=False)
     inner = rows @ A  # (N, r)

@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 
-from ..autodiff import Array, ArrayLike, Tensor, WithPullback, primitive
+from ..autodiff import Array, ArrayLike, WithPullback, primitive
 from ..errors import ShapeError, all_within
-from ..shapes import contract
+from ..shapes import contract, floating
 
 
 @primitive(shapes="... m n, ... n -> ... m")
@@ -65,7 +65,7 @@ def matrix_product(A: ArrayLike, B: ArrayLike) -> np.ndarray:
     array([[7., 2.],
            [3., 1.]])
     """
-    return _real(A) @ _real(B)
+    return floating(A) @ floating(B)
 
 
 @contract("m n, n p -> m p")
@@ -76,7 +76,7 @@ def matrix_product_by_hand(A: ArrayLike, B: ArrayLike) -> np.ndarray:
     array([[7., 2.],
            [3., 1.]])
     """
-    A, B = _real(A), _real(B)
+    A, B = floating(A), floating(B)
     (m, n), p = A.shape, B.shape[1]
     C = np.zeros((m, p), np.result_type(A, B))
     for i in range(m):
@@ -140,20 +140,11 @@ def transpose(W: ArrayLike) -> np.ndarray:
            [2., 5.],
            [3., 6.]])
     """
-    return _real(W).swapaxes(-1, -2)
-
-
-def _real(W):
-    """An array (or tensor) of floating-point numbers."""
-    if isinstance(W, Tensor) or W.dtype.kind == "f":
-        return W
-    if W.dtype.kind not in "iub":
-        raise TypeError(f"a matrix needs real numbers, got {W.dtype} values (see chapter 03)")
-    return W.astype(np.float64)
+    return floating(W).swapaxes(-1, -2)
 
 
 def _for_lapack(function, W):
     """An array of finite numbers in a precision that LAPACK, the library behind np.linalg, can compute with."""
-    W = _real(W)
+    W = floating(W)
     all_within(function, "(-∞, ∞)", entries=W)
     return W.astype(np.float32 if W.dtype.itemsize <= 4 else np.float64, copy=False)

@@ -6,9 +6,9 @@ import numpy as np
 
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
 from ..errors import within
-from ..shapes import contract
+from ..shapes import contract, floating
 from ..vectors import norm
-from .products import _for_lapack, _real
+from .products import _for_lapack
 
 
 class SVD(NamedTuple):
@@ -43,7 +43,7 @@ def svd(W: ArrayLike) -> SVD:
            [0., 5.]]))
     """
     factors = np.linalg.svd(_for_lapack("svd", W), full_matrices=False)
-    return SVD(*(factor.astype(_real(W).dtype) for factor in factors))
+    return SVD(*(factor.astype(floating(W).dtype) for factor in factors))
 
 
 @primitive(shapes="... m+ n+ -> ... r")

@@ -35,15 +35,15 @@ def load() -> Pretrained:
     return _load(data.path("minilm") / "model")
 
 
-def embed(sentences: str | Iterable[str], *, batch: int = 32) -> np.ndarray:
+def embed(sentences: str | Iterable[str], *, batch_size: int = 32) -> np.ndarray:
     """Sentence vectors of length 1: the normalised mean of the last vectors of the tokens.
 
         s = mean(x_L) / ‖mean(x_L)‖
 
-    sentences: N texts, or one   batch: how many are computed together   ->   (N, 384) float32, or (384,) for one
+    sentences: N texts, or one   batch_size: how many are computed together   ->   (N, 384) float32, or (384,) for one
 
     Texts of more than 256 tokens are cut. Sentences of similar length are computed together, to save padding.
-    Raises: MissingDataError; ValueError for a batch below 1.
+    Raises: MissingDataError; ValueError for a batch size below 1.
     Source: Reimers & Gurevych 2019, §3.
 
     >>> if data.available("minilm"):
@@ -52,14 +52,14 @@ def embed(sentences: str | Iterable[str], *, batch: int = 32) -> np.ndarray:
     True
     """
     if isinstance(sentences, str):
-        return embed([sentences], batch=batch)[0]
-    within("embed", "whole [1, ∞)", batch=batch)
+        return embed([sentences], batch_size=batch_size)[0]
+    within("embed", "whole [1, ∞)", batch_size=batch_size)
     model, params, tokenizer = load()
     ids = [tokenizer.encode(sentence, longest=LONGEST) for sentence in sentences]
     vectors = np.zeros((len(ids), model.config.width), np.float32)
     by_length = sorted(range(len(ids)), key=lambda i: len(ids[i]))
-    for start in range(0, len(ids), batch):
-        rows = by_length[start : start + batch]
+    for start in range(0, len(ids), batch_size):
+        rows = by_length[start : start + batch_size]
         tokens, mask = np.zeros((2, len(rows), len(ids[rows[-1]])), int)  # [PAD] is 0
         for row, i in enumerate(rows):
             tokens[row, : len(ids[i])], mask[row, : len(ids[i])] = ids[i], 1

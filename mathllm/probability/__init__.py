@@ -4,7 +4,7 @@ A language model is a probability distribution over the next token, given all to
 each term of that statement, estimates such distributions from data, and ends with a language model that writes text.
 
     distributions.py  distributions, conditional probabilities from counts, drawing
-    expectation.py    mean, variance, Monte Carlo, densities and their integrals
+    expectation.py    mean, variance, densities and their integrals
     estimation.py     maximum likelihood, Bayes' theorem, Beta distributions, MAP estimation as ridge regression
     sequences.py      the chain rule of probability, Markov chains, vocabularies
     ngrams.py         n-gram language models with smoothing
@@ -19,14 +19,14 @@ from .estimation import (
     Beta, bernoulli_log_likelihood, least_squares, map_linear_regression, maximum_likelihood, posterior,
     ridge_regression, sequential_posterior,
 )  # fmt: skip
-from .expectation import Estimate, expectation, integral, monte_carlo, normal_density, normal_log_density, variance
+from .expectation import expectation, integral, normal_density, normal_log_density, variance
 from .ngrams import NGram, train_ngram
 from .sequences import Vocabulary, sample_markov_chain, sequence_log_probabilities
 
 __all__ = [
-    "Beta", "Estimate", "NGram", "Vocabulary", "bernoulli_log_likelihood", "bigram_counts", "conditional_probability",
+    "Beta", "NGram", "Vocabulary", "bernoulli_log_likelihood", "bigram_counts", "conditional_probability",
     "distribution", "distribution_from_counts", "expectation", "integral", "is_distribution", "least_squares",
-    "map_linear_regression", "maximum_likelihood", "monte_carlo", "normal_density", "normal_log_density", "posterior",
+    "map_linear_regression", "maximum_likelihood", "normal_density", "normal_log_density", "posterior",
     "ridge_regression", "sample", "sample_markov_chain", "sequence_log_probabilities", "sequential_posterior",
     "token_sequence", "train_ngram", "variance",
 ]  # fmt: skip

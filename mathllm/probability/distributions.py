@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike
 from ..autodiff import ArrayLike
 from ..errors import ShapeError, all_within, within
 from ..matrices import is_row_stochastic
-from ..shapes import contract
+from ..shapes import contract, floating
 from ..vectors import token_ids
 
 
@@ -40,7 +40,7 @@ def distribution(p: ArrayLike, *, dtype: DTypeLike = None) -> np.ndarray:
     Traceback (most recent call last):
     ValueError: a distribution sums to 1, this one to 1.05 (see chapter 05)
     """
-    p = p if p.dtype.kind == "f" else p.astype(np.float64)
+    p = floating(p)
     if not np.all(p >= 0):
         raise ValueError(f"a distribution has no negative entries, got {p[~(p >= 0)][0]:g} (see chapter 05)")
     if not is_distribution(p):
@@ -131,10 +131,10 @@ def distribution_from_counts(counts: ArrayLike, add: float = 0.0) -> np.ndarray:
     total = raised.sum(axis=-1, keepdims=True)
     if not np.all(total > 0):
         raise ValueError("distribution_from_counts() found a row without a single count; with add > 0 it is uniform")
-    return (raised / total).astype(counts.dtype if counts.dtype.kind == "f" else np.float64)
+    return (raised / total).astype(floating(counts).dtype)
 
 
-def sample(p: ArrayLike, rng: np.random.Generator, size: int | tuple[int, ...] | None = None) -> np.ndarray:
+def sample(p: ArrayLike, rng: np.random.Generator | int, size: int | tuple[int, ...] | None = None) -> np.ndarray:
     """Draw outcomes by inverse-CDF sampling: divide [0, 1) in proportion to p, and see which part a point hits.
 
         P(outcome = i) = pᵢ                                                         (5.7)
@@ -148,7 +148,7 @@ def sample(p: ArrayLike, rng: np.random.Generator, size: int | tuple[int, ...] |
     """
     p = distribution(p)
     shape = () if size is None else np.atleast_1d(size)
-    points = rng.random((*shape, *p.shape[:-1]))
+    points = np.random.default_rng(rng).random((*shape, *p.shape[:-1]))
     edges = _edges(p)
     if p.ndim == 1:
         return np.searchsorted(edges, points, side="right")

@@ -1,9 +1,6 @@
-"""Expectation and variance, Monte Carlo estimates, and densities of continuous random variables."""
-
-from __future__ import annotations  # numpy.random is loaded when it is used
+"""Expectation and variance, and densities of continuous random variables with their integrals."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -53,40 +50,6 @@ def variance(values: Array, p: Array) -> WithPullback:
     return value, lambda dy: (dy[..., None] * (2 * p * away), dy[..., None] * away**2)
 
 
-class Estimate(NamedTuple):
-    """A mean estimated from random draws, the standard deviation of single draws, and the standard error of the mean.
-
-    >>> Estimate(mean=3.5, standard_deviation=1.7, standard_error=0.017).standard_error
-    0.017
-    """
-
-    mean: np.ndarray | float
-    standard_deviation: np.ndarray | float
-    standard_error: np.ndarray | float
-
-
-def monte_carlo(draw: Callable, rng: np.random.Generator, draws: int = 1000) -> Estimate:
-    """Estimate an expectation by the mean of many random draws (the law of large numbers).
-
-        E[X] ≈ (1/N) Σᵢ xᵢ,      off by about s/√N,      s² = Σᵢ (xᵢ − x̄)² / (N−1)   (5.11)
-
-    draw: maps rng to one draw, a number or an array   draws: N ≥ 2   ->   Estimate, with the shape of one draw
-
-    If `draw` is a network with dropout, the standard deviation is used as a measure of how uncertain its output
-    is: Monte Carlo dropout.
-    Raises: ValueError for fewer than two draws, which have no standard deviation.
-    Source: Gal and Ghahramani 2016.
-
-    >>> rolls = monte_carlo(lambda rng: rng.integers(1, 7), np.random.default_rng(0), draws=10_000)
-    >>> abs(float(rolls.mean) - 3.5) < 4 * float(rolls.standard_error)
-    True
-    """
-    within("monte_carlo", "whole [2, ∞)", draws=draws)
-    drawn = np.array([draw(rng) for _ in range(draws)], float)
-    deviation = drawn.std(axis=0, ddof=1)
-    return Estimate(drawn.mean(axis=0), deviation, deviation / np.sqrt(draws))
-
-
 @primitive(shapes="..., ..., ... -> ...")
 def normal_log_density(x: Array, mean: Array, standard_deviation: Array) -> WithPullback:
     """The logarithm of the density of a normal distribution, a parabola in x.
@@ -126,12 +89,12 @@ def normal_density(x: ArrayLike, mean: ArrayLike = 0.0, standard_deviation: Arra
     return exp(normal_log_density(x, mean, standard_deviation))
 
 
-def integral(f: Callable, a: float, b: float, panels: int = 1000) -> float:
+def integral(function: Callable, a: float, b: float, panels: int = 1000) -> float:
     """The integral of a function from a to b by Simpson's rule; of a density, the probability of [a, b].
 
         P(a ≤ X ≤ b) = ∫ₐᵇ f(x) dx ≈ h/3 (f₀ + 4f₁ + 2f₂ + … + 4f₋₂ + f₋₁)          (5.23)
 
-    f: takes an array of points   panels: an even number of intervals of width h   ->   one number
+    function: f, takes an array of points   panels: an even number of intervals of width h   ->   one number
 
     In place of an infinite limit, choose one beyond which f is negligible.
     Raises: ValueError for limits that are not finite, an odd or non-positive number of panels, or values that are not
@@ -143,7 +106,7 @@ def integral(f: Callable, a: float, b: float, panels: int = 1000) -> float:
     within("integral", "(-∞, ∞)", a=a, b=b)
     if panels < 2 or panels % 2:
         raise ValueError(f"integral() needs an even number of panels, got {panels}")
-    heights = np.asarray(f(np.linspace(a, b, panels + 1)), float)
+    heights = np.asarray(function(np.linspace(a, b, panels + 1)), float)
     if heights.shape != (panels + 1,) or not np.all(np.isfinite(heights)):
         raise ValueError("integral() needs one finite value of f for each point")
     total = heights[0] + 4 * heights[1:-1:2].sum() + 2 * heights[2:-1:2].sum() + heights[-1]

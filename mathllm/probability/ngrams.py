@@ -87,10 +87,11 @@ class NGram:
         with np.errstate(divide="ignore"):  # add-k with k = 0 has probabilities of 0
             return np.log(p)
 
-    def sample(self, rng: np.random.Generator, length: int, context: ArrayLike = ()) -> np.ndarray:
+    def sample(self, length: int, rng: np.random.Generator | int, context: ArrayLike = ()) -> np.ndarray:
         """Draw `length` tokens that continue the context, one after another: (length,) int."""
         within("sample", "whole [0, ∞)", length=length)
         ids = list(context)
+        rng = np.random.default_rng(rng)
         for _ in range(length):
             ids.append(int(sample(self.next_probabilities(ids[-self.n :]), rng)))
         return np.array(ids[len(ids) - length :], np.intp)

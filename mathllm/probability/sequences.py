@@ -36,7 +36,9 @@ def sequence_log_probabilities(tokens: Sequence, conditional: Callable) -> np.nd
 
 
 @contract("n n ->")
-def sample_markov_chain(transition: ArrayLike, steps: int, rng: np.random.Generator, start: int = 0) -> np.ndarray:
+def sample_markov_chain(
+    transition: ArrayLike, steps: int, rng: np.random.Generator | int, start: int = 0
+) -> np.ndarray:
     """Draw a path of a Markov chain: the next state depends on the current state, and on nothing before.
 
         xₜ ~ P(· | xₜ₋₁), row xₜ₋₁ of the transition matrix                          (5.16)
@@ -53,7 +55,7 @@ def sample_markov_chain(transition: ArrayLike, steps: int, rng: np.random.Genera
     within("sample_markov_chain", "whole [0, ∞)", steps=steps)
     within("sample_markov_chain", f"whole [0, {len(edges)})", start=start)
     states, state = np.empty(steps, np.intp), start
-    for t, point in enumerate(rng.random(steps).tolist()):
+    for t, point in enumerate(np.random.default_rng(rng).random(steps).tolist()):
         states[t] = state = bisect_right(edges[state], point)
     return states
 

@@ -25,7 +25,6 @@ def contextual_embeddings(x: ArrayLike, mix: float = 0.5) -> np.ndarray:
            [0.25, 0.75]])
     """
     within("contextual_embeddings", "[0, 1]", mix=mix)
-    mix = float(mix)  # float32 times a float64 of NumPy would be float64
     mean = mean_pool(x).reshape(*x.shape[:-2], 1, x.shape[-1])
     return x * (1 - mix) + mean * mix
 
@@ -45,8 +44,7 @@ def mean_pool(x: Array, mask: Array | None = None) -> WithPullback:
     """
     wide = np.promote_types(x.dtype, np.float32)  # a float16 sum over many tokens would stop growing
     mask = np.ones(x.shape[:-1], wide) if mask is None else mask.astype(wide)
-    if not np.all((mask == 0) | (mask == 1)):
-        raise ValueError(f"mean_pool() needs a mask of zeros and ones, got {mask[(mask != 0) & (mask != 1)][0]:g}")
+    all_within("mean_pool", "{0, 1}", mask=mask)
     tokens = mask.sum(axis=-1)[..., None]
     all_within("mean_pool", "[1, ∞)", tokens_beside_padding=tokens)
     weights = mask[..., None] / tokens[..., None]  # (..., T, 1)

@@ -53,46 +53,46 @@ def token_stream(documents: Iterable[ArrayLike], end: int) -> np.ndarray:
 
 
 @contract("n")
-def random_batch(tokens: ArrayLike, size: int, length: int, rng: np.random.Generator) -> Batch:
+def random_batch(tokens: ArrayLike, batch_size: int, length: int, rng: np.random.Generator | int) -> Batch:
     """A batch of windows that begin at random positions of the stream.
 
-    size: B   length: T   ->   inputs, targets: (B, T)
+    batch_size: B   length: T   ->   inputs, targets: (B, T)
 
     Each batch takes one draw from `rng`, so a run that restores the state of `rng` continues with the same batches.
     Raises: ShapeError for a stream shorter than T + 1; ValueError for sizes below 1; TypeError for ids that are not
     integers.
 
-    >>> batch = random_batch(np.arange(100), size=2, length=3, rng=np.random.default_rng(0))
+    >>> batch = random_batch(np.arange(100), batch_size=2, length=3, rng=0)
     >>> batch.inputs.shape, bool(np.all(batch.targets == batch.inputs + 1))
     ((2, 3), True)
     """
-    within("random_batch", "whole [1, ∞)", size=size, length=length)
+    within("random_batch", "whole [1, ∞)", batch_size=batch_size, length=length)
     _require_stream("random_batch", tokens, at_least=length + 1)
-    starts = rng.integers(len(tokens) - length, size=size)
+    starts = np.random.default_rng(rng).integers(len(tokens) - length, size=batch_size)
     return next_token_pairs(tokens[starts[:, None] + np.arange(length + 1)])  # (B, T + 1)
 
 
 @contract("n")
-def validation_batches(tokens: ArrayLike, size: int, length: int) -> Iterator[Batch]:
+def validation_batches(tokens: ArrayLike, batch_size: int, length: int) -> Iterator[Batch]:
     """Batches in which every token of the stream but the first is a target exactly once, in order.
 
-    size: B   length: T   ->   batches of (B, T), the last one with fewer rows
+    batch_size: B   length: T   ->   batches of (B, T), the last one with fewer rows
 
     If the last window is not full, its inputs are padded with zeros and its targets with IGNORED (−100), which the loss
     leaves out. To average the losses of batches, weight each by its number of targets that are not IGNORED.
     Raises: ShapeError for fewer than two tokens; ValueError for sizes below 1; TypeError for ids that are not integers.
 
-    >>> for inputs, targets in validation_batches([3, 1, 4, 1, 5], size=1, length=3):
+    >>> for inputs, targets in validation_batches([3, 1, 4, 1, 5], batch_size=1, length=3):
     ...     print(inputs, targets)
     [[3 1 4]] [[1 4 1]]
     [[1 0 0]] [[   5 -100 -100]]
     """
-    within("validation_batches", "whole [1, ∞)", size=size, length=length)
+    within("validation_batches", "whole [1, ∞)", batch_size=batch_size, length=length)
     inputs, targets = next_token_pairs(tokens)
     padding = -len(inputs) % length
     inputs = np.pad(inputs, (0, padding)).reshape(-1, length)
     targets = np.pad(targets.astype(np.int64), (0, padding), constant_values=IGNORED).reshape(-1, length)
-    return (Batch(inputs[i : i + size], targets[i : i + size]) for i in range(0, len(inputs), size))
+    return (Batch(inputs[i : i + batch_size], targets[i : i + batch_size]) for i in range(0, len(inputs), batch_size))
 
 
 def _require_stream(function, tokens, at_least):

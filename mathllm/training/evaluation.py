@@ -22,7 +22,7 @@ class Interval(NamedTuple):
 
 
 def bootstrap_interval(
-    values: ArrayLike, rng: np.random.Generator, *,
+    values: ArrayLike, rng: np.random.Generator | int, *,
     statistic: Callable[[np.ndarray], float] = np.mean, level: float = 0.95, samples: int = 1000,
 ) -> Interval:  # fmt: skip
     """The bootstrap confidence interval of a statistic: evaluate it again on resampled test sets.
@@ -50,6 +50,7 @@ def bootstrap_interval(
         raise ShapeError(f"bootstrap_interval() needs at least one value, got shape {values.shape}")
     all_within("bootstrap_interval", "(-∞, ∞)", values=values)
     n = len(values)
+    rng = np.random.default_rng(rng)
     results = [statistic(values[rng.integers(n, size=n)]) for _ in range(samples)]
     method = "linear" if np.all(np.isfinite(results)) else "nearest"  # there is nothing between two infinities
     low, high = np.quantile(results, [(1 - level) / 2, (1 + level) / 2], method=method)
@@ -75,7 +76,7 @@ def held_out_perplexity(log_probabilities: ArrayLike, tokens: ArrayLike | None =
 
 
 def perplexity_interval(
-    log_probabilities: ArrayLike, tokens: ArrayLike, rng: np.random.Generator, *,
+    log_probabilities: ArrayLike, tokens: ArrayLike, rng: np.random.Generator | int, *,
     level: float = 0.95, samples: int = 1000,
 ) -> Interval:  # fmt: skip
     """A confidence interval of the perplexity, by resampling whole documents.

@@ -72,7 +72,7 @@ class TrainingStopped(ArithmeticError):
     """A loss or gradient is not finite. The message names the step and the last good checkpoint."""
 
 
-def training_state(params: dict, rng: np.random.Generator, init: Callable = adamw_init) -> TrainingState:
+def training_state(params: dict, rng: np.random.Generator | int, init: Callable = adamw_init) -> TrainingState:
     """The beginning of a run.
 
     params: nested arrays   rng: its state is copied, it is not used   init: of the optimiser   ->   the state at step 0
@@ -81,7 +81,7 @@ def training_state(params: dict, rng: np.random.Generator, init: Callable = adam
     >>> state.step, state.optimizer["mean"], state.rng["bit_generator"]
     (0, {'weight': array([0., 0.])}, 'PCG64')
     """
-    return TrainingState(params, init(params), 0, rng.bit_generator.state)
+    return TrainingState(params, init(params), 0, np.random.default_rng(rng).bit_generator.state)
 
 
 def train(

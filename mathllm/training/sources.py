@@ -15,7 +15,9 @@ from ..matrices import stationary_distribution
 from ..probability import distribution, sample_markov_chain
 
 
-def markov_source(vocabulary: int, order: int, rng: np.random.Generator, *, concentration: float = 0.3) -> np.ndarray:
+def markov_source(
+    vocabulary: int, order: int, rng: np.random.Generator | int, *, concentration: float = 0.3
+) -> np.ndarray:
     """A random Markov source: for every context of k symbols a distribution of the next symbol.
 
         p(· | x₁ … x_k) ~ Dirichlet(α, …, α)                                        (13.14)
@@ -31,10 +33,10 @@ def markov_source(vocabulary: int, order: int, rng: np.random.Generator, *, conc
     within("markov_source", "whole [1, ∞)", vocabulary=vocabulary)
     within("markov_source", "whole [0, ∞)", order=order)
     within("markov_source", "(0, ∞)", concentration=concentration)
-    return rng.dirichlet(np.full(vocabulary, concentration), size=(vocabulary,) * order)
+    return np.random.default_rng(rng).dirichlet(np.full(vocabulary, concentration), size=(vocabulary,) * order)
 
 
-def sample_source(source: ArrayLike, length: int, rng: np.random.Generator) -> np.ndarray:
+def sample_source(source: ArrayLike, length: int, rng: np.random.Generator | int) -> np.ndarray:
     """Text of a Markov source whose first context is drawn from the stationary distribution.
 
     source: (V, …, V), as from markov_source()   length: n ≥ 0   ->   symbols: (n,) int
@@ -46,6 +48,7 @@ def sample_source(source: ArrayLike, length: int, rng: np.random.Generator) -> n
     array([0, 1, 0, 1, 0])
     """
     _, chain, frequencies = _chain("sample_source", source)
+    rng = np.random.default_rng(rng)
     start = int(rng.choice(len(frequencies), p=frequencies))
     return sample_markov_chain(chain, length, rng, start) % np.shape(source)[-1]
 

@@ -15,13 +15,13 @@ distinguishes GPT-2, LLaMA, Mixtral, BERT and T5; one class computes them all.
 from .config import BertParts, Config, T5Parts, bert_config, gpt2_config, llama_config, mixtral_config, t5_config
 from .feed_forward import ACTIVATIONS, feed_forward, mixture_of_experts, scatter
 from .model import Marks, Transformer
-from .norms import batch_norm, layer_norm, rms_norm, running_statistics
+from .norms import batch_norm, layer_norm, rms_norm
 from .parameters import Parameter, count_parameters, forward_flops, parameter_count, parameter_table
 from .taps import record_to, same_shape, under
 
 __all__ = [
     "ACTIVATIONS", "BertParts", "Config", "Marks", "Parameter", "T5Parts", "Transformer", "batch_norm", "bert_config",
     "count_parameters", "feed_forward", "forward_flops", "gpt2_config", "layer_norm", "llama_config", "mixtral_config",
-    "mixture_of_experts", "parameter_count", "parameter_table", "record_to", "rms_norm", "running_statistics",
-    "same_shape", "scatter", "t5_config", "under",
+    "mixture_of_experts", "parameter_count", "parameter_table", "record_to", "rms_norm", "same_shape", "scatter",
+    "t5_config", "under",
 ]  # fmt: skip

@@ -44,10 +44,11 @@ class Transformer:
     def __init__(self, config: Config):
         self.config = config
 
-    def init(self, rng: np.random.Generator, dtype: type = np.float64) -> dict:
+    def init(self, rng: np.random.Generator | int, dtype: type = np.float64) -> dict:
         """Random parameters, as `parameter_table` describes them."""
         table = parameter_table(self.config)
-        fresh = (parameter.initial(rng, self.config.layers).astype(dtype) for _, parameter in walk(table))
+        rng = np.random.default_rng(rng)
+        fresh = (parameter.initial(self.config.layers, rng).astype(dtype) for _, parameter in walk(table))
         return rebuild(table, fresh)
 
     def __call__(

@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from ..autodiff import Array, ArrayLike, WithPullback, primitive
-from ..errors import within
-from ..shapes import contract
+from ..autodiff import Array, WithPullback, primitive
 
 
 @primitive(shapes="... D+, D, D -> ... D")
@@ -60,27 +58,6 @@ def batch_norm(x: Array, gain: Array, bias: Array, *, epsilon: float = 1e-5) -> 
     """
     unit, unit_pullback = _standardized("batch_norm", x, epsilon, axis=0)
     return unit * gain + bias, lambda dy: (unit_pullback(dy * gain), dy * unit, dy)
-
-
-@contract("D, D, N++ D")
-def running_statistics(
-    mean: ArrayLike, variance: ArrayLike, x: ArrayLike, momentum: float = 0.1
-) -> tuple[np.ndarray, np.ndarray]:
-    """The averages of mean and variance over the batches of a training run, which batch norm uses afterwards.
-
-        μ ← (1 − m) μ + m μ_B,      σ² ← (1 − m) σ² + m σ²_B · N/(N − 1)
-
-    ->   the new mean and variance, each (D,)
-
-    Raises: ShapeError for fewer than two examples; ValueError for a momentum m outside [0, 1].
-    Source: Ioffe & Szegedy 2015, algorithm 2.
-
-    >>> running_statistics([0.0], [1.0], [[1.0], [3.0]], momentum=0.5)
-    (array([1.]), array([1.5]))
-    """
-    within("running_statistics", "[0, 1]", momentum=momentum)
-    new_mean = (1 - momentum) * mean + momentum * x.mean(axis=0)
-    return new_mean, (1 - momentum) * variance + momentum * x.var(axis=0, ddof=1)
 
 
 def _standardized(name, x, epsilon, axis, centre=True):

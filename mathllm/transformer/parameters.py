@@ -27,7 +27,7 @@ class Parameter:
         """The number of entries."""
         return math.prod(self.shape)
 
-    def initial(self, rng: np.random.Generator, layers: int) -> np.ndarray:
+    def initial(self, layers: int, rng: np.random.Generator | int) -> np.ndarray:
         """Fresh values: weights N(0, 0.02²), those into the residual stream N(0, 0.02²/2L), biases 0, gains 1.
 
         Source: Radford et al. 2018 (0.02), and 2019 (the √(2L)).

@@ -85,7 +85,7 @@ def _listing(rng, sizes=((3, 5, 4), (3, 5, 4, 2))):
     """Layers in the document's layout, (W (m, n), b (m, 1)), and inputs (n, B)."""
     drawn = []
     for size in sizes:
-        layers, x, _ = exhibits.listing_problem(rng, size, batch=5)
+        layers, x, _ = exhibits.listing_problem(size, rng, batch_size=5)
         drawn.append((x, layers))
     return drawn
 
@@ -109,7 +109,7 @@ def _passes(rng, sizes=((3, 5, 4), (2, 3, 3, 1), (3, 3, 3))):  # in the last one
     """Slopes of the loss, activations, pre-activations and layers, as the backward pass gets them."""
     drawn = []
     for size in sizes:
-        layers, x, target = exhibits.listing_problem(rng, size, batch=6)
+        layers, x, target = exhibits.listing_problem(size, rng, batch_size=6)
         activations, pre_activations = exhibits.listing_forward_fixed(x, layers)
         drawn.append((activations[-1] - target, activations, pre_activations, layers))
     return drawn
