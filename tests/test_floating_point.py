@@ -41,10 +41,13 @@ def test_the_promise_holds_at_hard_points(promise, dtype):
             assert all(np.all(part) for part in parts), arguments
 
 
-# Functions with an option, called with a number of NumPy: beside an array of float32, np.float64(½) counts as float64
+# Beside an array of float32, np.float64(½) counts as float64, and so do factors in float64
 WITH_AN_OPTION = {
     "contextual_embeddings": lambda x: ml.similarity.contextual_embeddings(x, np.float64(0.5)),
     "lora_linear": lambda x: ml.matrices.lora_linear(x, x, x, x, scale=np.float64(0.5)),
+    "lora_merge": lambda x: ml.lora_merge(x, np.ones((2, 1)), np.ones((1, 2))),
+    "softmax": lambda x: ml.softmax(x, temperature=np.float64(2)),
+    "log_softmax": lambda x: ml.log_softmax(x, temperature=np.float64(2)),
     "bernoulli": lambda x: ml.probability.bernoulli_log_likelihood(x, successes=np.int64(1), trials=np.int64(2)),
     "info_nce": lambda x: ml.info_nce(x, x, np.float64(0.5)),
     "clip_gradient": lambda x: ml.clip_gradient(x, np.float64(0.5))[0],

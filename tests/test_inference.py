@@ -38,14 +38,18 @@ CONFIGS = {
     "translator, rms without biases": Config(**SIZES, encoder_layers=2, norm="rms", bias=False),
 }
 TOKENS = np.random.default_rng(14).integers(0, 11, size=(2, 6))
+TOKENS.flags.writeable = False
 
 
 def model_of(name, seed=0):
-    """A model with weights large enough that every part of it matters."""
+    """A model with weights large enough that every part of it matters; nobody can write to them."""
     noise = np.random.default_rng(seed)
     model = Transformer(CONFIGS[name] if isinstance(name, str) else name)
     options = {"source": TOKENS[:, ::-1]} if model.config.encoder_layers else {}
-    return model, ml.tree_map(lambda w: w + 0.3 * noise.normal(size=w.shape), model.init(noise)), options
+    params = ml.tree_map(lambda w: w + 0.3 * noise.normal(size=w.shape), model.init(noise))
+    for leaf in ml.tree_leaves(params):
+        leaf.flags.writeable = False  # a write would raise
+    return model, params, options
 
 
 # ------------------------------------------------------------------------------------------------------------- filters
