@@ -6,6 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from real_data import absence, absence_for
@@ -57,6 +58,12 @@ def needs():
         return data.path(name)
 
     return need
+
+
+@pytest.fixture
+def rng():
+    """Random numbers for the figures, the same in each test."""
+    return np.random.default_rng(1)
 
 
 @pytest.fixture

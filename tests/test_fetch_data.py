@@ -8,17 +8,16 @@ import shutil
 import time
 import zipfile
 from dataclasses import replace
-from pathlib import Path
 
 import fetch_data as tool
 import pytest
+from package import ROOT
 from test_data import toy_package
 
 from mathllm import data
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[1]
 CONTENT = b"mary 1\njames 2\n"
 
 

@@ -6,17 +6,16 @@ The linter of workflows, which is part of `make lint`, demands that each action 
 import json
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 import yaml
+from package import ROOT
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from pybtex.database import parse_string
 
 import mathllm as ml
 
-ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WORKFLOWS = {path.stem: path for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
 CONTAINER = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
