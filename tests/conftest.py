@@ -1,5 +1,6 @@
 """What all tests share: real data and a browser; what is absent says so."""
 
+import functools
 import os
 import shutil
 import sys
@@ -107,8 +108,9 @@ def code(item):
 
 def pytest_collection_modifyitems(items):
     """A docstring or a notebook that asks `available("glove")` shows something else where GloVe is absent."""
+    reason_for = functools.cache(absence_for)  # the cells of a notebook have one answer
     for item in items:
         if hasattr(item, "output_timeout"):  # nbval's own, for what a cell puts out last
             item.output_timeout = PATIENCE
-        if reason := absence_for(code(item)):
+        if reason := reason_for(code(item)):
             item.add_marker(pytest.mark.skip(reason=reason))

@@ -262,6 +262,7 @@ TREES = st.recursive(
 )
 
 
+@settings(max_examples=50)  # each writes a file
 @given(tree=TREES)
 def test_a_checkpoint_gives_back_every_bit(tmp_path_factory, tree):
     path = tmp_path_factory.getbasetemp() / "tree.npz"
@@ -427,7 +428,7 @@ def parallel(params, loss, workers):
 
 
 @pytest.mark.slow
-@settings(max_examples=30)  # each starts processes
+@settings(max_examples=12)  # each starts processes
 @given(rows=st.integers(1, 9), workers=st.integers(1, 3), seed=st.integers(0, 99))
 def test_workers_agree_with_one_worker_whatever_is_ignored(character_model, rows, workers, seed):
     model, loss, _ = character_model
