@@ -14,9 +14,6 @@ from real_data import absence, absence_for
 
 from mathllm import data
 
-# The same examples on every machine, however busy it is.
-settings.register_profile("book", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("book")
 PATIENCE = 600  # seconds: a busy machine may need many for what takes one or two
 
 
@@ -28,6 +25,11 @@ def pytest_configure(config):
     Kernels are reached through files: two of them cannot want the same port. (For `make parity`, which has no notebook,
     nothing of this is installed.)
     """
+    examples = 40 if "not nightly" in config.option.markexpr else 100
+    # The same examples on every machine, however busy it is.
+    options = {"deadline": None, "derandomize": True, "suppress_health_check": [HealthCheck.too_slow]}
+    settings.register_profile("book", max_examples=examples, **options)
+    settings.load_profile("book")
     if not config.pluginmanager.hasplugin("nbval"):
         return
     import matplotlib.font_manager  # this makes the list of fonts, if there is none yet

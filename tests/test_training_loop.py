@@ -262,7 +262,6 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=50)  # each writes a file
 @given(tree=TREES)
 def test_a_checkpoint_gives_back_every_bit(tmp_path_factory, tree):
     path = tmp_path_factory.getbasetemp() / "tree.npz"
