@@ -231,14 +231,6 @@ def test_a_failed_repair_leaves_what_was_there(toy, index, capsys):
     assert left_behind() == ["toy"]
 
 
-def test_a_package_of_another_version_is_fetched_again(toy, index, use):
-    tool.main([])
-    other = b"mary 1\njames 2\nann 3\n"
-    use(row("toy", make_wheel(index, "toy-data", other), other))
-    tool.main([])
-    assert (data.path("toy") / "names.txt").read_bytes() == other
-
-
 def test_changing_a_fetched_file_does_not_change_the_installers_cache(toy):
     tool.main([])
     with (data.path("toy") / "names.txt").open("r+b") as file:

@@ -231,6 +231,7 @@ def test_predictions_are_those_of_the_formulas_and_nothing_is_impossible(text, n
     model = ml.train_ngram(text, n, vocabulary_size=5, smoothing=smoothing, add=add)
     expected, found = by_the_book(text, n, 5, smoothing, add, context), model.next_probabilities(context)
     np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert np.all(found <= 1)
     assert np.all(found > 0) or (smoothing, add) == ("add-k", 0)
 
 
@@ -238,7 +239,8 @@ def test_predictions_are_those_of_the_formulas_and_nothing_is_impossible(text, n
 def test_a_whole_text_is_scored_as_token_by_token(text, n, smoothing, other):
     model = ml.train_ngram(text, n, vocabulary_size=5, smoothing=smoothing)
     one_by_one = [math.log(model.next_probabilities(other[:t])[token]) for t, token in enumerate(other)]
-    np.testing.assert_allclose(model.log_probabilities(other), one_by_one, atol=1e-12)
+    np.testing.assert_allclose(found := model.log_probabilities(other), one_by_one, atol=1e-12)
+    assert np.all(found <= 0)
 
 
 def test_without_smoothing_what_never_occurred_is_impossible():
