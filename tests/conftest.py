@@ -1,20 +1,19 @@
 """What all tests share: real data and a browser; what is absent says so."""
 
+import functools
 import os
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from real_data import absence, absence_for
 
 from mathllm import data
 
-# The same examples on every machine, however busy it is.
-settings.register_profile("book", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("book")
 PATIENCE = 600  # seconds: a busy machine may need many for what takes one or two
 
 
@@ -26,6 +25,11 @@ def pytest_configure(config):
     Kernels are reached through files: two of them cannot want the same port. (For `make parity`, which has no notebook,
     nothing of this is installed.)
     """
+    examples = 40 if "not nightly" in config.option.markexpr else 100
+    # The same examples on every machine, however busy it is.
+    options = {"deadline": None, "derandomize": True, "suppress_health_check": [HealthCheck.too_slow]}
+    settings.register_profile("book", max_examples=examples, **options)
+    settings.load_profile("book")
     if not config.pluginmanager.hasplugin("nbval"):
         return
     import matplotlib.font_manager  # this makes the list of fonts, if there is none yet
@@ -57,6 +61,12 @@ def needs():
         return data.path(name)
 
     return need
+
+
+@pytest.fixture
+def rng():
+    """Random numbers for the figures, the same in each test."""
+    return np.random.default_rng(1)
 
 
 @pytest.fixture
@@ -100,8 +110,9 @@ def code(item):
 
 def pytest_collection_modifyitems(items):
     """A docstring or a notebook that asks `available("glove")` shows something else where GloVe is absent."""
+    reason_for = functools.cache(absence_for)  # the cells of a notebook have one answer
     for item in items:
         if hasattr(item, "output_timeout"):  # nbval's own, for what a cell puts out last
             item.output_timeout = PATIENCE
-        if reason := absence_for(code(item)):
+        if reason := reason_for(code(item)):
             item.add_marker(pytest.mark.skip(reason=reason))

@@ -222,7 +222,7 @@ def equal_components(dtype):
     return [(np.full(n, c, dtype),) for n in (3, 7, 100, 768) for c in (0.1, 1.1, -333.3, 1234.5, 9999.9)]
 
 
-# Settings, texts, measurements
+# Settings, measurements
 
 
 def schedules(dtype):
@@ -231,13 +231,6 @@ def schedules(dtype):
     simple = [(0.1, 0.0, 10, 3), (0.9, 0.3, 7, 0), (1.0, 1.0, 5, 5), (3e-4, 3e-5, 100, 10), (0.7, 0.7, 1, 1)]
     drawn = [(peak, peak * rng.random(), int(rng.integers(1, 30))) for peak in rng.random(200)]
     return simple + [(peak, floor, steps, steps // 3) for peak, floor, steps in drawn]
-
-
-def texts(dtype):
-    """Token ids: repetitive ones, random ones, of a single kind, and a single one."""
-    rng = generator()
-    rows = [[0, 1] * 20 + [2], rng.integers(0, 6, size=200), [0] * 7, [0], rng.integers(0, 40, size=30)]
-    return [(np.array(row),) for row in rows]
 
 
 def activations(dtype):

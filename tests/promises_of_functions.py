@@ -6,8 +6,7 @@ import numpy as np
 import exact
 import hard_numbers as hard
 from conditions import (
-    ONE, Promise, epsilon, falling, gradient, keeps_digits, near, nearly_within, precise, rising, sums_to_one,
-    within,
+    ONE, Promise, epsilon, falling, gradient, near, nearly_within, precise, rising, sums_to_one, within,
 )  # fmt: skip
 from mathllm.autodiff import vjp
 from mathllm.cross_entropy import (
@@ -24,7 +23,7 @@ from mathllm.matrices import (
 )  # fmt: skip
 from mathllm.probability import (
     bernoulli_log_likelihood, conditional_probability, distribution_from_counts, expectation, is_distribution,
-    normal_density, normal_log_density, posterior, sample, sequential_posterior, train_ngram, variance,
+    normal_density, normal_log_density, posterior, sample, sequential_posterior, variance,
 )  # fmt: skip
 from mathllm.similarity import (
     WordVectors, contextual_embeddings, cosine_similarity, cosine_similarity_matrix, dot, mean_pool, retrieve,
@@ -190,14 +189,10 @@ EXPONENTIALS = [
             lambda a, b: within(0, gradient(log_add_exp, a, b), 1)),
     Promise("log1m_exp is at most 0", hard.logarithms, lambda x: log1m_exp(x) <= 0),
     Promise("log1m_exp never rises", hard.logarithms, lambda x: falling(log1m_exp(x), 2)),
-    Promise("log1m_exp keeps its digits", hard.logarithms,
-            lambda x: keeps_digits(log1m_exp(x[1:-1]), precise(x[1:-1], exact.log1m_exp))),
     Promise("softplus is at least max(x, 0)", hard.numbers, lambda x: softplus(x) >= np.maximum(x, 0)),
     Promise("softplus never falls", hard.numbers, lambda x: rising(softplus(x), 2)),
     Promise("softplus(x) - softplus(-x) = x", hard.numbers, lambda x: near(softplus(x) - softplus(-x), x)),
     Promise("softplus has a derivative in [0, 1]", hard.numbers, lambda x: within(0, gradient(softplus, x), 1)),
-    Promise("softplus keeps its digits", hard.moderate,
-            lambda x: keeps_digits(softplus(x), precise(x, exact.softplus))),
     Promise("log_sigmoid is at most 0", hard.numbers, lambda x: log_sigmoid(x) <= 0),
 ]  # fmt: skip
 
@@ -232,12 +227,6 @@ def posterior_is_one_third():
     return [near(posterior([0.5, 0.5], [size, 2 * size]), [1 / 3, 2 / 3]) for size in (5e-324, 1e-300, 1.0, 8e307)]
 
 
-def ngram_models(ids):
-    for n in (1, 2, 3, 4):
-        for smoothing in ("add-k", "witten-bell", "kneser-ney"):
-            yield train_ngram(ids, n, smoothing=smoothing)
-
-
 PROBABILITY = [
     Promise("is_distribution knows every softmax", hard.logits, lambda z: is_distribution(softmax(z))),
     Promise("conditional_probability lies in [0, 1]", hard.number_pairs, conditional_probability_lies_between_0_and_1),
@@ -262,10 +251,6 @@ PROBABILITY = [
     Promise("posterior does not depend on the size of the likelihoods", hard.once, posterior_is_one_third, ONE),
     Promise("sequential_posterior sums to 1", hard.once,
             lambda: near(sequential_posterior([0.5, 0.5], [[0.9, 0.3]] * 3000).sum(axis=1), 1, 1e4), ONE),
-    Promise("n-gram models predict distributions", hard.texts,
-            lambda ids: [sums_to_one(model.next_probabilities(ids[:3])) for model in ngram_models(ids)], ONE),
-    Promise("n-gram models give log-probabilities of at most 0", hard.texts,
-            lambda ids: [model.log_probabilities(ids) <= 0 for model in ngram_models(ids)], ONE),
 ]  # fmt: skip
 
 

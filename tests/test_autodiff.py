@@ -253,7 +253,6 @@ def test_complex_numbers_are_refused_by_primitives_and_gradients(value):
         lambda z: ml.adamw_step(z, np.ones(1), ml.adamw_init(np.ones(1))),
         lambda z: ml.gradient_descent.sgd_step(z, np.ones(1), {}, learning_rate=0.1),
         lambda z: ml.gradient_descent.minibatch_variance(z, 1),
-        lambda z: ml.matrices.lora_linear(np.ones(1), z[None], np.ones((1, 1)), np.ones((1, 1))),
         lambda z: ml.numerical_gradient(np.sum, z),
         lambda z: ml.backpropagation.gradient_bounds([z[None]]),
         lambda z: ml.backpropagation.perturbation_gradient(np.sum, z),

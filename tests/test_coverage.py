@@ -6,15 +6,14 @@ The executed chapters compare each number with its row of the table: nbval runs 
 import ast
 import re
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 import pytest
 from mathllm_exercises import items
+from package import ROOT
 
 from mathllm import reference
 
-BOOK = Path(__file__).resolve().parents[1] / "book"
-CHAPTERS = {path.stem[:2]: path for path in sorted(BOOK.glob("[0-9][0-9]_*.md")) if not path.stem.startswith("00")}
+CHAPTERS = {path.stem[:2]: path for path in sorted((ROOT / "book").glob("[0-9]*.md")) if path.stem[:2] != "00"}
 CODE = re.compile(r"^```\{code-cell\}.*?^```$", re.DOTALL | re.MULTILINE)
 EVIDENCE = re.compile(r"^:evidence: (\S+) = (.*)$", re.MULTILINE)
 QUOTED = re.compile(r"""["']([a-z0-9]+(?:\.[A-Za-z0-9_{}]+)+)["']""")

@@ -2,14 +2,12 @@
 
 import hashlib
 import re
-from pathlib import Path
 
 import pytest
+from package import ROOT
 
 from mathllm import data
 from mathllm.errors import MissingDataError
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def toy_package(content=b"mary 1\n", derived=()):

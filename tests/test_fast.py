@@ -5,6 +5,7 @@ import multiprocessing
 
 import numpy as np
 import pytest
+from test_training_loop import equal
 
 import mathllm as ml
 from mathllm import fast
@@ -119,11 +120,6 @@ def test_a_loss_that_has_no_meaning_is_refused(tokens, targets, words):
     _, model, params = models(CONFIGS["gpt2"])
     with pytest.raises(ValueError, match=words):
         model.next_token_loss(params, tokens, targets)
-
-
-def equal(ours, theirs):
-    pairs = zip(ml.tree_leaves(ours), ml.tree_leaves(theirs), strict=True)
-    return all(np.array_equal(a, b) and np.asarray(a).dtype == np.asarray(b).dtype for a, b in pairs)
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,16 @@ import shutil
 import time
 import zipfile
 from dataclasses import replace
-from pathlib import Path
 
 import fetch_data as tool
 import pytest
+from package import ROOT
 from test_data import toy_package
 
 from mathllm import data
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[1]
 CONTENT = b"mary 1\njames 2\n"
 
 
@@ -230,14 +229,6 @@ def test_a_failed_repair_leaves_what_was_there(toy, index, capsys):
     failed_line(capsys)
     assert file.read_bytes() == CONTENT[:5]
     assert left_behind() == ["toy"]
-
-
-def test_a_package_of_another_version_is_fetched_again(toy, index, use):
-    tool.main([])
-    other = b"mary 1\njames 2\nann 3\n"
-    use(row("toy", make_wheel(index, "toy-data", other), other))
-    tool.main([])
-    assert (data.path("toy") / "names.txt").read_bytes() == other
 
 
 def test_changing_a_fetched_file_does_not_change_the_installers_cache(toy):

@@ -8,12 +8,6 @@ import mathllm as ml
 from mathllm.exhibits import backpropagation as exhibits
 from mathllm.figures.widgets import AttentionStepper, KLPenalty, MergeStepper, ParameterCalculator, RankSlider
 
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(1)
-
-
 # Chapter 2: the angle between two arrows
 
 

@@ -38,14 +38,18 @@ CONFIGS = {
     "translator, rms without biases": Config(**SIZES, encoder_layers=2, norm="rms", bias=False),
 }
 TOKENS = np.random.default_rng(14).integers(0, 11, size=(2, 6))
+TOKENS.flags.writeable = False
 
 
 def model_of(name, seed=0):
-    """A model with weights large enough that every part of it matters."""
+    """A model with weights large enough that every part of it matters; nobody can write to them."""
     noise = np.random.default_rng(seed)
     model = Transformer(CONFIGS[name] if isinstance(name, str) else name)
     options = {"source": TOKENS[:, ::-1]} if model.config.encoder_layers else {}
-    return model, ml.tree_map(lambda w: w + 0.3 * noise.normal(size=w.shape), model.init(noise)), options
+    params = ml.tree_map(lambda w: w + 0.3 * noise.normal(size=w.shape), model.init(noise))
+    for leaf in ml.tree_leaves(params):
+        leaf.flags.writeable = False  # a write would raise
+    return model, params, options
 
 
 # ------------------------------------------------------------------------------------------------------------- filters
@@ -451,7 +455,6 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: KVCache(CONFIGS["gpt2"], window=3).crop(0), ValueError, "cannot go back"),
     (lambda: KVCache(CONFIGS["gpt2"], window=3).advance((1, 7)), ml.ShapeError, "room for 6.*pieces"),
     (lambda: KVCache(CONFIGS["gpt2"]).advance((1, 2), [[1, 1, 1]]), ml.ShapeError, "has 3 in place of 2"),
-    (lambda: kv_cache_bytes(layers=-1, kv_heads=1, head_width=1, tokens=1), ValueError, "layers.*got -1"),
     (lambda: beams_of(np.nan), ValueError, "NaN or"),
     (lambda: beams_of(np.inf), ValueError, r"NaN or \+∞"),
     (lambda: beams_of(-np.inf), ValueError, "every next token has probability 0"),
@@ -468,7 +471,6 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: generate(*small(), TOKENS, num_beams=2, num_return_sequences=2), ValueError, "draws nothing"),
     (lambda: sampler(RNG, top_k=0), ValueError, r"k in \[1, ∞\), got 0"),
     (lambda: generate(*small(), TOKENS, num_beams=2, window=3), TypeError, "window"),
-    (lambda: generate(*small(), TOKENS, max_new_tokens=-1), ValueError, "got -1"),
     (lambda: generate(*small(), TOKENS, max_new_tokens=20), ml.ShapeError, "24 tokens.*need 25"),
     (lambda: generate(*small(), [1, 2]), ml.ShapeError, "left_pad"),
     (lambda: generate(*small(), [[1, 2]], attention_mask=[[1, 0]]), ValueError, "on the left"),
@@ -483,13 +485,11 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: accept_drafts([1.7], [[0.5, 0.5]], [[0.5, 0.5]] * 2, RNG), TypeError, "integer"),
     (lambda: generate(*small(), [[1, 2], [3]]), ml.ShapeError, "left_pad"),
     (lambda: generate(*small(), [[1, 2]], attention_mask=[[0.5, 1]]), ValueError, "{0, 1}, got 0.5"),
-    (lambda: generate(*small(), [[1, 2]], max_new_tokens=2.5), ValueError, "whole number max_new_tokens"),
     (lambda: generate(*small(), [[1, 2]], max_new_tokens=0, max_length=7), TypeError, "argument 'max_length'"),
     (lambda: generate(*small(), [[1, 2]], source=[[1]]), ValueError, "no encoder"),
     (lambda: generate(*small(), [[1, 2]], window=1.5), ValueError, "whole number window"),
     (lambda: generate(*small(), [[1, 2]], eos_token_id=5.5), TypeError, "integer token ids, got float64"),
     (lambda: generate(*small(), [[1, 2]], pad_token_id=0.5), TypeError, "integer token ids, got float64"),
-    (lambda: watermark_logits(np.zeros((1, 4)), [[1]], strength=np.inf), ValueError, "strength in .*got inf"),
     (lambda: left_pad([[1.7]]), TypeError, "integer token ids"),
     (lambda: green_list(0, 10, fraction=1.0), ValueError, "10 green of 10"),
     (lambda: detect_watermark([1, 10], 10), ValueError, "from 0 to 9"),

@@ -73,10 +73,6 @@ def test_decompositions_take_batches():
     assert matrices.low_rank_error(W, 2).shape == matrices.low_rank_error(W, 4).shape == (2, 3)
 
 
-def test_a_merged_matrix_keeps_its_dtype_beside_wider_factors():
-    assert ml.lora_merge(np.eye(2, dtype=np.float32), np.ones((2, 1)), np.ones((1, 2))).dtype == np.float32
-
-
 def test_a_frozen_matrix_gets_no_gradient():
     x, W, A, B = rng.normal(size=(2, 3)), rng.normal(size=(3, 2)), rng.normal(size=(3, 1)), rng.normal(size=(1, 2))
     gradient = ml.grad(lambda p: matrices.lora_linear(x, p["W"], p["A"], p["B"]).sum())({"W": W, "A": A, "B": B})

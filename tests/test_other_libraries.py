@@ -3,13 +3,12 @@
 import re
 import tomllib
 from operator import attrgetter
-from pathlib import Path
 
 import pytest
+from package import ROOT
 
 import mathllm.pretrained.huggingface
 
-ROOT = Path(__file__).resolve().parents[1]
 TABLES = tomllib.loads((ROOT / "book" / "other_libraries.toml").read_text(encoding="utf-8"))
 ROWS = [row for rows in TABLES.values() for row in rows]
 NAME = re.compile(r"\b(?:ml|mathllm)\.([\w.]+)")

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from test_cli import run
 from test_pretrained_gguf import build
 from test_pretrained_huggingface import as_gguf
 
-from mathllm.cli.commands import _mathllm
 from mathllm.pretrained import hub
 from mathllm.pretrained.gguf import GGUF
 from mathllm.pretrained.gguf_model import gguf_ends, gguf_tokenizer, load_gguf
@@ -62,17 +61,11 @@ def write(model, tokenizer, tmp_path):
     return write
 
 
-def said(*arguments, code=0):
-    result = CliRunner().invoke(_mathllm, [str(a) for a in arguments], catch_exceptions=False)
-    assert result.exit_code == code, result.output
-    return result.output
-
-
 def test_the_file_alone_says_what_the_folder_says(write, model, tokenizer, tmp_path):
     save_pretrained(tmp_path / "folder", *model, tokenizer)
     options = ["the dog sat in 1999", "--max-new-tokens", 20, "--seed", 3]
-    assert said("generate", write(), *options) == said("generate", tmp_path / "folder", *options)
-    shown = said("models", "verify", write())
+    assert run("generate", write(), *options).output == run("generate", tmp_path / "folder", *options).output
+    shown = run("models", "verify", write()).output
     assert shown == f"{write()}: no checksums are known for it, in {write()}\n"
 
 
@@ -107,11 +100,11 @@ def test_a_file_without_ends_has_none_but_the_usual_one(write, tokenizer):
 def test_what_cannot_be_read_is_refused_in_words(write, changes, message):
     with pytest.raises(ValueError, match=message):
         load_gguf(write(**changes))
-    assert "Invalid value for MODEL" in said("generate", write(**changes), "the cat", code=2)
+    assert "Invalid value for MODEL" in run("generate", write(**changes), "the cat", code=2).output
 
 
 def test_a_file_that_is_no_gguf_is_refused_in_words(tmp_path):
     path = tmp_path / "broken.gguf"
     path.write_bytes(b"GGUF")
-    assert "is not a whole GGUF file" in said("generate", path, "the cat", code=2)
-    assert "no .gguf file" in said("generate", tmp_path / "absent.gguf", "the cat", code=2)
+    assert "is not a whole GGUF file" in run("generate", path, "the cat", code=2).output
+    assert "no .gguf file" in run("generate", tmp_path / "absent.gguf", "the cat", code=2).output

@@ -72,6 +72,7 @@ def test_a_message_without_content_is_refused():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly  # by day one of its tensors is read with little beside it, in test_pretrained_gguf.py
 def test_loading_needs_less_than_1_gb(needs):
     needs("smollm2")
     program = textwrap.dedent("""

@@ -427,7 +427,7 @@ def parallel(params, loss, workers):
 
 
 @pytest.mark.slow
-@settings(max_examples=30)  # each starts processes
+@settings(max_examples=12)  # each starts processes
 @given(rows=st.integers(1, 9), workers=st.integers(1, 3), seed=st.integers(0, 99))
 def test_workers_agree_with_one_worker_whatever_is_ignored(character_model, rows, workers, seed):
     model, loss, _ = character_model
@@ -604,9 +604,6 @@ def of_no_known_generator():
 
 
 test_what_cannot_be_right_is_refused_in_words = refusing(
-    (lambda: run(steps=-1), ValueError, "steps in .*got -1"),
-    (lambda: run(steps=2.5), ValueError, "a whole number steps in .*got 2.5"),
-    (lambda: run(workers=0), ValueError, "workers in .*got 0"),
     (lambda: run(validation=[]), ValueError, "validation_batches in .*got 0"),
     (lambda: run(lambda params, batch: batch[0] * params["slope"]), ml.ShapeError, r"the loss has shape \(16,\)"),
     (lambda: run(lambda params, batch: ml.dot(params["slope"], batch[0])), ml.ShapeError, "d is 1 in a, 16 in b"),

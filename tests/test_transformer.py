@@ -14,6 +14,9 @@ from mathllm.transformer import Config, Transformer, bert_config, feed_forward
 rng = np.random.default_rng(12)
 CONFIGS = DECODERS | {"bert": bert_config(**SIZES)}
 TOKENS = rng.integers(0, 11, size=(2, 5))
+MARKS = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+for array in (TOKENS, MARKS):
+    array.flags.writeable = False  # a write would raise, as to the parameters
 
 
 def model_of(name):
@@ -43,9 +46,8 @@ def test_operations_agree_with_counting_the_products(name, attention, network):
 @pytest.mark.parametrize("name", CONFIGS)
 def test_all_gradients_of_the_loss_agree_with_central_differences(name):
     model, params, options = model_of(name)
-    mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
-    labels = np.where(mask == 1, TOKENS, -100)
-    check = ml.check_gradient(lambda p: model.loss(p, TOKENS, labels, mask, **options), params, entries=60)
+    labels = np.where(MARKS == 1, TOKENS, -100)
+    check = ml.check_gradient(lambda p: model.loss(p, TOKENS, labels, MARKS, **options), params, entries=60)
     assert check.error < 1e-6  # central differences are good to about 1e-10; a wrong formula is off by percents
 
 
@@ -57,20 +59,6 @@ def test_a_decoder_does_not_look_ahead_and_an_encoder_does(name):
     before, after = model(params, TOKENS, **options), model(params, changed, **options)
     assert np.allclose(before[:, :3], after[:, :3], rtol=1e-7, atol=1e-12) == CONFIGS[name].causal
     assert not np.allclose(before[:, 3:], after[:, 3:])
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_reading_and_training_change_no_input(name):
-    model, params, options = model_of(name)
-    mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
-    before = ml.tree_map(np.copy, params)
-    for array in [TOKENS, mask, *ml.tree_leaves(params)]:
-        array.flags.writeable = False
-    model(params, TOKENS, mask, **options)
-    ml.value_and_grad(lambda p: model.loss(p, TOKENS, TOKENS, mask, **options))(params)
-    ml.value_and_grad(lambda p: model.loss(p, TOKENS, TOKENS, **options))(params)
-    TOKENS.flags.writeable = True
-    assert all(map(np.array_equal, ml.tree_leaves(params), ml.tree_leaves(before)))
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -151,7 +139,5 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: model_of("gpt2")[0](model_of("gpt2")[1], TOKENS, segments=TOKENS), ValueError, "no embeddings of seg"),
     (lambda: transformer.forward_flops(CONFIGS["translator"], 8), ValueError, "one sequence"),
     (lambda: feed_forward(np.ones(2), {"up": np.eye(2), "down": np.eye(2)}, activation="x"), ValueError, "gelu"),
-    (lambda: feed_forward(np.ones((1, 3)), {"up": np.eye(2)}), ml.ShapeError, "n is 3 in x, 2 in W"),
-    (lambda: feed_forward(np.ones(2), {"up": np.eye(2), "gate": np.eye(3)}), ml.ShapeError, "n is 2 in x, 3 in W"),
     (lambda: transformer.mixture_of_experts(np.ones(2), {"router": 0, "experts": [{}]}, used=2), ValueError, "got 2"),
 )

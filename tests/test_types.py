@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from package import MODULES
+from package import MODULES, ROOT
 
 pytestmark = pytest.mark.slow
 OPTIONS = [
@@ -50,7 +50,7 @@ def test_the_examples_of_the_docstrings_fit_the_annotations_and_a_wrong_type_is_
     functions = [[f"def example_{i}() -> None:", *(f"    {line}" for line in body)] for i, body in enumerate(bodies)]
     file = tmp_path / "examples.py"
     file.write_text("\n".join(line for lines in functions for line in lines), encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", *OPTIONS, "--cache-dir", tmp_path / "cache", file]
+    command = [sys.executable, "-m", "mypy", *OPTIONS, "--cache-dir", ROOT / ".cache" / "mypy", file]
     found = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
     assert len(found) == 3, found
     assert 'Argument 1 to "softmax_jacobian" has incompatible type "str"' in found[0]

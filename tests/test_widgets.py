@@ -53,11 +53,6 @@ def figure(name):
     return getattr(widgets, name)(*ARGUMENTS.get(name, ()))
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(1)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_figure_says_in_words_what_it_shows_and_fetches_nothing(name):
     words, cls = repr(figure(name)), getattr(widgets, name)

@@ -3,6 +3,7 @@
 A symbol has, in one chapter, one meaning: `letters` are those that a formula of its chapters may use in this meaning.
 """
 
+import functools
 import re
 import tomllib
 from dataclasses import dataclass
@@ -55,8 +56,11 @@ def terms(book: Path) -> list[Term]:
     return sorted((Term(**row) for row in _rows(book / "glossary.toml", "term")), key=lambda row: row.term.lower())
 
 
+_parsed = functools.cache(tomllib.loads)  # the builders ask for the same table again and again
+
+
 def _rows(path, kind):
-    rows = tomllib.loads(path.read_text(encoding="utf-8"))[kind] if path.exists() else []
+    rows = _parsed(path.read_text(encoding="utf-8"))[kind] if path.exists() else []
     return [{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()} for row in rows]
 
 

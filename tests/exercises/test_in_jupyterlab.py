@@ -89,6 +89,7 @@ def open_unchanged(page, address, path):
     page.locator(CHANGED).wait_for(state="detached")
 
 
+@pytest.mark.nightly  # by day test_widgets.py moves every figure, and the assignment below opens unchanged
 def test_a_chapter_opens_unchanged_and_its_figure_moves(page, address, folder):
     path = f"notebooks/{NAME}.ipynb"
     where, _ = numbers(folder / path)

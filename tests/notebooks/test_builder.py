@@ -328,7 +328,7 @@ words = None
 
 
 def test_evidence_stands_in_a_folded_cell_behind_its_own_and_a_tolerance_is_a_text(book):
-    cell, evidence, last = built(book, CHAPTER + OPTIONS + CELL + ":tolerance: 0.01\n1\n```\n")[-3:]
+    cell, evidence, last = built(book, front("vectors") + OPTIONS + CELL + ":tolerance: 0.01\n1\n```\n")[-3:]
     assert (cell.id, cell.source, cell.metadata) == ("01-cosine", "words = None", {"tolerance": "1e-3 abs 1e-6"})
     assert last.metadata == {"tolerance": "0.01"}
     assert evidence.id == "01-cosine-evidence"
@@ -452,9 +452,9 @@ Done.
 
 
 def test_questions_become_a_cell_that_asks_and_one_that_computes_the_answer(book):
-    _, asked, answer, choice, chosen, rest = built(book, CHAPTER + QUESTIONS)[-6:]
-    assert (asked.id, asked.source) == ("01-8", "**Predict.** How long is\n$[3, 4]$?")
-    assert (answer.id, answer.metadata.tags, answer.metadata.tolerance) == ("01-8-answer", ["remove-input"], "1e-6")
+    _, asked, answer, choice, chosen, rest = built(book, front("vectors") + QUESTIONS)[-6:]
+    assert (asked.id, asked.source) == ("01-3", "**Predict.** How long is\n$[3, 4]$?")
+    assert (answer.id, answer.metadata.tags, answer.metadata.tolerance) == ("01-3-answer", ["remove-input"], "1e-6")
     shown = answer.outputs[0].data
     assert shown["text/plain"] == "Answer: 5.00. By Pythagoras.\n\nIt is *known*."
     assert shown["text/markdown"].startswith('<details class="book-answer" data-answer="5.00">\n<summary>')
@@ -476,7 +476,7 @@ scoreboard.record("01", {"first": 25.0, "second": 20.0}, characters=10)
 
 
 def test_the_rows_of_a_chapter_are_kept_and_a_table_that_is_not_theirs_is_found(book):
-    shown = built(book, CHAPTER + RECORD)[-1].outputs[0].data["text/markdown"]
+    shown = built(book, front("vectors") + RECORD)[-1].outputs[0].data["text/markdown"]
     place = book / scores.PLACE
     assert json.loads(place.read_text()) == [["01", "first", 2.5], ["01", "second", 2.0]]
     assert "| 01 | **first** | 2.500 | 3.607 |" in shown
@@ -486,7 +486,7 @@ def test_the_rows_of_a_chapter_are_kept_and_a_table_that_is_not_theirs_is_found(
     assert "notebooks/01_vectors.ipynb: the scoreboard is not that of" in run(book, "--check").output
     assert "built" in run(book).output
     assert place.read_text() == before
-    built(book, CHAPTER)
+    built(book, front("vectors"))
     assert json.loads(place.read_text()) == []
 
 
