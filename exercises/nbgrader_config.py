@@ -19,9 +19,9 @@ c.CourseDirectory.root = str(Path(__file__).resolve().parent)
 # Where work is handed in: nbgrader's own place (/usr/local/share/nbgrader/exchange, mode 1777), or another.
 if os.environ.get("MATHLLM_EXCHANGE"):
     c.Exchange.root = os.environ["MATHLLM_EXCHANGE"]
-c.ExchangeFactory.release_assignment = "mathllm_grading.collect.ReleaseAssignment"
-c.ExchangeFactory.collect = "mathllm_grading.collect.Collect"
-c.ExchangeFactory.release_feedback = "mathllm_grading.collect.ReleaseFeedback"
+c.ExchangeFactory.release_assignment = "mathllm_course.exchange.ReleaseAssignment"
+c.ExchangeFactory.collect = "mathllm_course.exchange.Collect"
+c.ExchangeFactory.release_feedback = "mathllm_course.exchange.ReleaseFeedback"
 
 # Where grades are kept: gradebook.db in this folder, or a PostgreSQL database that a cluster can reach.
 if os.environ.get("MATHLLM_GRADEBOOK"):

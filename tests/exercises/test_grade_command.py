@@ -21,7 +21,7 @@ from pathlib import Path
 import grading
 import pytest
 from click.testing import CliRunner
-from grading import PATH, answered, end, nbgrader, start
+from grading import answered, end, nbgrader, start
 from mathllm_exercises import item
 from mathllm_grading import gradebook, sandbox, workers
 from mathllm_grading.__main__ import main
@@ -430,29 +430,6 @@ def test_points_that_have_changed_since_the_assignment_was_generated_are_not_gra
     for words in (f"{NORM} ({FULL:g}, in the assignment 2)", "make notebooks", f"generate_assignment {NAME} --force"):
         assert words in shown
     assert scores(inside) == {}
-
-
-def test_a_doctor_says_what_is_wrong_and_how_to_mend_it(inside, monkeypatch, tmp_path):
-    exchange = tmp_path / "exchange"
-    exchange.mkdir()
-    monkeypatch.setenv("MATHLLM_EXCHANGE", str(exchange))
-    monkeypatch.setenv("PATH", PATH)
-    inside.chmod(0o700)
-    (inside / ".course_key").chmod(0o600)
-    exchange.chmod(0o1777)
-    monkeypatch.setattr(sandbox, "problem", lambda: None)
-    healthy = ours("doctor")
-    assert re.findall(r"^(\w+)", healthy, re.MULTILINE) == ["ok"] * 6
-    inside.chmod(0o755)
-    (inside / ".course_key").chmod(0o644)
-    exchange.chmod(0o777)
-    (inside / "gradebook.db").write_bytes(b"damaged")
-    monkeypatch.setattr(sandbox, "problem", lambda: "apt install bubblewrap")
-    monkeypatch.setenv("PATH", "/nowhere")
-    shown = ours("doctor", code=1)
-    assert re.findall(r"^(\w+)", shown, re.MULTILINE) == ["MEND"] * 6
-    for remedy in ("apt install", "chmod 1777", "chmod 700", "chmod 600", "restore", "activate"):
-        assert remedy in shown
 
 
 # Backups

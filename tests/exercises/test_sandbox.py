@@ -84,7 +84,7 @@ def found(course):
     secrets += ["/root/.bashrc", "/etc/shadow", "/etc/passwd", "/run", "/var", ROOT / "tests", ROOT / ".git"]
     secrets += [Path.home()] * (Path.home() != Path("/"))
     names = ("bank", "checks", "checks.softmax", "registry", "marking", "report")
-    modules = [*(f"mathllm_exercises.{name}" for name in names), "mathllm_grading", "mathllm_grading.grader"]
+    modules = [*(f"mathllm_exercises.{name}" for name in names), "mathllm_grading", "mathllm_course"]
     fixed = ["/", "/usr", "/dev", sys.prefix, ROOT / "mathllm", EXERCISES / "mathllm_exercises", course]
     with socket.create_server(("127.0.0.1", 0)) as listening:
         addresses = [["127.0.0.1", listening.getsockname()[1]], ["192.0.2.1", 80]]

@@ -4,11 +4,11 @@ import os
 import shutil
 from pathlib import Path
 
+from mathllm_grading import gradebook, sandbox
+from mathllm_grading.grading import course_key
 from nbgrader.exchange.default import Exchange
 
-from . import gradebook, sandbox
-from .collect import exchange_problem
-from .grading import course_key
+from .exchange import exchange_problem
 
 __all__ = ["examine"]
 

@@ -16,15 +16,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import nbformat
+from mathllm_grading import gradebook
+from mathllm_grading.submission import timestamp
 from nbformat.v4 import new_markdown_cell
 from nbgrader.exchange.default.collect import ExchangeCollect
 from nbgrader.exchange.default.release_assignment import ExchangeReleaseAssignment
 from nbgrader.exchange.default.release_feedback import ExchangeReleaseFeedback
 from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.utils import find_owner
-
-from . import gradebook
-from .submission import timestamp
 
 __all__ = ["Collect", "ReleaseAssignment", "ReleaseFeedback", "exchange_problem"]
 
