@@ -46,9 +46,8 @@ warnings.filterwarnings("ignore", "Object of type <Submitted.* not in session")
 # Feedback is written anew each time: nbgrader would pass over a grade that was corrected by hand.
 c.GenerateFeedback.force = True
 
-# The rubric is for the grader; feedback leaves it out.
+# Feedback goes by titles, and leaves out the rubric, which is for the grader.
 c.GenerateFeedback.preprocessors = [
-    "mathllm_grading.autograde.HideRubric",
     "nbgrader.preprocessors.GetGrades",
     "mathllm_grading.feedback.Describe",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",

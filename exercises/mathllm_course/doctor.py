@@ -58,7 +58,7 @@ def _gradebook(directory):
     if not gradebook.exists(directory.db_url):
         return None  # nbgrader's first command makes one
     file = gradebook.sqlite_file(directory.db_url)
-    with gradebook.opened(directory.db_url, directory.course_id):
+    with gradebook.opened(directory):
         healthy = file is None or gradebook.is_gradebook(file)
     return None if healthy else f"{file} is damaged: python -m mathllm_grading restore"
 

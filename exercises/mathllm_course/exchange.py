@@ -77,7 +77,7 @@ class ReleaseAssignment(_Checked, ExchangeReleaseAssignment):
         """The deadline as learners read it, or None."""
         if not gradebook.exists(self.coursedir.db_url):
             return None
-        with gradebook.opened(self.coursedir.db_url, self.coursedir.course_id) as book:
+        with gradebook.opened(self.coursedir) as book:
             known = {assignment.name: assignment.duedate for assignment in book.assignments}
         moment = known.get(self.coursedir.assignment_id)
         nothing = LateSubmissionPlugin(parent=self).penalty_method == "zero"

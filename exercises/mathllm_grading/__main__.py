@@ -42,10 +42,10 @@ def _grade(assignment, jobs, students, force, unsandboxed, scheduler):
         click.echo("NO SANDBOX: submissions can read and change whatever you can", err=True)
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # several learners share the cores already
-    from . import shell
+    from . import sandbox, shell
 
     if not scheduler:
-        shell.warm_up()  # it imports what submissions need, while this process imports nbgrader
+        shell.warm_up(sandbox.required())  # it imports what submissions need, while this process imports nbgrader
     from .run import Run, table
 
     results, interrupted = [], False

@@ -68,7 +68,7 @@ def test_each_command_explains_itself(program, command):
 
 
 def book(root):
-    return gradebook.opened(f"sqlite:///{root}/gradebook.db", "mathllm")
+    return gradebook.opened(CourseDirectory(root=str(root), course_id="mathllm"))
 
 
 def graded(root, learner, *points, late=None):
