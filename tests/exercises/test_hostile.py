@@ -402,6 +402,7 @@ def crowded(folder, right):
     """A right notebook (a hard link), among files and folders that are too many, too deep, unreadable."""
     os.link(shutil.copy(right, folder.parent / "first name"), folder / right.name)
     (folder / "timestamp.txt").write_text("the first of never")
+    (folder / "timestamp-unreadable.txt").mkdir()
     for name in ("evil.html", "evil.SVG", "evil.js.gz", f"evil{'€' * 80}.html"):
         (folder / name).write_text(SCRIPT)
     (folder / "notes.txt").write_text("harmless")
