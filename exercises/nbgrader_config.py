@@ -19,9 +19,9 @@ c.CourseDirectory.root = str(Path(__file__).resolve().parent)
 # Where work is handed in: nbgrader's own place (/usr/local/share/nbgrader/exchange, mode 1777), or another.
 if os.environ.get("MATHLLM_EXCHANGE"):
     c.Exchange.root = os.environ["MATHLLM_EXCHANGE"]
-c.ExchangeFactory.release_assignment = "mathllm_grading.collect.ReleaseAssignment"
-c.ExchangeFactory.collect = "mathllm_grading.collect.Collect"
-c.ExchangeFactory.release_feedback = "mathllm_grading.collect.ReleaseFeedback"
+c.ExchangeFactory.release_assignment = "mathllm_course.exchange.ReleaseAssignment"
+c.ExchangeFactory.collect = "mathllm_course.exchange.Collect"
+c.ExchangeFactory.release_feedback = "mathllm_course.exchange.ReleaseFeedback"
 
 # Where grades are kept: gradebook.db in this folder, or a PostgreSQL database that a cluster can reach.
 if os.environ.get("MATHLLM_GRADEBOOK"):
@@ -46,9 +46,8 @@ warnings.filterwarnings("ignore", "Object of type <Submitted.* not in session")
 # Feedback is written anew each time: nbgrader would pass over a grade that was corrected by hand.
 c.GenerateFeedback.force = True
 
-# The rubric is for the grader; feedback leaves it out.
+# Feedback goes by titles, and leaves out the rubric, which is for the grader.
 c.GenerateFeedback.preprocessors = [
-    "mathllm_grading.autograde.HideRubric",
     "nbgrader.preprocessors.GetGrades",
     "mathllm_grading.feedback.Describe",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",

@@ -1,1 +1,4 @@
-"""The course office: courses and learners' editions, learners, work and grades of a learning platform, reports."""
+"""The course office: courses, their exchange and learners' editions, learners, work and grades, reports.
+
+It uses `mathllm_grading`, which knows nothing of it.
+"""

@@ -23,7 +23,20 @@ def _init(folder):
     from .office import make_course
 
     make_course(folder)
-    click.echo(f"cd {folder}; then: python -m mathllm_grading doctor, and nbgrader generate_assignment 01_vectors")
+    click.echo(f"cd {folder}; then: python -m mathllm_course doctor, and nbgrader generate_assignment 01_vectors")
+
+
+@main.command("doctor")
+def _doctor():
+    """Look at all that grading needs, and say how to mend what is wrong. The exit code is 1 if something is."""
+    from mathllm_grading.run import open_course
+
+    from .doctor import examine
+
+    found = examine(*open_course())
+    for name, problem in found.items():
+        click.echo(f"{'MEND' if problem else 'ok':<5} {name:<12} {problem or ''}".rstrip())
+    sys.exit(1 if any(found.values()) else 0)
 
 
 @main.command("edition")

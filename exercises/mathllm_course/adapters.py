@@ -11,7 +11,10 @@ import shutil
 from pathlib import Path
 
 from mathllm_exercises import item
-from mathllm_grading.run import Run, assignment_called, open_course
+from mathllm_grading.gradebook import assignment_called
+from mathllm_grading.run import Run
+
+from .office import opened_office
 
 __all__ = ["FORMATS", "classroom", "grade_one", "gradescope", "learner_of"]
 
@@ -25,9 +28,9 @@ def grade_one(assignment, folder, learner):
     """
     if not re.fullmatch(r"\w[\w.+-]*", learner):
         raise ValueError(f"{learner!r} cannot be the id of a learner: letters, digits and . + - _")
-    directory, _ = open_course()
-    assignment = assignment_called(directory, assignment)
-    place = Path(directory.format_path(directory.submitted_directory, learner, assignment))
+    with opened_office() as office:
+        assignment = assignment_called(office.book, assignment).name
+        place = Path(office.directory.format_path(office.directory.submitted_directory, learner, assignment))
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(folder, place, symlinks=True)
     with Run(assignment, [learner], force=True) as run:

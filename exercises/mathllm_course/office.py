@@ -45,7 +45,7 @@ def make_course(folder):
 def opened_office():
     """The office of the course we are in; no grading run meets it."""
     directory, _ = open_course()
-    with alone(directory.root), gradebook.opened(directory.db_url, directory.course_id) as book:
+    with alone(directory.root), gradebook.opened(directory) as book:
         yield Office(directory, book)
 
 
@@ -74,7 +74,7 @@ class Office:
         """
         points, possible, unread = {}, {}, set()
         for name in assignments or [assignment.name for assignment in self.book.assignments]:
-            assignment = self._assignment(name)
+            assignment = gradebook.assignment_called(self.book, name)
             name = assignment.name
             cells = [
                 cell for notebook in assignment.notebooks for cell in [*notebook.grade_cells, *notebook.task_cells]
@@ -98,7 +98,8 @@ class Office:
         """Numbers about the items of assignments: a list of report.Question, and {assignment: {day: hand-ins}}."""
         found, days = [], {}
         folder = Path(self.directory.root, self.directory.autograded_directory)
-        for assignment in map(self._assignment, assignments):
+        for given in assignments:
+            assignment = gradebook.assignment_called(self.book, given)
             name = assignment.name
             points, _, _ = self.points([name], items=True)
             mine = {
@@ -117,7 +118,7 @@ class Office:
 
         Raises: ValueError for a name that is not there, an assignment without a deadline, a time in other words.
         """
-        entry = self._assignment(assignment)
+        entry = gradebook.assignment_called(self.book, assignment)
         self._learner(learner)
         length = re.fullmatch(r"(\d+)([mhdw])", time)
         if length is None:
@@ -135,7 +136,7 @@ class Office:
 
         Returns: {learner: what was done}, and the files for which no learner is known
         """
-        entry = self._assignment(assignment)
+        entry = gradebook.assignment_called(self.book, assignment)
         assignment, notebooks = entry.name, [notebook.name for notebook in entry.notebooks]
         students = self.book.students
         names, ids = {}, {student.lms_user_id: student.id for student in students if student.lms_user_id}
@@ -180,10 +181,6 @@ class Office:
                 os.rename(place, Path(new, "before"))
             os.rename(fresh, place)
         return f"taken, handed in {moment:%Y-%m-%d %H:%M} UTC"
-
-    def _assignment(self, name):
-        known = {assignment.name: assignment for assignment in self.book.assignments}
-        return known[gradebook.assignment_called(name, known)]
 
     def _learner(self, name):
         known = [student.id for student in self.book.students]

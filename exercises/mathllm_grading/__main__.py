@@ -1,4 +1,4 @@
-"""`python -m mathllm_grading`: grade a class in parallel, look after its course."""
+"""`python -m mathllm_grading`: grade a class in parallel, and restore its gradebook."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ sys.modules.setdefault("rfc3987_syntax", None)
 
 @click.group(cls=Commands)
 def main():
-    """Grade submissions, and look after a course. Run it in the course's folder, like nbgrader's own commands."""
+    """Grade submissions, and restore a gradebook. Run it in the course's folder, like nbgrader's own commands."""
 
 
 @main.command("grade")
@@ -42,10 +42,10 @@ def _grade(assignment, jobs, students, force, unsandboxed, scheduler):
         click.echo("NO SANDBOX: submissions can read and change whatever you can", err=True)
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # several learners share the cores already
-    from . import shell
+    from . import sandbox, shell
 
     if not scheduler:
-        shell.warm_up()  # it imports what submissions need, while this process imports nbgrader
+        shell.warm_up(sandbox.required())  # it imports what submissions need, while this process imports nbgrader
     from .run import Run, table
 
     results, interrupted = [], False
@@ -89,18 +89,6 @@ def _restore(backup):
     with alone(directory.root):
         gradebook.restore(kept[name], directory.db_url)
     click.echo(f"the gradebook is as it was in {name}")
-
-
-@main.command("doctor")
-def _doctor():
-    """Look at all that grading needs, and say how to mend what is wrong. The exit code is 1 if something is."""
-    from .doctor import examine
-    from .run import open_course
-
-    found = examine(*open_course())
-    for name, problem in found.items():
-        click.echo(f"{'MEND' if problem else 'ok':<5} {name:<12} {problem or ''}".rstrip())
-    sys.exit(1 if any(found.values()) else 0)
 
 
 if __name__ == "__main__":

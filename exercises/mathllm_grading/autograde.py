@@ -7,14 +7,12 @@ grade and before they touch any of it. This exporter grades and records all of i
 from datetime import timedelta
 
 from nbconvert.exporters import NotebookExporter
-from nbconvert.preprocessors import TagRemovePreprocessor
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 
-from .grading import RUBRIC_TAG
 from .run import Run
 
-__all__ = ["Grader", "HideRubric"]
+__all__ = ["Grader"]
 
 PAUSE = timedelta(hours=1)  # a server that grades one learner at a time makes no backup for each
 
@@ -48,10 +46,3 @@ def _grade(converter):
         for reason in failed:
             converter.log.error("not graded: %s", reason)
         raise NbGraderException("; ".join(failed)[:1000])
-
-
-class HideRubric(TagRemovePreprocessor):
-    """Takes the rubrics out again, before feedback is written for the learner."""
-
-    enabled = True
-    remove_cell_tags = frozenset({RUBRIC_TAG})

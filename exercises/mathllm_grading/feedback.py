@@ -1,10 +1,15 @@
-"""What the page of feedback says beside nbgrader's numbers: titles, what has not been read yet, where solutions are."""
+"""What the page of feedback says beside nbgrader's numbers: titles, what has not been read yet, where solutions are.
+
+The rubric is for the grader; the page leaves it out.
+"""
 
 import os
 
 from mathllm_exercises.registry import items
 from nbconvert.preprocessors import Preprocessor
 from nbgrader.api import Gradebook
+
+from .grading import RUBRIC_TAG
 
 __all__ = ["Describe"]
 
@@ -19,6 +24,7 @@ class Describe(Preprocessor):
 
     def preprocess(self, nb, resources):
         """Write `title` and `waiting` into the metadata of the graded cells, `solutions` into the resources."""
+        nb.cells = [cell for cell in nb.cells if RUBRIC_TAG not in cell.metadata.get("tags", ())]
         names, titles = resources["nbgrader"], {entry.grade_id: entry.title for entry in items()}
         graded = [cell.metadata.nbgrader for cell in nb.cells if cell.metadata.get("nbgrader", {}).get("grade")]
         with Gradebook(names["db_url"]) as gradebook:

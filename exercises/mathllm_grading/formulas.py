@@ -15,7 +15,7 @@ from . import inert
 __all__ = ["markdown2html", "mathml"]
 
 MAX_LENGTH = 2_000  # characters of one formula
-KEPT = re.compile(r"(<(pre|code)\b.*?</\2>|<[^>]*>)", re.DOTALL)  # tags, and what holds code
+KEPT = re.compile(r"(<pre\b.*?</pre>|<code\b.*?</code>|<[^>]*>)", re.DOTALL)  # tags, and what holds code
 FORMULA = re.compile(
     r"\$\$(?P<display>.+?)\$\$|\$(?P<inline>[^\s$]|[^\s$][^$]*[^\s$])\$(?!\d)"  # $3 or $4 is none
     r"|(?P<environment>\\begin\{([a-z]+\*?)\}.{0,2000}?\\end\{\4\})",
@@ -33,11 +33,9 @@ SPELLINGS = (  # what TeX takes as well, in the spelling that docutils knows
 @pass_context
 def markdown2html(context, source):
     """nbconvert's filter of this name: clean as `inert` makes it, the formulas as MathML."""
-    cleaned, result, end = inert.markdown2html(context, source), [], 0
-    for kept in KEPT.finditer(cleaned):
-        result += [FORMULA.sub(_formula, cleaned[end : kept.start()]), kept[0]]
-        end = kept.end()
-    return "".join([*result, FORMULA.sub(_formula, cleaned[end:])])
+    parts = KEPT.split(inert.markdown2html(context, source))
+    parts[::2] = [FORMULA.sub(_formula, text) for text in parts[::2]]
+    return "".join(parts)
 
 
 def _formula(match):

@@ -43,35 +43,33 @@ def exists(db_url):
     return file is None or file.exists()
 
 
-def assignment_called(name, names):
-    """The one of the assignments' names that is meant: "03" is short for "03_matrices".
+def assignment_called(book, name):
+    """The assignment of a gradebook that is meant: "03" is short for "03_matrices".
 
     Raises: ValueError if it is none of them, or short for several.
     """
-    names = set(names)
-    meant = {name} & names or {long for long in names if long.startswith(f"{name}_")}
+    known = {assignment.name: assignment for assignment in book.assignments}
+    meant = {name} & known.keys() or {long for long in known if long.startswith(f"{name}_")}
     if len(meant) != 1:
-        more = f"; it is short for {' and '.join(sorted(meant))}" if meant else suggest(name, names)
-        raise ValueError(f"there is no assignment {name!r}{more}")
-    return meant.pop()
+        more = f"; it is short for {' and '.join(sorted(meant))}" if meant else suggest(name, known)
+        raise ValueError(f"the gradebook has no assignment {name!r}: nbgrader generate_assignment puts it there{more}")
+    return known[meant.pop()]
 
 
-def check_points(notebooks, assignment):
-    """Compare the points of an assignment's graded cells (see `asked`) with those of their exercises.
+def check_points(assignment):
+    """Compare the points of an assignment's graded cells with those of their exercises.
 
     Raises: ValueError, which says what to run, where the assignment was made from another edition of the exercises.
     """
-    ours, wrong = {item.grade_id: item.points for item in items()}, []
-    for notebook in notebooks.values():
-        for name, cell in notebook["cells"].items():
-            points = cell["metadata"]["nbgrader"].get("points")
-            if name in ours and points not in (None, ours[name]):
-                wrong.append(f"{name} ({ours[name]:g}, in the assignment {points:g})")
-    if wrong:
+    ours = {item.grade_id: item.points for item in items()}
+    cells = [cell for notebook in assignment.notebooks for cell in [*notebook.grade_cells, *notebook.task_cells]]
+    changed = [cell for cell in cells if ours.get(cell.name, cell.max_score) != cell.max_score]
+    if changed:
+        wrong = [f"{cell.name} ({ours[cell.name]:g}, in the assignment {cell.max_score:g})" for cell in changed[:5]]
         raise ValueError(
-            f"the points of these exercises have changed since {assignment} was generated: {', '.join(wrong[:5])}. Say "
-            f"make notebooks in the checkout, then nbgrader generate_assignment {assignment} --force and "
-            f"nbgrader release_assignment {assignment} --force, and grade with --force"
+            f"the points of these exercises have changed since {assignment.name} was generated: {', '.join(wrong)}. "
+            f"Say make notebooks in the checkout, then nbgrader generate_assignment {assignment.name} --force and "
+            f"nbgrader release_assignment {assignment.name} --force, and grade with --force"
         )
 
 
@@ -165,19 +163,19 @@ def _dump(url, target):
 
 
 @contextlib.contextmanager
-def opened(db_url, course_id):
-    """nbgrader's gradebook, which waits while others write to it.
+def opened(directory):
+    """nbgrader's gradebook of a course, which waits while others write to it.
 
     Raises: ValueError, with the remedy, where it cannot be read or written to.
     """
-    file, url = sqlite_file(db_url), make_url(db_url)
+    file, url = sqlite_file(directory.db_url), make_url(directory.db_url)
     if file:
         url = url.update_query_dict({"timeout": str(PATIENCE)})
     for place in (file, file.parent) if file and file.exists() else ():
         if not os.access(place, os.W_OK):
             raise ValueError(f"{place} cannot be written to: chown it to the account that grades")
     try:
-        with _gradebook(url, course_id) as book:
+        with _gradebook(url, directory.course_id) as book:
             yield book
     except SQLAlchemyError as error:
         raise ValueError(
@@ -201,11 +199,11 @@ def said(error):
     return str(getattr(error, "orig", error)).strip().splitlines()[0]
 
 
-def asked(book, assignment):
+def asked(assignment):
     """{notebook: {"kernelspec": dict, "cells": {grade id: cell}}} of an assignment, as it was generated."""
     return {
         notebook.name: {"kernelspec": json.loads(notebook.kernelspec or "{}"), "cells": _cells(notebook)}
-        for notebook in book.find_assignment(assignment).notebooks
+        for notebook in assignment.notebooks
     }
 
 
@@ -216,7 +214,6 @@ def _cells(notebook):
     for cell in notebook.source_cells:
         flags = {kind: cell.name in [other.name for other in cells] for kind, cells in kinds.items()}
         flags |= {"schema_version": 3, "grade_id": cell.name, "locked": bool(cell.locked)}
-        flags |= {"cell_type": cell.cell_type, "checksum": cell.checksum}
         flags |= {"points": points[cell.name]} if cell.name in points else {}
         shown = {"cell_type": cell.cell_type, "id": cell.name[:60], "source": cell.source}
         shown |= {"outputs": [], "execution_count": None} if cell.cell_type == "code" else {}
@@ -248,7 +245,7 @@ def recorded(book, assignment, learner, graded, timestamp, unchanged, penalty):
         book.db.flush()
         yield
         book.db.commit()
-    except BaseException:
+    except Exception:  # an interrupt may come amid a commit, from which there is no way back: it ends the run
         book.db.rollback()
         raise
 
@@ -258,9 +255,8 @@ def entry_of(book, assignment, learner):
     whole = book.find_assignment(assignment)
     student = book.db.get(Student, learner) or Student(id=learner)
     query = book.db.query(SubmittedAssignment).filter_by(assignment_id=whole.id, student_id=learner)
-    entry = query.one_or_none()
     with book.db.no_autoflush:
-        entry = entry or SubmittedAssignment(assignment=whole, student=student)
+        entry = query.one_or_none() or SubmittedAssignment(assignment=whole, student=student)
         there = {notebook.notebook_id: notebook for notebook in entry.notebooks}
         for notebook in whole.notebooks:
             mine = there.get(notebook.id) or SubmittedNotebook(notebook=notebook, assignment=entry)

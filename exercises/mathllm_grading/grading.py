@@ -27,6 +27,7 @@ from .shell import Gone, Shell
 
 __all__ = ["Grade", "Graded", "course_key", "grade_submission", "private_rng", "run_cells", "verdict"]
 
+FORMAT = {"nbformat": 4, "nbformat_minor": 5}
 RUBRIC_TAG = "mathllm-rubric"
 PROBE = "import mathllm_exercises.kernel_side as _side; _side.{}; del _side"
 
@@ -83,10 +84,9 @@ def verdict(item, cases, reply, student, nonce):
     """Judge a shell's reply to a request: Marks, or None if no reply came that can be read."""
     try:
         data = codec.loads(reply)
-        genuine = isinstance(data, dict) and data.get("nonce") == nonce and isinstance(data.get("observations"), list)
     except codec.CodecError:
-        genuine = False
-    if not genuine:
+        return None
+    if not isinstance(data, dict) or data.get("nonce") != nonce or not isinstance(data.get("observations"), list):
         return None
     return marking.mark(item, cases, marking.read(data["observations"], cases), own_numbers(item, student))
 
@@ -94,11 +94,10 @@ def verdict(item, cases, reply, student, nonce):
 def grade_submission(folder, learner, assignment):
     """The grades of what lies in a folder: Graded. A bad submission raises nothing; it earns nothing and says why."""
     found = submission.read_submission(folder, assignment.ignored, assignment.notebooks)
-    files = found.files | assignment.files
+    files = submission.beside(found.files, assignment.files)
     grades, notebooks, blank = {}, {}, set()
     for name, asked in assignment.notebooks.items():
-        content = found.notebooks[name] if name in found.notebooks else _missing(found)
-        cells, problem = ([], content) if isinstance(content, str) else submission.read_notebook(content)
+        cells, problem = found.notebooks.get(name) or ([], _missing(found))
         foreign = not asked["cells"].keys() & set(map(submission.grade_id, cells))
         if problem:
             text = f"*This submission was not graded automatically: {problem}.*"
@@ -112,9 +111,7 @@ def grade_submission(folder, learner, assignment):
         graded = filter(submission.is_graded, cells)
         grades[name] = {submission.grade_id(cell): _grade(cell, marks, missing, blank) for cell in graded}
         metadata = {"kernelspec": asked["kernelspec"]}
-        notebooks[name] = {
-            "cells": _shown(cells, grades[name]), "metadata": metadata, "nbformat": 4, "nbformat_minor": 5,
-        }  # fmt: skip
+        notebooks[name] = FORMAT | {"cells": _shown(cells, grades[name]), "metadata": metadata}
     return Graded(grades, notebooks, files, frozenset(blank), missing=not found.notebooks)
 
 
@@ -148,7 +145,7 @@ def run_cells(cells, learner, assignment, files):
     marks, missing = {}, "no values came back from the notebook"
     end = time.monotonic() + limits.notebook_seconds
     try:
-        with Shell(learner, limits, assignment.hidden) as shell:
+        with Shell(learner, limits, assignment.hidden, assignment.sandboxed) as shell:
             for path, content in files.items():
                 shell.keep(path, content)
             shell.run(PROBE.format(f"begin({_beginning(cells, judged.values(), learner)!r})"), counts=False)

@@ -2,14 +2,11 @@
 
 The formgrader shows learners' notebooks on the instructor's own Jupyter server, where a script could do all that the
 instructor can. So nothing active survives grading: outputs are rebuilt from plain text and bitmaps, what a text answer
-renders to is cleaned, and files that a browser would open as a page are renamed.
+renders to is cleaned, and files that a browser would open as a page are not put beside the notebook.
 """
 
 import html
-import itertools
-import os
 import re
-from pathlib import Path
 
 import nh3
 from jinja2 import pass_context
@@ -17,9 +14,7 @@ from nbconvert.filters import Highlight2HTML, strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
-__all__ = [
-    "highlight_code", "inert_outputs", "markdown2html", "picture", "plain", "put_aside", "rename_active_files",
-]  # fmt: skip
+__all__ = ["INERT_FILES", "highlight_code", "inert_outputs", "markdown2html", "picture", "plain"]
 
 PICTURES = ("image/png", "image/jpeg", "image/gif")
 MAX_OUTPUT = 200_000  # characters of text shown from one cell
@@ -28,17 +23,10 @@ MAX_LINES = 1_000
 MAX_LINE = 1_000  # characters of a line of code that is shown in colours
 CUT = "... the rest of the output is left out ...\n"
 NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # control characters, but for the tab and the newline
-TAGS = {
-    "a", "abbr", "acronym", "b", "blockquote", "br", "code", "dd", "del", "details", "div", "dl", "dt", "em", "h1",
-    "h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "li", "ol", "p", "pre", "span", "strong", "sub", "summary", "sup",
-    "table", "tbody", "td", "th", "thead", "tr", "u", "ul",
-}  # fmt: skip
 ATTRIBUTES = {"a": {"href", "title"}, "img": {"src", "alt", "title"}, "ol": {"start"}}
 ATTRIBUTES |= {"div": {"class"}, "span": {"class"}}  # of coloured code
-INERT_FILES = {
-    "", ".csv", ".gif", ".ipynb", ".jpeg", ".jpg", ".json", ".md", ".npy", ".npz", ".png", ".py", ".toml", ".tsv",
-    ".txt",
-}  # fmt: skip
+INERT_FILES = {"", ".csv", ".json", ".md", ".npy", ".npz", ".py", ".toml", ".tsv", ".txt"}
+INERT_FILES |= {".gif", ".jpeg", ".jpg", ".png"}
 
 
 def plain(text, limit=None):
@@ -102,7 +90,7 @@ class _Renderer(IPythonRenderer):
 
 def _as_text(source):
     names = re.findall(r"<[/!?\s]*([a-z][^\s/>]*)", source, re.IGNORECASE)
-    return source if TAGS.issuperset(map(str.lower, names)) else html.escape(source)
+    return source if nh3.ALLOWED_TAGS.issuperset(map(str.lower, names)) else html.escape(source)
 
 
 @pass_context
@@ -115,9 +103,7 @@ def markdown2html(context, source):
     except Exception:  # a picture that is not attached, nesting without end
         rendered = f"<pre>{html.escape(source)}</pre>"
     schemes = {"http", "https", "mailto", "data"}
-    return nh3.clean(
-        rendered, tags=TAGS, attributes=ATTRIBUTES, attribute_filter=_kept, url_schemes=schemes, link_rel=None
-    )
+    return nh3.clean(rendered, attributes=ATTRIBUTES, attribute_filter=_kept, url_schemes=schemes, link_rel=None)
 
 
 def _kept(tag, name, value):
@@ -137,19 +123,3 @@ def highlight_code(source, metadata=None):
     if max(map(len, source.split("\n"))) > MAX_LINE:
         return f"<pre>{html.escape(source)}</pre>"
     return Highlight2HTML()(source, metadata=metadata)
-
-
-def rename_active_files(folder):
-    """Give every file of a submission that a browser would open as a page (HTML, SVG, …) the ending .txt as well."""
-    for path in sorted(Path(folder).rglob("*")):
-        if path.is_file() and path.suffix.lower() not in INERT_FILES:
-            put_aside(path, path.name[:50])  # a character may take four bytes, and a name at most 255
-
-
-def put_aside(path, name):
-    """Rename a file to name.txt or, where something has this name already, to name-1.txt, name-2.txt, …"""
-    target = path.with_name(f"{name}.txt")
-    for number in itertools.count(1):
-        if not os.path.lexists(target):
-            return path.rename(target)
-        target = path.with_name(f"{name}-{number}.txt")

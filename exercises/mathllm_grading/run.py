@@ -20,10 +20,10 @@ from mathllm.errors import suggest
 
 from . import gradebook, sandbox, submission, workers
 from .grading import course_key, grade_submission
-from .inert import put_aside, rename_active_files
+from .inert import INERT_FILES
 from .workers import Result, Task
 
-__all__ = ["Run", "alone", "assignment_called", "grade", "open_course", "table"]
+__all__ = ["Run", "alone", "grade", "open_course", "table"]
 
 GRADER = "mathllm_grading.autograde.Grader"
 UNFINISHED = ".grading-"  # folders of runs, in autograded/
@@ -37,50 +37,33 @@ def open_course():
     app = AutogradeApp(log_level="ERROR")  # a missing nbgrader_config.py is explained here
     app.initialize([], root="")
     app.log.setLevel("WARNING")
-    app.log.propagate = False
     directory = CourseDirectory(parent=app)
     if app.config.Autograde.get("exporter_class") != GRADER:
         raise ValueError(
             f"{directory.root} is not the folder of this course: there is no nbgrader_config.py with the trusted grader"
         )
-    if not Path(directory.root, directory.source_directory).is_dir():
-        raise ValueError(f"{directory.root} is no course yet: it has no folder {directory.source_directory!r}")
     return directory, app.config
 
 
-def assignment_called(directory, name):
-    """The assignment of a course that is meant: "03" is short for "03_matrices"."""
-    sources = Path(directory.root, directory.source_directory)
-    return gradebook.assignment_called(name, [path.name for path in sources.iterdir() if path.is_dir()])
-
-
 def grade(task):
-    """Grade one learner into the folder of the run; never raises, and records nothing."""
+    """Grade one learner; never raises, and writes nothing."""
     try:
-        if not Path(task.run).exists():
-            raise FileNotFoundError(f"{task.run} is not there: every worker needs the course's folder")
-        if task.unsandboxed:
-            os.environ[sandbox.UNSANDBOXED] = "yes"
-        graded = grade_submission(task.folder, task.learner, task.assignment)
-        folder = tempfile.mkdtemp(dir=task.run)
-        _write(graded, Path(folder))
+        return Result(task.learner, graded=grade_submission(task.folder, task.learner, task.assignment))
     except Exception as error:
         return _failed(task.learner, error)
-    return Result(task.learner, graded=graded, folder=folder)
 
 
 def _write(graded, folder):
-    """What is kept of a submission, as files that nobody changes by accident."""
-    for path, content in graded.files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(content)
-    rename_active_files(folder)
+    """What is kept of a submission, as files that nobody changes by accident; of other files, those that are inert."""
+    files = {path: content for path, content in graded.files.items() if Path(path).suffix.lower() in INERT_FILES}
+    notebooks = {}
     for name, notebook in graded.notebooks.items():
         text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True)
-        (folder / f"{name}.ipynb").write_text(text + "\n", encoding="utf-8")
-    for path in folder.rglob("*"):
-        path.chmod(0o755 if path.is_dir() else 0o444)
-    folder.chmod(0o755)
+        notebooks[f"{name}.ipynb"] = f"{text}\n".encode()
+    for path, content in submission.beside(files, notebooks).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+        (folder / path).chmod(0o444)
 
 
 def _failed(learner, error):
@@ -96,56 +79,48 @@ class Run:
     def __init__(self, assignment, students=(), force=False, scheduler=None, course=None, pause=timedelta()):
         self.directory, self.config = course or open_course()
         self.root, self.scheduler, self._pause = self.directory.root, scheduler, pause
+        self._autograded = Path(self.root, self.directory.autograded_directory)
         if scheduler and gradebook.sqlite_file(self.directory.db_url):
             raise ValueError(
                 "a cluster needs a gradebook that it can reach: set MATHLLM_GRADEBOOK to the address of a PostgreSQL "
                 "database, as in postgresql+psycopg://instructor@host/gradebook"
             )
-        self.asked, self.tasks = self._asked(assignment), []
-        self.assignment = self.asked.name
+        if not gradebook.exists(self.directory.db_url):
+            raise ValueError(f"there is no gradebook yet: nbgrader generate_assignment {assignment} makes it")
+        with gradebook.opened(self.directory) as book:
+            generated = gradebook.assignment_called(book, assignment)
+            recorded = {entry.student_id for entry in generated.submissions}
+            self.assignment, self.tasks = self._asked(generated), []
         if sandbox.required() and sandbox.problem():
             raise ValueError(f"{sandbox.problem()} Or say --unsandboxed.")
         self.learners = self._chosen(students)
-        with self.gradebook() as book:
-            recorded = {entry.student_id for entry in book.assignment_submissions(self.assignment)}
         self.graded = [name for name in self.learners if not force and name in recorded and self._is_graded(name)]
-
-    def gradebook(self):
-        """The course's gradebook, to be used in a `with` statement."""
-        return gradebook.opened(self.directory.db_url, self.directory.course_id)
 
     # ---------------------------------------------------------------------------------------- what there is to grade
 
-    def _asked(self, name):
-        """The assignment as it was generated. Raises: ValueError if it was not, or its points have changed since."""
-        name = assignment_called(self.directory, name)
-        missing = ValueError(f"{name} has not been generated: nbgrader generate_assignment {name}")
-        if not gradebook.exists(self.directory.db_url):
-            raise missing
-        with self.gradebook() as book:
-            if name not in {entry.name for entry in book.assignments}:
-                raise missing
-            notebooks = gradebook.asked(book, name)
-        gradebook.check_points(notebooks, name)
-        ignored = tuple(self.directory.ignore)
+    def _asked(self, generated):
+        """The assignment as it was generated. Raises: ValueError if its points have changed since."""
+        name, notebooks, ignored = generated.name, gradebook.asked(generated), tuple(self.directory.ignore)
+        gradebook.check_points(generated)
         exchange = Exchange(coursedir=self.directory, config=self.config).root
         return submission.Assignment(
             name, notebooks, ignored=ignored,
             files=submission.read_submission(Path(self.root, self.directory.source_directory, name), ignored).files,
             key=course_key(Path(self.root, ".course_key")), hidden=(self.root, exchange),
-            limits=sandbox.Limits(config=self.config).as_plain(),
+            limits=sandbox.Limits(config=self.config).as_plain(), sandboxed=sandbox.required(),
         )  # fmt: skip
 
     def _chosen(self, students):
-        folders = Path(self.root, self.directory.submitted_directory).glob(f"*/{self.assignment}")
+        name = self.assignment.name
+        folders = Path(self.root, self.directory.submitted_directory).glob(f"*/{name}")
         there = {path.parent.name for path in folders} - set(self.directory.student_id_exclude.split(","))
         if not there:
-            raise ValueError(f"nobody has handed in {self.assignment}: nbgrader collect {self.assignment}")
-        for name in students:
-            if name not in there:
-                raise ValueError(f"{name!r} has not handed in {self.assignment}{suggest(name, there)}")
+            raise ValueError(f"nobody has handed in {name}: nbgrader collect {name}")
+        for learner in students:
+            if learner not in there:
+                raise ValueError(f"{learner!r} has not handed in {name}{suggest(learner, there)}")
         if not students and not any(map(self._holds, there)):  # the folder is the wrong one: no learner is to blame
-            names = " or ".join(f"{name}.ipynb" for name in self.asked.notebooks)
+            names = " or ".join(f"{notebook}.ipynb" for notebook in self.assignment.notebooks)
             raise ValueError(
                 f"none of the {len(there)} submissions holds {names}: nobody is graded; to give them 0 all the same, "
                 "name them with --student"
@@ -155,11 +130,11 @@ class Run:
     def _holds(self, learner):
         """Whether there is a notebook where a learner's should be, of whatever kind it is."""
         folder = self._place("submitted_directory", learner)
-        places = [folder / f"{name}.ipynb" for name in self.asked.notebooks]
+        places = [folder / f"{name}.ipynb" for name in self.assignment.notebooks]
         return not submission.linked(folder) and any(os.path.lexists(at) and not at.is_dir() for at in places)
 
     def _place(self, step, learner):
-        return Path(self.directory.format_path(getattr(self.directory, step), learner, self.assignment))
+        return Path(self.directory.format_path(getattr(self.directory, step), learner, self.assignment.name))
 
     def _is_graded(self, learner):
         """Whether graded work is there and nothing newer was handed in, which is how nbgrader decides it, too."""
@@ -170,32 +145,30 @@ class Run:
     # ------------------------------------------------------------------------------------------------------- the run
 
     def __enter__(self):
-        autograded = Path(self.root, self.directory.autograded_directory)
         with contextlib.ExitStack() as cleanup:
             cleanup.enter_context(alone(self.root))
-            for left in autograded.glob(f"{UNFINISHED}*"):  # by a run that was killed
+            for left in self._autograded.glob(f"{UNFINISHED}*"):  # by a run that was killed
                 shutil.rmtree(left, ignore_errors=True)
-            wanted = [name for name in self.learners if name not in self.graded]
-            if wanted:
+            self.tasks = [self._task(name) for name in self.learners if name not in self.graded]
+            if self.tasks:
                 gradebook.back_up(self.directory.db_url, self.root, self._pause)
-                autograded.mkdir(exist_ok=True)
-                run = tempfile.mkdtemp(dir=autograded, prefix=UNFINISHED)
-                cleanup.callback(shutil.rmtree, run, ignore_errors=True)
-                self.tasks = [self._task(name, run) for name in wanted]
-                self._book = cleanup.enter_context(self.gradebook())
+                self._autograded.mkdir(exist_ok=True)
+                self._book = cleanup.enter_context(gradebook.opened(self.directory))
+            self._late = AssignLatePenalties(config=self.config)
+            self._late.init_plugin()
             self._cleanup = cleanup.pop_all()
         return self
 
     def __exit__(self, *_):
         self._cleanup.close()
 
-    def _task(self, learner, run):
+    def _task(self, learner):
         folder = self._place("submitted_directory", learner)
         time = folder / submission.TIME
         if not submission.linked(folder) and os.path.lexists(time) and submission.timestamp(folder) is None:
-            with contextlib.suppress(OSError):
-                put_aside(time, "timestamp-unreadable")  # Formgrader would stop at it
-        return Task(learner, self.asked, str(folder), run, unsandboxed=not sandbox.required())
+            with contextlib.suppress(OSError):  # Formgrader would stop at it; the name is one that is free
+                time.rename(time.with_name(f"timestamp-unreadable-{os.urandom(4).hex()}.txt"))
+        return Task(learner, self.assignment, str(folder))
 
     def results(self, jobs=None):
         """Results as they come and are recorded: from this process, from `jobs` others, or from the cluster."""
@@ -213,27 +186,24 @@ class Run:
         """Record what was graded and put the folder in its place. The result, with an error if that failed."""
         if result.error:
             return result
-        learner, graded = result.learner, result.graded
+        learner, graded, name = result.learner, result.graded, self.assignment.name
         try:
             if graded.missing and self._holds(learner):
                 raise FileNotFoundError("the worker does not see what was handed in: it needs the course's folder")
             final = self._place("autograded_directory", learner)
             moment = submission.timestamp(self._place("submitted_directory", learner))
-            same = _unchanged(final, graded)
-            with gradebook.recorded(self._book, self.assignment, learner, graded, moment, same, self._penalty):
-                if final.exists():  # were it there after a failure from here on, nobody would grade this again
-                    os.rename(final, f"{result.folder}-before")
-            final.parent.mkdir(parents=True, exist_ok=True)
-            os.rename(result.folder, final)
-        except (ValueError, OSError, SQLAlchemyError) as error:
+            same, penalty = _unchanged(final, graded), self._late.plugin_inst.late_submission_penalty
+            with tempfile.TemporaryDirectory(dir=self._autograded, prefix=UNFINISHED) as folder:
+                new = Path(folder, "new")
+                _write(graded, new)
+                with gradebook.recorded(self._book, name, learner, graded, moment, same, penalty):
+                    if final.exists():  # were it there after a failure from here on, nobody would grade this again
+                        os.rename(final, Path(folder, "before"))
+                final.parent.mkdir(parents=True, exist_ok=True)
+                os.rename(new, final)
+        except Exception as error:
             return _failed(learner, error)
         return result
-
-    def _penalty(self, learner, score, seconds):
-        """The points that the course takes from a learner who is late."""
-        late = AssignLatePenalties(config=self.config)
-        late.init_plugin()
-        return late.plugin_inst.late_submission_penalty(learner, score, seconds)
 
 
 def _unchanged(folder, graded):
@@ -262,8 +232,8 @@ def table(run, results):
     """A line for each learner: what the gradebook holds now, and how the run went."""
     went, width = {result.learner: result for result in results}, max(map(len, ("learner", *run.learners)))
     lines = [f"{'learner':<{width}}  {'score':>7}  {'max':>6}"]
-    with run.gradebook() as book:
-        entries = {entry.student_id: entry for entry in book.assignment_submissions(run.assignment)}
+    with gradebook.opened(run.directory) as book:
+        entries = {entry.student_id: entry for entry in book.assignment_submissions(run.assignment.name)}
         for learner in run.learners:
             points, late = _points_and_delay(entries.get(learner))
             note = _note(went[learner], entries.get(learner)) if learner in went else "not graded"

@@ -40,8 +40,7 @@ ISOLATION = ["--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop"
 ISOLATION += ["--new-session", "--die-with-parent", "--proc", "/proc", "--dev", "/dev"]
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 SYSTEM += ("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime")
-GRADING = Path(__file__).resolve().parent
-OURS = (GRADING, GRADING.with_name("mathllm_course"))  # with the solutions, where the package is installed
+OURS = ("mathllm_grading", "mathllm_course")  # with the solutions, where the package is installed
 EXERCISES, MATHLLM = (Path(package.__file__).resolve().parent for package in (mathllm_exercises, mathllm))
 HOME = Path("/home", "learner")
 NOBODY = 61184  # an account for passing use: systemd gives 61184 to 65519 to services that need one for an hour
@@ -49,7 +48,7 @@ MEGABYTE = 2**20
 
 
 def required():
-    """Whether kernels must run in the sandbox: yes, unless MATHLLM_UNSANDBOXED=yes."""
+    """Whether submissions of a run that begins here must run in the sandbox: yes, unless MATHLLM_UNSANDBOXED=yes."""
     return os.environ.get(UNSANDBOXED) != "yes"
 
 
@@ -68,44 +67,43 @@ def problem():
     )
 
 
-def environment():
+def environment(sandboxed):
     """The environment of a submission: what Python needs; unsandboxed, this process's without secrets."""
-    if not required():
+    if not sandboxed:
         return {name: value for name, value in os.environ.items() if name not in SECRETS}
     kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "TZ") if name in os.environ}
     threads = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}
     path = os.pathsep.join([sysconfig.get_path("scripts"), "/usr/bin", "/bin"])
     modules = os.pathsep.join(dict.fromkeys(str(package.parent) for package in (MATHLLM, EXERCISES)))
     own = {"PATH": path, "PYTHONPATH": modules, "HOME": str(HOME), "USER": "learner", "LOGNAME": "learner"}
-    own |= {"NBGRADER_EXECUTION": "autograde"}
-    return {"LANG": "C.UTF-8", **kept, **threads, **own} | ({"MATHLLM_DATA": str(_data())} if _data() else {})
-
-
-def _data():
-    return data.folder() if data.folder().is_dir() else None
+    own |= {"NBGRADER_EXECUTION": "autograde", "MATHLLM_DATA": str(data.folder())}
+    return {"LANG": "C.UTF-8", **kept, **threads, **own}
 
 
 def _shown(hidden=()):
     """What there is in the sandbox, {path: where it comes from}, read-only; None stands for an empty folder."""
     python = Path(sys.executable)
-    prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(site.getusersitepackages()), MATHLLM, _data()]
+    prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(site.getusersitepackages()), MATHLLM, data.folder()]
     while python.is_symlink():
         python = python.parent / os.readlink(python)
         prefixes.append(Path(os.path.normpath(python)).parents[1])
-    shown = {path: path for path in [*map(Path, SYSTEM), *filter(None, prefixes)] if path.exists()}
+    shown = {path: path for path in [*map(Path, SYSTEM), *prefixes] if path.exists()}
+    ours = {Path(place, name).resolve() for place in sys.path for name in OURS}
+    for root in [path for path in shown if not path.is_symlink()]:
+        inside = [path.relative_to(root.resolve()) for path in ours if path.is_relative_to(root.resolve())]
+        shown |= {root / path: None for path in inside if (root / path).exists()}
     shown |= {path: None for path in map(Path, hidden) if path.exists() and path not in HOME.parents}
-    shown |= {path: None for path in OURS if path.exists() and shown.keys() & {*path.parents}}
     shown |= {EXERCISES: None}
     shown |= {EXERCISES / name: EXERCISES / name for name in ("codec.py", "kernel_side.py")}
-    shown[EXERCISES / "__init__.py"] = GRADING / "in_sandbox" / "__init__.py"
+    shown[EXERCISES / "__init__.py"] = Path(__file__).resolve().with_name("in_sandbox") / "__init__.py"
     return dict(sorted(shown.items()))  # a folder before what lies in it
 
 
 def _view(shown):
-    """bubblewrap's arguments for these files."""
+    """bubblewrap's arguments for these files. Folders above them are open to all; those it makes by itself are not."""
     arguments = []
     for path, origin in shown.items():
-        arguments += _parents(path)
+        arguments += [word for parent in reversed(path.parents[:-1]) for word in ("--dir", str(parent))]
         if origin is None:
             arguments += ["--tmpfs", str(path)]
         elif origin.is_symlink():
@@ -113,11 +111,6 @@ def _view(shown):
         else:
             arguments += ["--ro-bind", str(origin), str(path)]
     return arguments
-
-
-def _parents(path):
-    """The folders above, open to all; those that bubblewrap makes by itself are not."""
-    return [word for parent in reversed(path.parents[:-1]) for word in ("--dir", str(parent))]
 
 
 def command(program, hidden=(), disk=256 * MEGABYTE):

@@ -33,27 +33,26 @@ BACKEND = "module://matplotlib_inline.backend_inline"
 START = 60  # seconds
 GRACE = 5  # seconds from an interrupt to the end
 TICK = 0.2  # seconds between two looks at a cell that runs
-LARGEST = 32 * sandbox.MEGABYTE  # of one answer, and of all outputs; read, it may take about 24 times as much
+LARGEST = 32 * sandbox.MEGABYTE  # of all answers together; read, they may take about 24 times as much
 
 
 class Gone(RuntimeError):
     """The process of a notebook has ended, or had to be ended."""
 
 
-def warm_up():
-    """Start the warm process, which this process and those forked from it share; the way to it."""
-    return _warm_process(sandbox.required())
-
-
 @cache
-def _warm_process(sandboxed):  # in a sandbox, its children have another environment and another home
+def warm_up(sandboxed):
+    """Start the warm process, which this process and those forked from it share; the way to it.
+
+    In a sandbox, its children have another environment and another home: so there may be two.
+    """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     fonts = os.environ.get("MPLCONFIGDIR") or os.path.expanduser("~/.cache/matplotlib")
     with theirs:
         process = subprocess.Popen(
             [sys.executable, "-P", str(TEMPLATE), str(theirs.fileno())], pass_fds=[theirs.fileno()], cwd="/",
-            env=sandbox.environment() | {"MPLCONFIGDIR": fonts, "MPLBACKEND": BACKEND}, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=None, start_new_session=True,
+            env=sandbox.environment(sandboxed) | {"MPLCONFIGDIR": fonts, "MPLBACKEND": BACKEND},
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
     for last in (ours.close, process.wait, process.terminate):  # at the end, the last one comes first
         atexit.register(last)
@@ -61,16 +60,16 @@ def _warm_process(sandboxed):  # in a sandbox, its children have another environ
 
 
 class Shell:
-    """A notebook's process. `hidden` are folders that it must not see."""
+    """A notebook's process. In the sandbox it does not see the folders `hidden`, too."""
 
-    def __init__(self, learner, limits, hidden=()):
+    def __init__(self, learner, limits, hidden=(), sandboxed=True):
         self.limits, self._number, self._sandbox, self._child, self._look_at = limits, 0, None, None, 0.0
-        self._room = LARGEST  # for outputs, which stay in memory
+        self._room = LARGEST
         with contextlib.ExitStack() as self._cleanup:
             self._connection, theirs = map(self._cleanup.enter_context, socket.socketpair())
-            place = self._shut_in(hidden) if sandbox.required() else self._folder()
+            place = self._shut_in(hidden) if sandboxed else self._folder()
             request = {"environment": {"MATHLLM_LEARNER": learner}, "room": limits.output, **place}
-            socket.send_fds(warm_up(), [json.dumps(request).encode()], [theirs.fileno()])
+            socket.send_fds(warm_up(sandboxed), [json.dumps(request).encode()], [theirs.fileno()])
             theirs.close()
             self._deadline, self._interrupted = time.monotonic() + START, True
             self._child = int(self._line())
@@ -80,8 +79,9 @@ class Shell:
     def _shut_in(self, hidden):
         """Start a sandbox with a program that waits; what the child must know to enter it."""
         command = sandbox.command(["cat"], hidden, self.limits.disk * sandbox.MEGABYTE)
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = subprocess.Popen(command, **pipes, env=sandbox.environment(), start_new_session=True, bufsize=0)
+        settings = {"env": sandbox.environment(sandboxed=True), "start_new_session": True, "bufsize": 0}
+        settings |= {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(command, **settings)
         self._cleanup.enter_context(process)
         self._cleanup.callback(_kill, process.pid)
         process.stdin.write(b"\n")
@@ -120,11 +120,7 @@ class Shell:
         try:
             self._connection.settimeout(START)
             self._connection.sendall(json.dumps(request | {"number": self._number}).encode() + b"\n")
-            line = self._line()
-            self._room -= len(line) if request.get("counts") else 0
-            if self._room < 0:
-                raise Gone("the notebook's process answered with too much")
-            reply = json.loads(line)
+            reply = json.loads(self._line())
             if reply["number"] != self._number:
                 raise Gone("the notebook's process answered what was not asked")
             return [output for output in reply["outputs"] if isinstance(output, dict)]
@@ -132,7 +128,7 @@ class Shell:
             raise Gone(f"the notebook's process ended or answered nonsense ({type(error).__name__})") from error
 
     def _line(self):
-        """What the process says next: a line of at most LARGEST bytes."""
+        """What the process says next: a line, for which there is still room."""
         line, part = bytearray(), b""
         self._connection.settimeout(TICK)
         while b"\n" not in part:
@@ -141,7 +137,8 @@ class Shell:
                 if not part:
                     raise Gone("the notebook's process ended")
                 line += part
-            if len(line) > LARGEST:
+                self._room -= len(part)
+            if self._room < 0:
                 raise Gone("the notebook's process answered with too much")
             if time.monotonic() > self._look_at:
                 self._look()

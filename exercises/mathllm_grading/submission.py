@@ -18,7 +18,7 @@ from nbgrader.utils import parse_utc
 from .inert import picture, plain
 from .sandbox import Limits
 
-__all__ = ["Assignment", "Submission", "read_notebook", "read_submission", "restored", "timestamp"]
+__all__ = ["Assignment", "Submission", "Unreadable", "read_notebook", "read_submission", "restored", "timestamp"]
 
 MAX_BYTES = 20_000_000
 MAX_CELLS = 1_000
@@ -36,7 +36,8 @@ class Assignment:
 
     notebooks: {name: {"kernelspec": dict, "cells": {grade id: cell}}}, in the order of the notebook
     files: {path: bytes} of what belongs to it besides; ignored: patterns of names that count for nothing
-    key: of the course, see grading.course_key; hidden: folders that a learner's program must not see
+    key: of the course, see grading.course_key
+    hidden: folders that a learner's program must not see; sandboxed: whether it runs in the sandbox
     """
 
     name: str
@@ -46,20 +47,24 @@ class Assignment:
     files: dict = field(default_factory=dict)
     ignored: tuple = ()
     hidden: tuple = ()
+    sandboxed: bool = True
+
+
+class Unreadable(ValueError):
+    """What is wrong with a notebook, in words."""
 
 
 @dataclass
 class Submission:
     """What was found.
 
-    notebooks: {name: bytes, or what is wrong} of those that are asked for; others: file names of further notebooks
-    files: {path: bytes}; room: how many bytes of files may follow
+    notebooks: {name: (its cells, what is wrong or None)} of those that are asked for
+    others: file names of further notebooks; files: {path: bytes}
     """
 
     notebooks: dict = field(default_factory=dict)
     others: list = field(default_factory=list)
     files: dict = field(default_factory=dict)
-    room: int = field(default_factory=lambda: MAX_ALL_FILES)
 
 
 def read_submission(folder, ignored=(), asked=()):
@@ -73,9 +78,7 @@ def read_submission(folder, ignored=(), asked=()):
     without = shutil.ignore_patterns(*ignored)
     for here, folders, names, descriptor in os.fwalk(folder, follow_symlinks=False):
         inside = Path(here).relative_to(folder)
-        deep = len(inside.parts) + 1 >= MAX_DEPTH
-        wanted = [name for name in folders if not name.endswith(".ipynb")]  # a graded notebook will have such a name
-        folders[:] = [] if deep else sorted(set(wanted) - without(here, folders))
+        folders[:] = sorted(set(folders) - without(here, folders)) if len(inside.parts) + 1 < MAX_DEPTH else []
         for name in sorted(set(names) - without(here, names)):
             path = str(inside / name)
             if not name.endswith(".ipynb") or path.removesuffix(".ipynb") in asked:
@@ -85,6 +88,16 @@ def read_submission(folder, ignored=(), asked=()):
     return found
 
 
+def beside(theirs, ours):
+    """A submission's files and ours, by their paths: where both cannot be, ours."""
+    kept = {path: content for path, content in theirs.items() if not any(_in_the_way(path, other) for other in ours)}
+    return kept | ours
+
+
+def _in_the_way(path, other):
+    return Path(path).is_relative_to(other) or Path(other).is_relative_to(path)
+
+
 def linked(folder):
     """Whether a folder that was handed in, or the learner's folder that holds it, is a link: to another's work, say."""
     return folder.is_symlink() or folder.parent.is_symlink()
@@ -92,27 +105,25 @@ def linked(folder):
 
 def _take(found, path, name, folder):
     """Read one file, if it is one: what is in the folder is its owner's, and may be a link or a pipe."""
-    notebook = name.endswith(".ipynb")
-    most = MAX_BYTES if notebook else found.room
+    notebook, cells, problem = name.endswith(".ipynb"), [], None
+    most = MAX_BYTES if notebook else MAX_ALL_FILES - sum(map(len, found.files.values()))
     try:
         path.encode()  # a name that is no text is none
         if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            raise ValueError("the notebook is not a regular file")
+            raise Unreadable("the notebook is not a regular file")
         with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
             content = file.read(most + 1)
         if len(content) > most:
-            raise ValueError(f"the notebook is larger than {most // 1_000_000} MB")
-    except (OSError, ValueError) as error:
-        content = str(error) if type(error) is ValueError else _cannot(error)
+            raise Unreadable(f"the notebook is larger than {most // 1_000_000} MB")
+        if notebook:
+            cells = read_notebook(content)
+        elif len(found.files) < MAX_FILES:
+            found.files[path] = content
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError) as error:
+        known = isinstance(error, Unreadable)
+        problem = str(error) if known else f"the notebook cannot be read ({type(error).__name__})"
     if notebook:
-        found.notebooks[name.removesuffix(".ipynb")] = content
-    elif isinstance(content, bytes) and len(found.files) < MAX_FILES:
-        found.files[path] = content
-        found.room -= len(content)
-
-
-def _cannot(error):
-    return f"the notebook cannot be read ({type(error).__name__})"
+        found.notebooks[name.removesuffix(".ipynb")] = cells, problem
 
 
 def timestamp(folder):
@@ -127,19 +138,16 @@ def timestamp(folder):
 
 
 def read_notebook(content):
-    """The cells of a notebook file, plain, and what was wrong with it (None if nothing was)."""
-    try:
-        data = json.loads(content.decode())
-        if data["nbformat"] != 4:
-            return [], f"the notebook is in format {data['nbformat']!r:.20}, not in format 4"
-        if len(data["cells"]) > MAX_CELLS:
-            return [], f"the notebook has more than {MAX_CELLS} cells"
-        cells = [_cell(cell, number) for number, cell in enumerate(data["cells"])]
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError) as error:
-        return [], _cannot(error)
+    """The cells of a notebook file, plain. Raises: Unreadable, or what Python raises for a file that is no notebook."""
+    data = json.loads(content.decode())
+    if data["nbformat"] != 4:
+        raise Unreadable(f"the notebook is in format {data['nbformat']!r:.20}, not in format 4")
+    if len(data["cells"]) > MAX_CELLS:
+        raise Unreadable(f"the notebook has more than {MAX_CELLS} cells")
+    cells = [_cell(cell, number) for number, cell in enumerate(data["cells"])]
     if sum(len(cell["source"]) for cell in cells) > MAX_ALL_SOURCES:
-        return [], f"the notebook has more than {MAX_ALL_SOURCES} characters"
-    return cells, None
+        raise Unreadable(f"the notebook has more than {MAX_ALL_SOURCES} characters")
+    return cells
 
 
 def _cell(data, number):
@@ -185,9 +193,8 @@ def restored(cells, known):
 def _filled(ours, theirs):
     ours = copy.deepcopy(ours)
     if not flags(ours)["locked"]:
-        ours["source"] = theirs["source"]
-        if ours["cell_type"] == "markdown" and "attachments" in theirs:
-            ours["attachments"] = theirs["attachments"]
+        kept = ("source", "attachments") if ours["cell_type"] == "markdown" else ("source",)
+        ours |= {key: theirs[key] for key in kept if key in theirs}
     return ours
 
 

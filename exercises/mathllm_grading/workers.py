@@ -31,8 +31,6 @@ class Task:
     learner: str
     assignment: Assignment
     folder: str  # what was handed in
-    run: str  # a folder next to autograded work, for what is not finished
-    unsandboxed: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,6 @@ class Result:
     error: str | None = None
     log: str = ""
     graded: Graded | None = None
-    folder: str = ""  # what is to be kept
 
 
 def on_this_machine(tasks, work, jobs, limit=1800):

@@ -17,7 +17,7 @@ import psutil
 from mathllm_exercises import item
 from mathllm_exercises.marking import Marks
 from mathllm_grading.grading import run_cells
-from mathllm_grading.sandbox import Limits
+from mathllm_grading.sandbox import Limits, required
 from mathllm_grading.submission import Assignment, read_submission
 from nbformat.v4 import new_code_cell
 
@@ -61,7 +61,7 @@ def run(*cells, folder=None, hidden=(), key=b"k" * 32, **limits):
     """Run cells as a submission: the text each of them put out, points by grade id, and what is to be reviewed."""
     cells = [code(cell) if isinstance(cell, str) else copy.deepcopy(cell) for cell in cells]
     files = read_submission(folder).files if folder else {}
-    assignment = Assignment("a1", {}, key, Limits(**PATIENCE | limits), hidden=hidden)
+    assignment = Assignment("a1", {}, key, Limits(**PATIENCE | limits), hidden=hidden, sandboxed=required())
     marks, missing = run_cells(cells, "ada", assignment, files)
     print("A grade that is missing is missing because:", missing, file=sys.stderr)  # shown where a test fails
     flags = [cell["metadata"].get("nbgrader", {}) for cell in cells]

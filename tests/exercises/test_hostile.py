@@ -402,7 +402,9 @@ def crowded(folder, right):
     """A right notebook (a hard link), among files and folders that are too many, too deep, unreadable."""
     os.link(shutil.copy(right, folder.parent / "first name"), folder / right.name)
     (folder / "timestamp.txt").write_text("the first of never")
-    (folder / "evil.html").write_text(SCRIPT)
+    (folder / "timestamp-unreadable.txt").mkdir()
+    for name in ("evil.html", "evil.SVG", "evil.js.gz", f"evil{'€' * 80}.html"):
+        (folder / name).write_text(SCRIPT)
     (folder / "notes.txt").write_text("harmless")
     (folder / "deep" / "/".join("d" * 40)).mkdir(parents=True)
     (folder / "many").mkdir(mode=0)
@@ -410,16 +412,12 @@ def crowded(folder, right):
         (folder / "many" / f"{number}.csv").touch(mode=0)
 
 
-def taken_names(folder, right):
-    """A right notebook, and folders under the names that grading gives to a page and to an unreadable time; and a page
-    whose name is as long as a name can be."""
+def in_the_way(folder, right):
+    """A right notebook, with a folder and a file in the way of the instructor's own files."""
     shutil.copy(right, folder)
-    (folder / f"{'€' * 83}.html").touch()
-    for name in ("evil.html", "timestamp.txt"):
-        (folder / name).write_text(SCRIPT)
-    for name in ("evil.html.txt", "timestamp-unreadable.txt"):
-        (folder / name).mkdir()
-        (folder / name / "notes.txt").write_text("harmless")
+    (folder / "given").touch()
+    (folder / "given.csv").mkdir()
+    (folder / "given.csv" / "mine.csv").touch()
 
 
 def notebook_folder(folder, right):
@@ -467,7 +465,7 @@ CASES = {
     "stripped": Case(changed(stripped), FULL),
     "crowded": Case(crowded, FULL),
     "overlong": Case(overlong, FULL),
-    "taken-names": Case(taken_names, FULL),
+    "in-the-way": Case(in_the_way, FULL),
     "truncated": unread(lambda folder, right: raw(right.read_text()[:9_000])(folder, right), "cannot be read"),
     "empty": unread(raw(""), "cannot be read"),
     "bytes": unread(raw(bytes(range(256))), "cannot be read"),
@@ -509,6 +507,10 @@ def course(tmp_path_factory):
     right = outside / f"{NAME}.ipynb"
     nbformat.write(notebook(RIGHT), right)
     (outside / "notes.txt").write_text("These were not handed in.")
+    for given in ("given.csv", "given/more.csv"):
+        path = root / "source" / NAME / given
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("the instructor's")
     for learner, case in CASES.items():
         folder = root / "submitted" / learner / NAME
         folder.mkdir(parents=True)
@@ -543,13 +545,14 @@ def test_what_a_submission_finds_of_its_course_is_nothing_and_it_leaves_no_proce
 
 def test_no_link_and_no_page_gets_beside_a_graded_notebook(course):
     graded = [path for path in course.graded.rglob("*") if not path.is_dir()]
-    assert not any(path.is_symlink() or path.suffix in (".html", ".svg") for path in graded)
-    assert (course.graded / "crowded" / NAME / "evil.html.txt").read_text() == SCRIPT
-    assert (course.graded / "taken-names" / NAME / "evil.html-1.txt").read_text() == SCRIPT
-    assert not list(course.root.glob(f"*ed/taken-names/{NAME}/timestamp.txt"))
+    assert not any(path.is_symlink() or path.name.startswith("evil") for path in graded)
+    assert (course.graded / "crowded" / NAME / "notes.txt").read_text() == "harmless"
+    for given in ("given.csv", "given/more.csv"):
+        assert (course.graded / "in-the-way" / NAME / given).read_text() == "the instructor's"
+    assert not list(course.root.glob(f"*ed/crowded/{NAME}/timestamp.txt"))
     assert len([path for path in graded if "crowded" in path.parts]) < 1_010
     linked = [path.name for path in course.graded.glob("linked-*/**/*.*")]
-    assert linked == [f"{NAME}.ipynb"] * 3
+    assert sorted(linked) == sorted([f"{NAME}.ipynb", "given.csv", "more.csv"] * 3)
     shown = (course.graded / "overlong" / NAME / f"{NAME}.ipynb").read_text()
     assert not any(line in shown for line in Path("/etc/passwd").read_text().splitlines())
     assert not list((course.graded / "overlong").rglob("leak*"))

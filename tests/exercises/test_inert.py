@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from mathllm_grading.inert import highlight_code, inert_outputs, markdown2html, plain, rename_active_files
+from mathllm_grading.inert import highlight_code, inert_outputs, markdown2html, plain
 from nbformat.v4 import new_code_cell, new_notebook
 
 DOT = "iVBORw0KGgo="
@@ -100,10 +100,3 @@ def test_what_looks_like_a_tag_is_shown_as_text():
 def test_a_picture_that_is_attached_is_shown_and_one_that_is_not_is_text():
     assert f'src="data:image/png;base64,{DOT}"' in rendered("![dot](attachment:d.png)", {"d.png": {"image/png": DOT}})
     assert "![dot](attachment:d.png)" in rendered("![dot](attachment:d.png)")
-
-
-def test_files_that_a_browser_would_open_as_a_page_get_another_ending(tmp_path):
-    for name in ("a.html", "b.SVG", "c.csv", "d", "e.js.gz"):
-        (tmp_path / name).write_text(name)
-    rename_active_files(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html.txt", "b.SVG.txt", "c.csv", "d", "e.js.gz.txt"]

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 from datetime import datetime
 
@@ -10,16 +11,17 @@ import nbformat
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from grading import answered, generated, hand_in
+from grading import EXERCISES, PATH, answered, generated, hand_in
 from mathllm_course import report
 from mathllm_course.__main__ import main
+from mathllm_course.exchange import ReleaseAssignment
 from mathllm_course.platform import read_learners
 from mathllm_exercises import check, item, recorded
-from mathllm_grading import gradebook
+from mathllm_grading import gradebook, sandbox
 from mathllm_grading.__main__ import main as grading
-from mathllm_grading.collect import ReleaseAssignment
 from mathllm_grading.run import open_course
 from nbgrader.coursedir import CourseDirectory
+from package import outside
 from traitlets.config import Config
 
 NAME = "01_vectors"
@@ -66,7 +68,7 @@ def test_each_command_explains_itself(program, command):
 
 
 def book(root):
-    return gradebook.opened(f"sqlite:///{root}/gradebook.db", "mathllm")
+    return gradebook.opened(CourseDirectory(root=str(root), course_id="mathllm"))
 
 
 def graded(root, learner, *points, late=None):
@@ -89,6 +91,33 @@ def test_a_course_is_made_where_nothing_is_yet(tmp_path, monkeypatch):
     assert "course is not empty" in office("init", "course", code=1)
     monkeypatch.chdir(tmp_path / "course")
     assert open_course()[0].root == str(tmp_path / "course")
+
+
+def test_a_doctor_says_what_is_wrong_and_how_to_mend_it(inside, monkeypatch, tmp_path):
+    exchange = tmp_path / "exchange"
+    exchange.mkdir()
+    monkeypatch.setenv("MATHLLM_EXCHANGE", str(exchange))
+    monkeypatch.setenv("PATH", PATH)
+    inside.chmod(0o700)
+    (inside / ".course_key").chmod(0o600)
+    exchange.chmod(0o1777)
+    monkeypatch.setattr(sandbox, "problem", lambda: None)
+    healthy = office("doctor")
+    assert re.findall(r"^(\w+)", healthy, re.MULTILINE) == ["ok"] * 6
+    inside.chmod(0o755)
+    (inside / ".course_key").chmod(0o644)
+    exchange.chmod(0o777)
+    (inside / "gradebook.db").write_bytes(b"damaged")
+    monkeypatch.setattr(sandbox, "problem", lambda: "apt install bubblewrap")
+    monkeypatch.setenv("PATH", "/nowhere")
+    shown = office("doctor", code=1)
+    assert re.findall(r"^(\w+)", shown, re.MULTILINE) == ["MEND"] * 6
+    for remedy in ("apt install", "chmod 1777", "chmod 700", "chmod 600", "restore", "activate"):
+        assert remedy in shown
+
+
+def test_grading_knows_nothing_of_the_office():
+    assert "mathllm_course" not in outside((EXERCISES / "mathllm_grading").rglob("*.py"), {"mathllm"})
 
 
 def test_the_edition_to_hand_out_holds_the_numbers_of_the_class_and_the_released_assignments(inside):

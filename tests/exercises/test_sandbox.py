@@ -81,10 +81,11 @@ def found(course):
     secrets = [course / name for name in (*KEPT, "source", "submitted", "autograded", "backups", ".course_key")]
     secrets += [EXERCISES / name for name in ("source", "assignments", "practice")]
     secrets += [EXERCISES / "mathllm_exercises" / name for name in ("checks", "bank.json")]
+    secrets += [Path(place, "mathllm_course", "course") for place in sys.path]
     secrets += ["/root/.bashrc", "/etc/shadow", "/etc/passwd", "/run", "/var", ROOT / "tests", ROOT / ".git"]
     secrets += [Path.home()] * (Path.home() != Path("/"))
     names = ("bank", "checks", "checks.softmax", "registry", "marking", "report")
-    modules = [*(f"mathllm_exercises.{name}" for name in names), "mathllm_grading", "mathllm_grading.grader"]
+    modules = [*(f"mathllm_exercises.{name}" for name in names), "mathllm_grading", "mathllm_course.office"]
     fixed = ["/", "/usr", "/dev", sys.prefix, ROOT / "mathllm", EXERCISES / "mathllm_exercises", course]
     with socket.create_server(("127.0.0.1", 0)) as listening:
         addresses = [["127.0.0.1", listening.getsockname()[1]], ["192.0.2.1", 80]]

@@ -36,9 +36,7 @@ KNOWN = {grade_id(cell): cell for cell in SOURCE.cells if grade_id(cell)}
 
 def sanitised(notebook):
     """Cells with the assignment's own in their places, and those of them with a grade id, by that id."""
-    cells, problem = read_notebook(json.dumps(notebook).encode())
-    assert problem is None
-    cells = restored(cells, KNOWN)
+    cells = restored(read_notebook(json.dumps(notebook).encode()), KNOWN)
     notebook = nbformat.from_dict({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
     nbformat.validate(notebook)
     CheckCellMetadata().preprocess(notebook, {})
@@ -90,9 +88,7 @@ CELL = {"cell_type": "code", "source": "1", "metadata": {}, "outputs": [], "exec
 
 
 def read(data):
-    cells, problem = read_notebook(json.dumps(data).encode())
-    assert problem is None
-    return nbformat.from_dict(cells)
+    return nbformat.from_dict(read_notebook(json.dumps(data).encode()))
 
 
 def test_outputs_and_odd_fields_of_a_submission_are_dropped():
@@ -135,10 +131,12 @@ def test_a_time_of_submission_that_nobody_can_read_is_none(tmp_path, time):
 
 def test_only_the_notebooks_that_are_asked_for_are_read(tmp_path):
     (tmp_path / "folder.ipynb").mkdir()
-    for name in ("asked.ipynb", "other.ipynb", "folder.ipynb/notes.txt"):
+    for name in ("other.ipynb", "folder.ipynb/notes.txt"):
         (tmp_path / name).touch()
+    (tmp_path / "asked.ipynb").write_text('{"nbformat": 4, "cells": []}')
     found = read_submission(tmp_path, asked=["asked", "folder"])
-    assert (found.notebooks, found.others, found.files) == ({"asked": b""}, ["other.ipynb"], {})
+    assert (found.notebooks, found.others) == ({"asked": ([], None)}, ["other.ipynb"])
+    assert found.files.keys() == {"folder.ipynb/notes.txt"}
 
 
 def test_files_are_not_too_many_not_too_deep_and_not_too_large(tmp_path, monkeypatch):

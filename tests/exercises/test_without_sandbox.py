@@ -37,7 +37,7 @@ def test_the_way_out_is_one_exact_word_and_passes_no_secret_on(fresh):
         assert sandbox.required()
     fresh.setenv("MATHLLM_UNSANDBOXED", "yes")
     fresh.setenv("MATHLLM_COURSE_KEY", "k" * 32)
-    assert "MATHLLM_COURSE_KEY" not in sandbox.environment()
+    assert "MATHLLM_COURSE_KEY" not in sandbox.environment(sandboxed=False)
 
 
 def test_the_package_in_the_sandbox_gives_numbers_and_no_verdict(monkeypatch):

@@ -82,7 +82,8 @@ def _warm_shell():
     ipython = ("IPython.core.completer", "IPython.core.magics", "matplotlib_inline.backend_inline")
     for name in ("mathllm", "mathllm.figures.plots", "matplotlib.pyplot", *ipython, "asyncio"):
         importlib.import_module(name)
-    shell = Shell.instance(colors="nocolor")
+    settings = Config({"HistoryManager": {"enabled": False}})
+    shell = Shell.instance(config=settings, displayhook_class=Hook, display_pub_class=Publisher, colors="nocolor")
     shell.run_cell("1 + 1; display(1); 1 / 0", store_history=False)
     shell.reset(new_session=True)
     shell.taken()
@@ -92,14 +93,8 @@ def _warm_shell():
 
 
 class Publisher(DisplayPublisher):
-    def publish(self, data, metadata=None, *, transient=None, update=False, **_):
-        name = (transient or {}).get("display_id", "")
-        if update:
-            for output in self.shell.outputs:
-                if output.get("display_id") == name:
-                    output["data"] = dict(data)
-        else:
-            self.shell.add({"output_type": "display_data", "data": dict(data), "metadata": {}, "display_id": name})
+    def publish(self, data, metadata=None, **_):
+        self.shell.add({"output_type": "display_data", "data": dict(data), "metadata": {}})
 
     def clear_output(self, wait=False):
         self.shell.outputs.clear()
@@ -117,12 +112,6 @@ class Shell(InteractiveShell):
     """Collects what cells put out, up to a limit."""
 
     outputs, room = [], 5_000_000
-
-    def __init__(self, **settings):
-        super().__init__(
-            config=Config({"HistoryManager": {"enabled": False}}), displayhook_class=Hook,
-            display_pub_class=Publisher, **settings,
-        )  # fmt: skip
 
     def add(self, output):
         self.room -= len(str(output))
@@ -150,16 +139,14 @@ class Shell(InteractiveShell):
         self.add({"output_type": "error"} | shown)
 
 
-class Stream(io.TextIOBase):
+class Stream(io.StringIO):
     """Standard output, or standard error, of a notebook."""
 
     encoding = "utf-8"
 
     def __init__(self, name, shell):
+        super().__init__()
         self._name, self._shell = name, shell
-
-    def writable(self):
-        return True
 
     def write(self, text):
         self._shell.write(self._name, text)
@@ -290,7 +277,6 @@ def _answer(connection, shell):
 
 
 def _plain(output):
-    output.pop("display_id", None)
     return output | ({"text": "".join(map(str, output["text"]))} if "text" in output else {})
 
 

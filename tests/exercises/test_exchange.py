@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 from grading import new_gradebooks_at_once
-from mathllm_grading.collect import Collect, ReleaseAssignment, ReleaseFeedback, exchange_problem
+from mathllm_course.exchange import Collect, ReleaseAssignment, ReleaseFeedback, exchange_problem
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange import ExchangeError
 from nbgrader.utils import get_osusername

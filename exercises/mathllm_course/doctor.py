@@ -4,11 +4,11 @@ import os
 import shutil
 from pathlib import Path
 
+from mathllm_grading import gradebook, sandbox
+from mathllm_grading.grading import course_key
 from nbgrader.exchange.default import Exchange
 
-from . import gradebook, sandbox
-from .collect import exchange_problem
-from .grading import course_key
+from .exchange import exchange_problem
 
 __all__ = ["examine"]
 
@@ -58,7 +58,7 @@ def _gradebook(directory):
     if not gradebook.exists(directory.db_url):
         return None  # nbgrader's first command makes one
     file = gradebook.sqlite_file(directory.db_url)
-    with gradebook.opened(directory.db_url, directory.course_id):
+    with gradebook.opened(directory):
         healthy = file is None or gradebook.is_gradebook(file)
     return None if healthy else f"{file} is damaged: python -m mathllm_grading restore"
 

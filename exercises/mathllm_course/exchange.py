@@ -16,15 +16,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import nbformat
+from mathllm_grading import gradebook
+from mathllm_grading.submission import timestamp
 from nbformat.v4 import new_markdown_cell
 from nbgrader.exchange.default.collect import ExchangeCollect
 from nbgrader.exchange.default.release_assignment import ExchangeReleaseAssignment
 from nbgrader.exchange.default.release_feedback import ExchangeReleaseFeedback
 from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.utils import find_owner
-
-from . import gradebook
-from .submission import timestamp
 
 __all__ = ["Collect", "ReleaseAssignment", "ReleaseFeedback", "exchange_problem"]
 
@@ -78,7 +77,7 @@ class ReleaseAssignment(_Checked, ExchangeReleaseAssignment):
         """The deadline as learners read it, or None."""
         if not gradebook.exists(self.coursedir.db_url):
             return None
-        with gradebook.opened(self.coursedir.db_url, self.coursedir.course_id) as book:
+        with gradebook.opened(self.coursedir) as book:
             known = {assignment.name: assignment.duedate for assignment in book.assignments}
         moment = known.get(self.coursedir.assignment_id)
         nothing = LateSubmissionPlugin(parent=self).penalty_method == "zero"
