@@ -26,8 +26,8 @@ if zmq.has("curve"):
 class Notebooks(AsyncLargeFileManager):
     """Notebooks come with the metadata that JupyterLab would write into them for the Python at hand.
 
-    Otherwise it marks every notebook as changed as soon as it is open, and asks whether to save it. Chapters are trusted,
-    like the package: else their drawings would be shown as words until their cells have run.
+    Otherwise it marks every notebook as changed as soon as it is open, and asks whether to save it. The chapters are
+    trusted, as the package is: else words would stand for their drawings until the cells have run.
     """
 
     async def get(self, path, content=True, *args, **options):
