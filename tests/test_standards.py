@@ -127,6 +127,13 @@ def test_chapters_have_one_name_in_the_book_in_the_package_and_in_the_exercises(
     assert {path.stem for path in (PACKAGE / "exhibits").glob("[a-z]*.py")} <= set(CHAPTERS)
 
 
+def test_the_start_page_calls_each_chapter_by_its_title():
+    start = (ROOT / "book/00_start.md").read_text(encoding="utf-8")
+    for path in (ROOT / "book").glob("[01][0-9]_*.md"):
+        title = re.search(r"^# (.+)", path.read_text(encoding="utf-8"), re.MULTILINE)[1]
+        assert path.stem == "00_start" or f"[{title}]({path.stem}.ipynb)" in start
+
+
 # Public names: those without a leading underscore that a module's own statements define
 
 

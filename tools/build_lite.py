@@ -234,6 +234,13 @@ def dress(output):
     for page in output.glob("*/index.html"):
         head = f"</title>\n    {links}{status if page.parent.name == 'notebooks' else ''}"
         page.write_text(page.read_text(encoding="utf-8").replace("</title>", head, 1), encoding="utf-8")
+    files = hashlib.sha256()
+    for path in sorted(output.rglob("*")):
+        if path.is_file():
+            files.update(path.read_bytes())
+    worker = output / "service-worker.js"
+    text = worker.read_text(encoding="utf-8").replace("VERSION", files.hexdigest()[:12])
+    worker.write_text(text, encoding="utf-8")
     for path in output.rglob("*"):  # of files that seem to be years old, browsers keep their copy for months
         os.utime(path)
 

@@ -62,12 +62,16 @@
 
   window.addEventListener("load", async () => {
     await window.MathJax?.startup?.promise;
-    let width = innerWidth;
     fit(document);
-    window.addEventListener("resize", () => {
-      if (innerWidth !== width) fit(document); // the height changes whenever a telephone hides its address bar
-      width = innerWidth;
-    });
+    const article = document.querySelector(".bd-article");
+    let width = article?.clientWidth;
+    let still; // when a sidebar has slid away, or a window has its new size
+    if (article) new ResizeObserver(() => {
+      if (article.clientWidth === width) return; // its height changes whenever an answer is opened
+      width = article.clientWidth;
+      clearTimeout(still);
+      still = setTimeout(fit, 100, document);
+    }).observe(article);
     document.addEventListener("toggle", ({ target }) => fit(target), true); // a folded answer has no width
   });
 })();

@@ -1,7 +1,8 @@
 // Answers what the pages of this folder load. It isolates them, which lets Stop reach Python also where the host sends no
 // headers for it (https://developer.mozilla.org/docs/Web/API/Window/crossOriginIsolated), and it keeps a copy of each
 // file, for when there is no network. What a kernel asks of its page goes on to JupyterLite's own service worker.
-const KEPT = "mathllm-book";
+const OURS = `mathllm-book ${self.registration.scope}`;
+const KEPT = `${OURS} VERSION`; // the builder writes a mark of all files: with another edition, the copies of this one go
 const ISOLATION = {
   "Cross-Origin-Opener-Policy": "same-origin",
   "Cross-Origin-Embedder-Policy": "require-corp",
@@ -14,6 +15,13 @@ self.addEventListener("fetch", (event) => {
   event.stopImmediatePropagation(); // JupyterLite's does not hear of it
   event.respondWith(answer(event));
 });
+
+self.addEventListener("activate", (event) => event.waitUntil(dropOlder()));
+
+async function dropOlder() {
+  const older = (await caches.keys()).filter((name) => name.startsWith(OURS) && name !== KEPT);
+  await Promise.all(older.map((name) => caches.delete(name)));
+}
 
 async function answer(event) {
   const kept = await caches.open(KEPT);

@@ -91,7 +91,8 @@ def _grades(file, assignments, output, items, id_column):
         points, possible, unread = office.points(assignments, items)
     write_grades(learners, points, possible, output)
     graded = len(points.keys() & learners.by_id)
-    click.echo(f"{output}: {graded} of {len(learners.by_id)} learners of {learners.platform}, {len(possible)} columns")
+    columns = f"{len(possible)} column{'' if len(possible) == 1 else 's'}"
+    click.echo(f"{output}: {graded} of {len(learners.by_id)} learners of {learners.platform}, {columns}")
     for what, names in [("not in the file", points.keys() - learners.by_id), ("with texts still to be graded", unread)]:
         if names:
             click.echo(f"{what}: {', '.join(sorted(names))}", err=True)

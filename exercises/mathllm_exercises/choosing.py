@@ -44,7 +44,10 @@ def _of_the_list(options, value):
     known, answer = {option["label"]: option for option in options}, letters(value)
     wanted = [label for label, option in known.items() if option["right"]]
     if not answer:
-        return Verdict(0, f'the answer is a letter in a string, such as "{options[0]["label"]}"')
+        form = f'a letter in a string, such as "{options[0]["label"]}"'
+        if len(wanted) > 1:
+            form = f'all right letters in a string, such as "{shown(list(known)[:2])}"'
+        return Verdict(0, f"the answer is {form}")
     if unknown := [label for label in answer if label not in known]:
         return Verdict(0, f"there is no option {unknown[0]}; the options are {shown(known)}")
     if len(wanted) == 1 and len(set(answer)) > 1:

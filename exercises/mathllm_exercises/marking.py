@@ -359,7 +359,8 @@ def _explain(failure, marks):
     lines = [] if failure.case is None else _call(marks.item.answer, failure.case)
     lines.append(failure.reason + more)
     if failure.observation and failure.observation.printed:
-        lines += ["your function printed:", *failure.observation.printed.splitlines()]
+        cut = "…" if len(failure.observation.printed) >= kernel_side.MAX_MESSAGE else ""
+        lines += ["your function printed:", *(failure.observation.printed + cut).splitlines()]
     return lines
 
 

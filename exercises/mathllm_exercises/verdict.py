@@ -38,14 +38,17 @@ class AssessedCheck(Check):
 def letters(value) -> list[str] | None:
     """The letters of an answer such as "C A D", "CAD" or ["c", "a", "d"]; None if it is something else.
 
-    >>> letters("C, a D"), letters(["C", "A"]), letters("") , letters(3)
-    (['C', 'A', 'D'], ['C', 'A'], [], None)
+    >>> letters("C, a D"), letters(["C", "A"]), letters("") , letters(3), letters("C or A")
+    (['C', 'A', 'D'], ['C', 'A'], [], None, None)
     """
     if isinstance(value, (list, tuple)) and all(isinstance(part, str) for part in value):
         value = " ".join(value)
     if not isinstance(value, str) or re.search(r"[^A-Za-z\s,;>→.-]", value):
         return None
-    return [letter.upper() for letter in re.findall("[A-Za-z]", value)]
+    parts = re.findall("[A-Za-z]+", value)
+    if len(parts) > 1 and any(len(part) > 1 and part.islower() for part in parts):  # words, such as "or"
+        return None
+    return [letter.upper() for letter in "".join(parts)]
 
 
 def shown(labels) -> str:

@@ -94,6 +94,7 @@ def test_a_chapter_opens_unchanged_and_its_figure_moves(page, address, folder):
     path = f"notebooks/{NAME}.ipynb"
     where, _ = numbers(folder / path)
     open_unchanged(page, address, path)
+    cell(page, where["01-setup"]).locator(".jp-RenderedSVG img").wait_for()  # drawn, before any cell has run
     figure = run(page, where["01-length-widget"]).locator(".mathllm-widget")
     page.locator(CHANGED).wait_for()
     slider = figure.locator("input[type=range]").first

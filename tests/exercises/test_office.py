@@ -173,7 +173,7 @@ def test_grades_go_back_in_the_form_of_the_platform(inside):
     office("enrol", "canvas.csv")
     graded(inside, "ada", 1.0, 0.5, 0.0, late=0.25)
     said = office("grades", "canvas.csv", "-o", "back.csv")
-    assert "1 of 2 learners of Canvas, 1 columns" in said
+    assert "1 of 2 learners of Canvas, 1 column\n" in said
     possible, ada, alan = rows("back.csv")
     assert list(ada) == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "01_vectors (998)"]
     assert possible["Student"] == "    Points Possible"

@@ -199,6 +199,13 @@ def test_several_right_options_lose_a_part_for_each_error(answer, share):
     assert choosing.assess(SEVERAL, answer).share == share
 
 
+@pytest.mark.parametrize("answer", ["A or C", "a or c", "A and C", "option A", "the answer is C"])
+def test_words_are_not_read_as_letters(answer):
+    assert choosing.assess(SEVERAL, answer).reason == 'the answer is all right letters in a string, such as "A B"'
+    verdict = item(CHOICES[0]).checks[0].assess(answer)
+    assert verdict.reason == 'the answer is a letter in a string, such as "A"'
+
+
 @pytest.mark.parametrize(
     ("answer", "share", "said"), [(3, 1, "yes"), (2.0, 1, "yes"), (1, 0, "low"), (np.float64(1.5), 0, "low")]
 )

@@ -280,6 +280,29 @@ def open_from(host, browser):
     return page
 
 
+STORES_ARE = """async (names) => {
+  await fetch("index.html");  // the service worker keeps it
+  return (await caches.keys()).join() === names.join();
+}"""
+
+
+def test_the_copies_of_an_older_edition_are_dropped_and_those_of_other_books_stay(browser, tmp_path):
+    worker = (ROOT / "book/lite/service-worker.js").read_text(encoding="utf-8")
+    (tmp_path / "index.html").write_text("<title>A book</title>")
+    theirs = "oninstall = () => self.skipWaiting(); onactivate = (event) => event.waitUntil(clients.claim());"
+    (tmp_path / "jupyterlite-service-worker.js").write_text(theirs)
+    with pages.served(tmp_path) as server, browser.new_context() as context:
+        page = context.new_page()
+        address = f"http://127.0.0.1:{server.server_port}/"
+        page.goto(f"{address}index.html")
+        page.evaluate("caches.open('another book')")
+        for version in ("first", "second"):
+            (tmp_path / "service-worker.js").write_text(worker.replace("VERSION", version))
+            page.evaluate("navigator.serviceWorker.register('service-worker.js').then((ours) => ours.update())")
+            kept = ["another book", f"mathllm-book {address} {version}"]
+            page.wait_for_function(STORES_ARE, arg=kept)
+
+
 def test_after_the_first_visit_every_notebook_opens_and_runs_without_a_network(lite, host, browser):
     page = open_from(host, browser)
     page.locator("#book-status", has_text="All notebooks open here without a network, too").wait_for()

@@ -357,6 +357,10 @@ STRAY_STOPS = """[...document.querySelectorAll('.bd-article span.math')].filter(
 }).length"""
 
 
+SCROLLING_WITHOUT_NEED = """[...document.querySelectorAll('.bd-article span.math')].filter((formula) => {
+  const shown = formula.querySelector("mjx-math")?.getBoundingClientRect().width;
+  return formula.scrollWidth > formula.clientWidth && shown <= formula.clientWidth;
+}).length"""
 UNTOUCHED = """async () => {
   const formula = document.querySelector(".book-lines"), folded = document.querySelector(".bd-article details");
   formula.style.fontSize = "1px";
@@ -384,14 +388,25 @@ def test_on_a_telephone_long_formulas_shrink_or_break_and_no_line_begins_with_a_
     page.wait_for_function(f"{FORMULAS}.every((formula) => {FITS} || {SIZE} < 14.1)")
     sizes = page.evaluate(f"{FORMULAS}.map((formula) => {SIZE})")  # in pixels; the short ones stay large
     assert 14 <= min(sizes) < max(sizes)
-    assert page.locator(".book-lines").count() > len(sizes) / 10
+    broken = page.locator(".book-lines").count()
+    assert broken > len(sizes) / 10
     wide = f"{FORMULAS}.filter((formula) => !{FITS})"  # a long reason cannot be broken
     assert page.evaluate(f"{wide}.length") < len(sizes) / 10
     assert set(page.evaluate(f"{wide}.map((formula) => getComputedStyle(formula).overflowX)")) <= {"auto", "scroll"}
     assert page.evaluate(STRAY_STOPS) == 0
+    assert page.evaluate(SCROLLING_WITHOUT_NEED) == 0
     assert page.evaluate(UNTOUCHED), "a folded answer was opened, and all formulas of the page were measured again"
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.wait_for_function("!document.querySelector('.book-lines')")
+    page.wait_for_function("broken => document.querySelectorAll('.book-lines').length < broken / 4", arg=broken)
+
+
+def test_formulas_are_measured_again_when_a_sidebar_has_opened_or_closed(long_chapter):
+    long_chapter.set_viewport_size({"width": 1280, "height": 800})
+    formula = long_chapter.locator(".bd-article div.math").first
+    for _ in range(2):
+        formula.evaluate("formula => { formula.style.fontSize = '1px'; }")
+        long_chapter.locator(".primary-toggle").click()
+        long_chapter.wait_for_function("formula => formula.style.fontSize !== '1px'", arg=formula.element_handle())
 
 
 def test_each_chapter_has_an_interactive_figure():
