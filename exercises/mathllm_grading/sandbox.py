@@ -82,18 +82,18 @@ def environment(sandboxed):
 
 def _shown(hidden=()):
     """What there is in the sandbox, {path: where it comes from}, read-only; None stands for an empty folder."""
-    python, links = Path(sys.executable), []
-    prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(site.getusersitepackages()), MATHLLM, data.folder()]
+    links = [Path(sys.prefix), Path(sys.base_prefix), Path(site.getusersitepackages()), MATHLLM, data.folder()]
+    python = Path(sys.executable)
     while python.is_symlink():
         python = Path(os.path.normpath(python.parent / os.readlink(python)))
         links.append(python)
-    shown = {path: path for path in [*map(Path, SYSTEM), *prefixes] if path.exists()}
+    shown = {path: path for path in [*map(Path, SYSTEM), *(link.resolve() for link in links)] if path.exists()}
+    shown |= {link: link for link in links if link.exists() and not {*shown, *links} & {*link.parents}}
     ours = [EXERCISES, *(Path(place, name) for place in sys.path for name in OURS)]
     emptied = {Path(path).resolve() for path in [*ours, *hidden]}
     for root in [path for path in shown if not path.is_symlink()]:
         inside = [path.relative_to(root.resolve()) for path in emptied if path.is_relative_to(root.resolve())]
         shown |= {root / path: None for path in inside if (root / path).exists()}
-    shown |= {link: link for link in links if not shown.keys() & {*link.parents}}  # the way to Python, and no more
     shown |= {EXERCISES / name: EXERCISES / name for name in ("codec.py", "kernel_side.py")}
     shown[EXERCISES / "__init__.py"] = Path(__file__).resolve().with_name("in_sandbox") / "__init__.py"
     return dict(sorted(shown.items()))  # a folder before what lies in it

@@ -153,6 +153,13 @@ def test_links_that_lead_to_python_show_nothing_of_the_folders_they_lie_in(tmp_p
     assert ast.literal_eval(done.stdout) == [(str(tmp_path), ["bin"], []), (str(tmp_path / "bin"), [], ["python"])]
 
 
+def test_a_virtual_environment_may_be_a_link(tmp_path, monkeypatch):
+    (tmp_path / "venv").symlink_to(Path(sys.prefix).resolve())
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    importing = [tmp_path / "venv" / "bin" / "python", "-c", "import IPython.lib.deepreload, wave"]
+    subprocess.run(sandbox.command(importing), check=True)
+
+
 def test_what_is_to_be_hidden_may_go_by_the_name_of_a_link(tmp_path, monkeypatch):
     """As where nbgrader's exchange, in /usr/local, is a link to a larger disk."""
     monkeypatch.setenv("MATHLLM_DATA", str(tmp_path))
