@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from mathllm.errors import suggest
 
 from . import gradebook, sandbox, submission, workers
-from .grading import course_key, grade_submission
+from .grading import Graded, course_key, grade_submission
 from .inert import INERT_FILES
 from .workers import Result, Task
 
@@ -183,7 +183,7 @@ class Run:
                 yield self._recorded(result)
 
     def _recorded(self, result):
-        """Record what was graded and put the folder in its place. The result, with an error if that failed."""
+        """Record what was graded and put the folder in its place. The result without files, or with an error."""
         if result.error:
             return result
         learner, graded, name = result.learner, result.graded, self.assignment.name
@@ -203,7 +203,7 @@ class Run:
                 os.rename(new, final)
         except Exception as error:
             return _failed(learner, error)
-        return result
+        return Result(learner, graded=Graded(graded.grades))
 
 
 def _unchanged(folder, graded):

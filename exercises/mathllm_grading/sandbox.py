@@ -40,7 +40,7 @@ ISOLATION = ["--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop"
 ISOLATION += ["--new-session", "--die-with-parent", "--proc", "/proc", "--dev", "/dev"]
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 SYSTEM += ("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime")
-OURS = ("mathllm_grading", "mathllm_course")  # with the solutions, where the package is installed
+OURS = ("mathllm_exercises", "mathllm_grading", "mathllm_course")  # with the solutions, wherever they are installed
 EXERCISES, MATHLLM = (Path(package.__file__).resolve().parent for package in (mathllm_exercises, mathllm))
 HOME = Path("/home", "learner")
 NOBODY = 61184  # an account for passing use: systemd gives 61184 to 65519 to services that need one for an hour
@@ -82,18 +82,18 @@ def environment(sandboxed):
 
 def _shown(hidden=()):
     """What there is in the sandbox, {path: where it comes from}, read-only; None stands for an empty folder."""
+    links = [Path(sys.prefix), Path(sys.base_prefix), Path(site.getusersitepackages()), MATHLLM, data.folder()]
     python = Path(sys.executable)
-    prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(site.getusersitepackages()), MATHLLM, data.folder()]
     while python.is_symlink():
-        python = python.parent / os.readlink(python)
-        prefixes.append(Path(os.path.normpath(python)).parents[1])
-    shown = {path: path for path in [*map(Path, SYSTEM), *prefixes] if path.exists()}
-    ours = {Path(place, name).resolve() for place in sys.path for name in OURS}
+        python = Path(os.path.normpath(python.parent / os.readlink(python)))
+        links.append(python)
+    shown = {path: path for path in [*map(Path, SYSTEM), *(link.resolve() for link in links)] if path.exists()}
+    shown |= {link: link for link in links if link.exists() and not {*shown, *links} & {*link.parents}}
+    ours = [EXERCISES, *(Path(place, name) for place in sys.path for name in OURS)]
+    emptied = {Path(path).resolve() for path in [*ours, *hidden]}
     for root in [path for path in shown if not path.is_symlink()]:
-        inside = [path.relative_to(root.resolve()) for path in ours if path.is_relative_to(root.resolve())]
+        inside = [path.relative_to(root.resolve()) for path in emptied if path.is_relative_to(root.resolve())]
         shown |= {root / path: None for path in inside if (root / path).exists()}
-    shown |= {path: None for path in map(Path, hidden) if path.exists() and path not in HOME.parents}
-    shown |= {EXERCISES: None}
     shown |= {EXERCISES / name: EXERCISES / name for name in ("codec.py", "kernel_side.py")}
     shown[EXERCISES / "__init__.py"] = Path(__file__).resolve().with_name("in_sandbox") / "__init__.py"
     return dict(sorted(shown.items()))  # a folder before what lies in it

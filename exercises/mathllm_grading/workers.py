@@ -126,7 +126,7 @@ def on_cluster(tasks, work, address):
         futures = {client.submit(work, task, pure=False): task for task in tasks}
         try:
             for future in as_completed(futures):
-                error = future.exception()
-                yield future.result() if error is None else Result(futures[future].learner, error=str(error))
+                task, error = futures.pop(future), future.exception()  # what nobody holds, the cluster lets go
+                yield future.result() if error is None else Result(task.learner, error=str(error))
         finally:
             client.cancel(list(futures))

@@ -379,6 +379,16 @@ def test_two_runs_in_one_course_do_not_meet(inside):
         assert "another run is grading" in ours("restore", gradebook.backups(inside)[0].name, code=1)
 
 
+def test_what_was_handed_in_does_not_stay_in_memory_when_it_is_recorded(inside):
+    large = hand_in(inside, "ada") / "large.csv"
+    large.write_bytes(bytes(10**6))
+    with Run(NAME) as run:
+        (result,) = run.results()
+    assert result.graded.grades[NAME][NORM].points == FULL
+    assert len(pickle.dumps(result)) < 10_000
+    assert (inside / "autograded" / "ada" / NAME / large.name).stat().st_size == 10**6
+
+
 def test_a_worker_whose_account_has_another_course_grades_in_the_folder_of_its_task(inside, tmp_path):
     hand_in(inside, "ada")
     other = tmp_path / "other"

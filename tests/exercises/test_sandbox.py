@@ -117,21 +117,59 @@ with shell.Shell("eve", sandbox.Limits()) as learner:
 
 
 def test_where_the_package_is_installed_it_shows_no_solution_either(tmp_path):
-    """As with `pip install --user`: the packages lie in a folder that submissions see."""
-    user = {"PYTHONUSERBASE": str(tmp_path)}
+    """As with `pip install --user`: the packages lie in a folder that submissions see, here one with two names; in it
+    lies a second copy of what learners have."""
+    (tmp_path / "home").symlink_to("other name")
+    (tmp_path / "other name").mkdir()
+    user = {"PYTHONUSERBASE": str(tmp_path / "home" / "ada")}
     ask = [sys.executable, "-c", "import site; print(site.getusersitepackages())"]
     place = Path(subprocess.run(ask, env=os.environ | user, capture_output=True, text=True, check=True).stdout.strip())
     for folder in (sandbox.MATHLLM, *(EXERCISES / f"mathllm_{name}" for name in ("course", "exercises", "grading"))):
         shutil.copytree(folder, place / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(EXERCISES / "source", place / "mathllm_course" / "course" / "source")
-    inside = os.environ | user | {"PYTHONPATH": str(place), "SITE": str(place)}
+    shutil.copytree(place / "mathllm_exercises", place / "again" / "mathllm_exercises")
+    inside = os.environ | user | {"PYTHONPATH": f"{place}{os.pathsep}{place / 'again'}", "SITE": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", FILES], env=inside, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    seen = {Path(line).relative_to(place) for line in done.stdout.split("\n") if line}
+    names = place, place.resolve()
+    lines = [Path(line) for line in done.stdout.split("\n") if line]
+    seen = {line.relative_to(name) for line in lines for name in names if line.is_relative_to(name)}
     assert Path("mathllm", "softmax.py") in seen
     shown = {path.name for path in seen if path.parts[0] == "mathllm_exercises"}
     assert shown == {"__init__.py", "codec.py", "kernel_side.py"}
     assert {path.parts[0] for path in seen} == {"mathllm", "mathllm_exercises"}
+
+
+def test_links_that_lead_to_python_show_nothing_of_the_folders_they_lie_in(tmp_path, monkeypatch):
+    """As where a virtual environment was made with a link in ~/bin."""
+    tmp_path.chmod(0o755)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / "python").symlink_to("bin/python")
+    (tmp_path / "diary").touch()
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    show = f"import os; print([*os.walk({str(tmp_path)!r})])"
+    done = subprocess.run(sandbox.command([tmp_path / "bin" / "python", "-c", show]), capture_output=True, text=True)
+    assert ast.literal_eval(done.stdout) == [(str(tmp_path), ["bin"], []), (str(tmp_path / "bin"), [], ["python"])]
+
+
+def test_a_virtual_environment_may_be_a_link(tmp_path, monkeypatch):
+    (tmp_path / "venv").symlink_to(Path(sys.prefix).resolve())
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    importing = [tmp_path / "venv" / "bin" / "python", "-c", "import IPython.lib.deepreload, wave"]
+    subprocess.run(sandbox.command(importing), check=True)
+
+
+def test_what_is_to_be_hidden_may_go_by_the_name_of_a_link(tmp_path, monkeypatch):
+    """As where nbgrader's exchange, in /usr/local, is a link to a larger disk."""
+    monkeypatch.setenv("MATHLLM_DATA", str(tmp_path))
+    (tmp_path / "large").mkdir()
+    (tmp_path / "large" / "secret").touch()
+    (tmp_path / "exchange").symlink_to("large")
+    tmp_path.chmod(0o755)
+    (shown,) = run(f"import os; print([*os.walk({str(tmp_path)!r})])", hidden=[tmp_path / "exchange"]).texts
+    assert ast.literal_eval(shown)[0][1:] == (["exchange", "large"], [])
+    assert ast.literal_eval(shown)[1:] == [(str(tmp_path / "large"), [], [])]
 
 
 def test_the_item_bank_cannot_be_imported(found):
