@@ -94,7 +94,7 @@ def _shown(hidden=()):
     for root in [path for path in shown if not path.is_symlink()]:
         inside = [path.relative_to(root.resolve()) for path in emptied if path.is_relative_to(root.resolve())]
         shown |= {root / path: None for path in inside if (root / path).exists()}
-    shown |= {EXERCISES / name: EXERCISES / name for name in ("codec.py", "kernel_side.py")}
+    shown |= {EXERCISES: None} | {EXERCISES / name: EXERCISES / name for name in ("codec.py", "kernel_side.py")}
     shown[EXERCISES / "__init__.py"] = Path(__file__).resolve().with_name("in_sandbox") / "__init__.py"
     return dict(sorted(shown.items()))  # a folder before what lies in it
 
