@@ -65,24 +65,26 @@ class ReleaseAssignment(_Checked, ExchangeReleaseAssignment):
         super().ensure_root()
 
     def do_copy(self, src, dest, log=None):
-        """Copy the assignment; the first cell of each notebook then says until when it may be handed in."""
+        """Copy the assignment; each notebook, and a file in the list of files, say until when it may be handed in."""
         super().do_copy(src, dest, log)
-        deadline = self._deadline()
-        for path in Path(dest).glob("*.ipynb") if deadline else []:
+        moment = self._deadline()
+        if moment is None:
+            return
+        nothing = LateSubmissionPlugin(parent=self).penalty_method == "zero"
+        late = f"Later work {'earns nothing' if nothing else 'is marked as late'}."
+        until = f"Hand in by {moment:%A, %-d %B %Y, %H:%M} UTC."
+        Path(dest, f"hand in by {moment:%Y-%m-%d %H.%M} UTC.txt").write_text(f"{until} {late}\n", encoding="utf-8")
+        for path in Path(dest).glob("*.ipynb"):
             notebook = nbformat.read(path, 4)
-            notebook.cells.insert(0, new_markdown_cell(deadline))
+            notebook.cells.insert(0, new_markdown_cell(f"**{until}** {late}"))
             nbformat.write(notebook, path)
 
     def _deadline(self):
-        """The deadline as learners read it, or None."""
         if not gradebook.exists(self.coursedir.db_url):
             return None
         with gradebook.opened(self.coursedir) as book:
             known = {assignment.name: assignment.duedate for assignment in book.assignments}
-        moment = known.get(self.coursedir.assignment_id)
-        nothing = LateSubmissionPlugin(parent=self).penalty_method == "zero"
-        late = "earns nothing" if nothing else "is marked as late"
-        return moment and f"**Hand in by {moment:%A, %-d %B %Y, %H:%M} UTC.** Later work {late}."
+        return known.get(self.coursedir.assignment_id)
 
 
 class Collect(_Checked, ExchangeCollect):

@@ -269,6 +269,9 @@ def test_a_notebook_that_is_released_says_until_when_it_may_be_handed_in(inside,
         opened.db.commit()
     first, *rest = release()
     assert first.source == f"**Hand in by Friday, 20 November 2026, 12:00 UTC.** Later work {late}."
+    (file,) = (tmp_path / "exchange" / "mathllm" / "outbound" / NAME).glob("*.txt")
+    assert file.name == "hand in by 2026-11-20 12.00 UTC.txt"
+    assert file.read_text() == f"Hand in by Friday, 20 November 2026, 12:00 UTC. Later work {late}.\n"
     assert rest == plain
 
 
