@@ -299,7 +299,8 @@ import sys
 from mathllm_grading import sandbox, shell
 one = shell.Shell("ada", sandbox.Limits())
 wait = ["python", "-c", "import time; time.sleep(314159)", sys.argv[1]]
-one.run(f"import subprocess; subprocess.Popen({wait})")
+one.run(f"import subprocess; child = subprocess.Popen({wait})")
+one.run("while not open(f'/proc/{child.pid}/cmdline').read(): pass")  # it is empty while a program begins
 print("ready", flush=True)
 one.run("while True: pass")
 """
