@@ -38,8 +38,7 @@ class Notebooks(AsyncLargeFileManager):
             if metadata.get("kernelspec", {}).get("name") == "python3":
                 metadata.update(self._of_the_kernel())
             if path.strip("/").startswith("notebooks/"):
-                for cell in model["content"]["cells"]:
-                    cell["metadata"]["trusted"] = True
+                self.notary.mark_cells(model["content"], trusted=True)
         return model
 
     def _of_the_kernel(self):
