@@ -33,7 +33,7 @@ def cross_entropy(
     """
     labels = _checked_labels(logits, labels, ignore_index)
     counted = labels != ignore_index
-    n = divisor("cross_entropy", reduction, np.count_nonzero(counted))
+    n = divisor("cross_entropy", reduction, int(np.count_nonzero(counted)))
     place = np.where(counted, labels, 0)[..., None]  # (..., 1)
     terms = shifted_logits("cross_entropy", logits)  # z − max z, (..., V), in an array of its own
     z_label = np.take_along_axis(terms, place, axis=-1)

@@ -4,7 +4,8 @@ Much of a step of a small model is not matrix products (benchmarks/README.md), a
 system page by page. Each function of this module equals functions of chapters 8 to 12 up to rounding, and returns its
 value and its pullback as they do. What it saves is measured in benchmarks/README.md:
 
-    joined     matrices that multiply the same vectors become one
+    joined     the matrices of queries, keys and values become one
+    pairs      two components that rotate together are one complex number
     causal     scores are computed in blocks of queries, up to the last key that a block may attend to
     in place   elementwise functions overwrite their arguments, or leave their derivatives there
     memory     arrays have names, and the next step uses them again
@@ -16,10 +17,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..softmax import softmax_in_place
+from ..attention import rotary_angles
 from ..transformer import Config
 
 _BLOCK = 64  # queries whose scores are computed at a time
+_LARGE = 50.0  # sums of exponentials between e^−50 and e^50 neither overflow nor vanish in float32
 _CACHE = 1 << 18  # scores that are computed at a time
 
 
@@ -91,56 +93,69 @@ def _column_sums(x):
     return np.ones(len(x), x.dtype).dot(x)
 
 
-def joined_linear(x: np.ndarray, params: dict, names: list[str], memory: Memory, place: object) -> tuple:
-    """`linear` with several matrices at once: y = x [W₁ W₂ …] + [b₁ b₂ …]; pullback(dy) -> dx, dW₁, dW₂ … db₁, db₂ ….
+def joined_linear(
+    x: np.ndarray, params: dict, names: list[str], memory: Memory, place: object, order: np.ndarray | None = None
+) -> tuple:
+    """`linear` with several matrices at once: y = x [W₁ W₂ …] + [b₁ b₂ …]; pullback(dy) -> dx, gradient by name.
 
-    x: (N, D)   names: of the matrices (D, n₁), (D, n₂) …   ->   (N, n₁ + n₂ + …)
+    x: (N, D)   names: of the matrices (D, n₁), (D, n₂) …   order: an index of the columns of several matrices
+    ->   (N, n₁ + n₂ + …)
 
     >>> params = {"query": np.eye(2), "key": np.ones((2, 1))}
-    >>> joined_linear(np.array([[3.0, 4.0]]), params, ["query", "key"], Memory(), "y")[0]
+    >>> joined_linear(np.array([[3.0, 4.0]]), params, ["query", "key"], Memory(), "y", np.arange(3))[0]
     array([[3., 4., 7.]])
     """
-    matrix = np.concatenate([params[name] for name in names], axis=1)
-    ends = np.cumsum([params[name].shape[1] for name in names])[:-1]
-    y = memory.product(place, x, matrix)
-
-    def parts(joined):
-        return zip(names, np.split(joined, ends, axis=-1), strict=True)
-
-    for name, part in parts(y):
-        if f"{name}_bias" in params:
-            part += params[f"{name}_bias"]
+    biases = [f"{name}_bias" for name in names if f"{name}_bias" in params]
+    matrix = _joined(params, names, order)
+    y = memory.product((place, *names), x, matrix)
+    if biases:
+        y += _joined(params, biases, order)
 
     def pullback(dy):
-        gradient = dict(parts(x.T @ dy))
-        biases = {f"{name}_bias" for name in names} & params.keys()
+        gradient = _separate(x.T @ dy, params, names, order)
         if biases:
-            gradient |= {f"{name}_bias": part for name, part in parts(_column_sums(dy)) if f"{name}_bias" in biases}
-        return memory.product(("dx", names[0]), dy, matrix.T), gradient
+            gradient |= _separate(_column_sums(dy), params, biases, order)
+        return memory.product(("dx", *names), dy, matrix.T), gradient
 
     return y, pullback
 
 
+def _joined(params, names, order):
+    """The columns of one matrix, or those of several in this order."""
+    if len(names) == 1:
+        return params[names[0]]
+    return np.concatenate([params[name] for name in names], axis=-1)[..., order]
+
+
+def _separate(joined, params, names, order):
+    """By name what `_joined` has joined."""
+    if len(names) == 1:
+        return {names[0]: joined}
+    ends = np.cumsum([params[name].shape[-1] for name in names])[:-1]
+    return dict(zip(names, np.split(joined[..., np.argsort(order)], ends, axis=-1), strict=True))
+
+
 def block(
-    x: np.ndarray, params: dict, config: Config, rotation: tuple | None, sizes: tuple, memory: Memory, layer: int
+    x: np.ndarray, params: dict, config: Config, factors: np.ndarray, sizes: tuple, memory: Memory, layer: int
 ) -> tuple:
     """`Transformer.block` with a causal mask; pullback(dy) -> dx, the gradient of the parameters of the block.
 
-    x: (B·T, D)   sizes: (B, T)   rotation: `rotation_factors` of the positions, or None
+    x: (B·T, D)   sizes: (B, T)   factors: `query_key_factors` of T positions
     layer: the number of the block, for the names of its arrays   ->   (B·T, D)
 
     >>> from mathllm.attention import causal_mask
     >>> from mathllm.transformer import Transformer, gpt2_config
     >>> model = Transformer(gpt2_config(vocabulary=10, width=8, layers=1, heads=2))
     >>> params, x = model.init(np.random.default_rng(0))["blocks"][0], np.random.default_rng(1).normal(size=(3, 8))
-    >>> y, pullback = block(x, params, model.config, None, (1, 3), Memory(), 0)
+    >>> y, pullback = block(x, params, model.config, query_key_factors(3, model.config, float), (1, 3), Memory(), 0)
     >>> np.allclose(y, model.block(x, params, mask=causal_mask(3), tap=lambda name, value: value))
     True
     """
-    attend = functools.partial(_attention, rotation=rotation, sizes=sizes)
+    attend = functools.partial(_attention, factors=factors, sizes=sizes)
     sublayer = functools.partial(_sublayer, params=params, config=config, memory=memory, layer=layer)
-    x, attention_pullback = sublayer(x, attend, "attention", ["query", "key", "value"], "output")
-    network = ["gate", "up"] if config.gated else ["up"]
+    order = column_order(config)
+    x, attention_pullback = sublayer(x, attend, "attention", [["query", "key", "value"]], "output", order)
+    network = [["gate"], ["up"]] if config.gated else [["up"]]
     y, network_pullback = sublayer(x, _activated, "feed_forward", network, "down")
 
     def pullback(dy):
@@ -151,94 +166,103 @@ def block(
     return y, pullback
 
 
-def _sublayer(x, function, name, kinds, output, params, config, memory, layer):
+def _sublayer(x, function, name, groups, output, order=None, *, params, config, memory, layer):
     """x + f(norm(x) W) W_out + b_out with f = `function`; pullback(dy) -> dx, the gradient of this part."""
-    own, norm, place, bias = params[name], params[f"{name}_norm"], (name, layer), f"{output}_bias"
-    h, norm_pullback = normalise(x, norm, config.norm_epsilon, config.norm == "layer", memory, ("norm", *place))
-    wide, wide_pullback = joined_linear(h, own, kinds, memory, ("wide", *place))
+    own, norm = params[name], params[f"{name}_norm"]
+    h, norm_pullback = normalise(x, norm, config.norm_epsilon, config.norm == "layer", memory, ("norm", name, layer))
+    wide, wide_pullbacks = zip(*(joined_linear(h, own, names, memory, layer, order) for names in groups), strict=True)
     hidden, hidden_pullback = function(wide, config, memory, layer)
-    y = memory.product(("sum", *place), hidden, own[output])
+    y, output_pullback = joined_linear(hidden, own, [output], memory, layer)
     y += x
-    if bias in own:
-        y += own[bias]
 
     def pullback(dy):
-        gradient = {output: hidden.T @ dy} | ({bias: _column_sums(dy)} if bias in own else {})
-        dhidden = memory.product(("dx", output), dy, own[output].T)
-        dh, more = wide_pullback(hidden_pullback(dhidden))
+        (dhidden, gradient), dh = output_pullback(dy), 0
+        for wide_pullback, dwide in zip(wide_pullbacks, hidden_pullback(dhidden), strict=True):
+            part, more = wide_pullback(dwide)
+            dh, gradient = np.add(dh, part, out=part), gradient | more
         dx, dnorm = norm_pullback(dh)
         dx += dy
-        return dx, {f"{name}_norm": dnorm, name: gradient | more}
+        return dx, {f"{name}_norm": dnorm, name: gradient}
 
     return y, pullback
 
 
-def _attention(projected, config, memory, layer, rotation, sizes):
+def _attention(wide, config, memory, layer, factors, sizes):
     """The mixed values of all heads, (B·T, H·K), from queries, keys and values side by side, (B·T, (H + 2G) K)."""
-    c, (B, T), dtype = config, sizes, projected.dtype
+    (projected,), c, (B, T) = wide, config, sizes
+    dtype = projected.dtype
     split = functools.partial(_heads, sizes=sizes, kv_heads=c.kv_heads, width=c.head_width)
     ends = np.cumsum([c.heads, c.kv_heads]) * c.head_width
     mixed = memory(("mixed", layer), (B * T, c.heads * c.head_width), dtype)
-    projected[:, : ends[0]] *= c.score_scale
-    if rotation is not None:
-        _rotate(projected[:, : ends[1]].reshape(B, T, -1), *rotation, c)
+    _multiply(projected[:, : ends[1]], factors, sizes)
     query, key, value, out = map(split, (*np.split(projected, ends, axis=1), mixed))
     tiles = []  # queries, the keys that they see, and their weights
     for rows, seen in _causal_tiles(B, c.heads, T):
         place, shape = ("weights", layer, len(tiles)), (*query[rows].shape[:-1], key[seen].shape[-2])
         weights = np.matmul(query[rows], key[seen].swapaxes(-1, -2), out=memory(place, shape, dtype))
-        weights[..., -shape[-2] :] += np.triu(np.full((shape[-2],) * 2, -np.inf, dtype), 1)
-        softmax_in_place(weights)
+        _causal_softmax(weights)
         np.matmul(weights, value[seen], out=out[rows])
         tiles.append((rows, seen, weights))
 
     def pullback(dmixed):
         dprojected = memory("dprojected", projected.shape, dtype)
-        dprojected[...] = 0
         dquery, dkey, dvalue, dout = map(split, (*np.split(dprojected, ends, axis=1), dmixed))
-        for rows, seen, weights in tiles:
+        for rows, seen, weights in reversed(tiles):
             dscores = memory("dscores", weights.shape, dtype)
             np.matmul(dout[rows], value[seen].swapaxes(-1, -2), out=dscores)
-            dscores -= np.vecdot(dscores, weights)[..., None]  # dS = A ⊙ (dA − rowsum(dA ⊙ A)), as in (10.16)
+            dscores -= np.vecdot(dout[rows], out[rows])[..., None]  # dS = A ⊙ (dA − rowsum(dO ⊙ O)), as in (10.16)
             dscores *= weights
             np.matmul(dscores, key[seen], out=dquery[rows])
-            dkey[seen] += _summed(dscores, query[rows])
-            dvalue[seen] += _summed(weights, dout[rows])
-        if rotation is not None:
-            cosine, sine = rotation
-            _rotate(dprojected[:, : ends[1]].reshape(B, T, -1), cosine, -sine, c)
-        dprojected[:, : ends[0]] *= c.score_scale
-        return dprojected
+            first = weights.shape[-1] == T  # the last queries of a text, which come first here, see all keys
+            _add_product(dkey[seen], dscores, query[rows], first)
+            _add_product(dvalue[seen], weights, dout[rows], first)
+        _multiply(dprojected[:, : ends[1]], factors.conj(), sizes)
+        return [dprojected]
 
     return mixed, pullback
 
 
+def _causal_softmax(scores):
+    """`softmax` in place, of the scores (..., T, S) of T queries and the keys up to the last of them.
+
+    The largest score of a row is subtracted only where there are large scores: it changes no weight.
+    """
+    large = max(scores.max(), -scores.min()) > _LARGE
+    count = scores.shape[-2]
+    scores[..., -count:] += np.triu(np.full((count, count), -np.inf, scores.dtype), 1)
+    if large:
+        scores -= scores.max(axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+    rows = scores.reshape(-1, scores.shape[-1])
+    rows /= rows.dot(np.ones(rows.shape[1], rows.dtype))[:, None]
+
+
 def _activated(wide, config, memory, layer):
-    """φ(gate) ⊙ up, or φ(up), (N, F); its derivatives by gate and up take their places in `wide`."""
-    function, parts = ACTIVATIONS[config.activation], wide.shape[1] // config.hidden
-    hidden = memory(("hidden", layer), (len(wide), config.hidden), wide.dtype)
-    z, *up = np.split(wide, parts, axis=1)
-    value, slope = function(z)
-    np.multiply(value, up[0] if up else 1, out=hidden)
-    np.multiply(slope, up[0] if up else 1, out=z)
-    for factor in up:
-        factor[...] = value
+    """φ(gate) ⊙ up, or φ(up), (N, F); the derivatives take the place of what is not needed any more."""
+    z, *up = wide
+    value = memory(("value", layer), z.shape, z.dtype)
+    ACTIVATIONS[config.activation](z, value)  # z becomes φ′(z)
+    hidden, derivatives = value, [z]
+    if up:
+        (hidden,), derivatives = up, [z, value]
+        z *= hidden
+        hidden *= value
 
     def pullback(dhidden):
-        for part in np.split(wide, parts, axis=1):
-            part *= dhidden
-        return wide
+        for derivative in derivatives:
+            derivative *= dhidden
+        return derivatives
 
     return hidden, pullback
 
 
-def _silu(z):
-    """`silu` and its derivative: z σ and σ + z σ (1 − σ), with σ = 1/(1 + e^(−z))."""
-    return _gated(z, -z, None)
+def _silu(z, value):
+    """value ← silu(z) = z σ and z ← its derivative σ + z σ (1 − σ), with σ = 1/(1 + e^(−z))."""
+    _gated(z, -z, None, value)
 
 
-def _gelu_tanh(z):
-    """`gelu_tanh` and its derivative: z σ and σ + z σ (1 − σ) w′, with σ = 1/(1 + e^(−w)), w = 2s (z + 0.044715 z³).
+def _gelu_tanh(z, value):
+    """value ← gelu_tanh(z) = z σ and z ← σ + z σ (1 − σ) w′, with σ = 1/(1 + e^(−w)), w = 2s (z + 0.044715 z³).
 
     It has (1 + tanh(w/2))/2 = σ, with s = √(2/π).
     """
@@ -248,61 +272,64 @@ def _gelu_tanh(z):
     minus_w *= z
     square *= 3 * 0.044715 * twice
     square += twice
-    return _gated(z, minus_w, square)
+    _gated(z, minus_w, square, value)
 
 
-def _gated(z, minus_w, dw):
-    """z σ(w) and its derivative; minus_w is overwritten, and dw = w′ is 1 if not given."""
+def _gated(z, minus_w, dw, value):
+    """value ← z σ(w), z ← its derivative; minus_w is overwritten, and dw = w′ is 1 if None."""
     with np.errstate(over="ignore"):  # σ is 0 then
         sigma = np.exp(minus_w, out=minus_w)
     sigma += 1
     np.divide(1, sigma, out=sigma)
-    value = z * sigma
-    slope = 1 - sigma
-    slope *= value
+    np.multiply(z, sigma, out=value)
+    np.subtract(1, sigma, out=z)
+    z *= value
     if dw is not None:
-        slope *= dw
-    slope += sigma
-    return value, slope
+        z *= dw
+    z += sigma
 
 
 ACTIVATIONS: dict[str, Callable] = {"silu": _silu, "gelu_tanh": _gelu_tanh}
 
 
-def rotation_factors(angles: np.ndarray, config: Config, dtype: type | np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """What `_rotate` multiplies queries and keys and their partners with: cos θ, and −sin θ or sin θ; see (10.11).
+def query_key_factors(length: int, config: Config, dtype: type | np.dtype) -> np.ndarray:
+    """What queries and keys are multiplied with: e^(iθ) for each pair (10.11), times the scale of scores for queries.
 
-    angles: (T, K/2)   ->   (T, (H + G) K), (T, (H + G) K)
+    ->   (T, (H + G) K/2), complex; without rotary positions (1, (H + G) K)
 
     >>> from mathllm.transformer import llama_config
-    >>> config = llama_config(vocabulary=10, width=4, layers=1, heads=1)  # one head of queries, one of keys
-    >>> _, sine = rotation_factors(np.array([[np.pi / 2, np.pi / 6]]), config, np.float32)
-    >>> sine
-    array([[-1. , -0.5,  1. ,  0.5, -1. , -0.5,  1. ,  0.5]], dtype=float32)
+    >>> config = llama_config(vocabulary=10, width=4, layers=1, heads=1)  # two pairs of a query, two of a key
+    >>> query_key_factors(1, config, np.float32)
+    array([[0.5+0.j, 0.5+0.j, 1. +0.j, 1. +0.j]], dtype=complex64)
     """
-    _, axis = _pairs(config)
-
-    def wide(first, second):
-        pairs = np.stack([first, second], axis).reshape(len(angles), -1)
-        return np.tile(pairs, config.heads + config.kv_heads).astype(dtype)
-
-    cosine, sine = np.cos(angles), np.sin(angles)
-    return wide(cosine, cosine), wide(-sine, sine)
+    c, turn = config, np.ones((1, config.head_width), dtype)
+    if c.positions == "rotary":
+        turn = np.exp(1j * rotary_angles(np.arange(length), c.head_width, c.rope_base, c.rope_scaling))
+        turn = turn.astype(np.result_type(dtype, np.complex64))
+    return np.concatenate([turn * turn.dtype.type(c.score_scale)] * c.heads + [turn] * c.kv_heads, axis=1)
 
 
-def _rotate(x, cosine, sine, config):
-    """`rotate`, in place, of (B, T, (H + G) K)."""
-    shape, axis = _pairs(config)
-    partner = np.flip(x.reshape(*x.shape[:2], -1, *shape), axis).reshape(x.shape)
-    partner *= sine
-    x *= cosine
-    x += partner
+def column_order(config: Config) -> np.ndarray:
+    """An index of the columns of queries, keys and values that makes the two components of a pair neighbours.
+
+    ->   ((H + 2G) K,)
+
+    >>> from mathllm.transformer import llama_config
+    >>> column_order(llama_config(vocabulary=10, width=4, layers=1, heads=1))
+    array([ 0,  2,  1,  3,  4,  6,  5,  7,  8,  9, 10, 11])
+    """
+    c = config
+    order = np.arange((c.heads + 2 * c.kv_heads) * c.head_width)
+    if c.positions == "rotary" and c.pairing == "half":
+        turned = order[: (c.heads + c.kv_heads) * c.head_width]
+        turned[:] = turned.reshape(-1, 2, c.head_width // 2).swapaxes(1, 2).reshape(-1)
+    return order
 
 
-def _pairs(config):
-    """The shape in which a head's pairs are told apart, and the axis of the two partners."""
-    half = config.head_width // 2
-    return ((half, 2), -1) if config.pairing == "adjacent" else ((2, half), -2)
+def _multiply(x, factors, sizes):
+    """x ⊙ factors, in place, of x (B·T, n); if the factors are complex, each pair of neighbours is one number."""
+    pairs = x.view(factors.dtype).reshape(*sizes, -1)
+    pairs *= factors
 
 
 def _heads(x, sizes, kv_heads, width):
@@ -319,7 +346,10 @@ def _causal_tiles(texts, heads, length):
             yield np.s_[first : first + count, ..., start:stop, :], np.s_[first : first + count, ..., :stop, :]
 
 
-def _summed(weights, vectors):
-    """weightsᵀ vectors, summed over the query heads that share a key head."""
-    product = weights.swapaxes(-1, -2) @ vectors
-    return product if product.shape[-3] == 1 else product.sum(axis=-3, keepdims=True)
+def _add_product(total, weights, vectors, first):
+    """total += weightsᵀ vectors, summed over the query heads that share a key head; the first replaces the total."""
+    weights = weights.swapaxes(-1, -2)
+    if first and weights.shape[-3] == 1:
+        np.matmul(weights, vectors, out=total)
+    else:
+        np.add(0 if first else total, (weights @ vectors).sum(axis=-3, keepdims=True), out=total)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..attention import rotary_angles
 from ..autodiff import Array, ArrayLike, WithPullback, primitive, vjp
 from ..cross_entropy import cross_entropy
 from ..inference import KVCache
@@ -14,7 +13,7 @@ from ..shapes import contract
 from ..transformer import Config
 from ..transformer import Transformer as ReadableTransformer
 from ..trees import rebuild, tree_leaves, tree_map, walk
-from .block import ACTIVATIONS, Memory, block, rotation_factors
+from .block import ACTIVATIONS, Memory, block, normalise, query_key_factors
 from .decoding import DecodingStep, ReadingStep
 
 _FEW = 64  # tokens that are read by a ReadingStep; for more, the products alone take most of the time
@@ -87,26 +86,22 @@ class Transformer(ReadableTransformer):
 def _loss(*leaves: Array, model: Transformer, structure: dict, tokens: np.ndarray, targets: np.ndarray) -> WithPullback:
     """The mean loss of a model whose parameters, in order, are `leaves`; its pullback can be called once."""
     c, params, (B, T) = model.config, rebuild(structure, iter(leaves)), tokens.shape
-    memory, pullbacks, rotation = model._free_memory(), [], None
-    if c.positions == "rotary":
-        angles = rotary_angles(np.arange(T), c.head_width, c.rope_base, c.rope_scaling)
-        rotation = rotation_factors(angles, c, leaves[0].dtype)
+    memory, pullbacks, factors = model._free_memory(), [], query_key_factors(T, c, leaves[0].dtype)
     outer = {name: part for name, part in params.items() if name != "blocks"}
     x, embed_pullback = vjp(lambda outer: model.embed(outer, tokens, np.arange(T)[None]), outer)
     x = x.reshape(B * T, -1)
     for number, part in enumerate(params["blocks"]):
-        x, block_pullback = block(x, part, c, rotation, (B, T), memory, number)
+        x, block_pullback = block(x, part, c, factors, (B, T), memory, number)
         pullbacks.append(block_pullback)
 
-    def last(x, outer):
-        return cross_entropy(model.unembed(outer, model.norm(x, outer["final_norm"])), targets.reshape(-1))
-
-    loss, last_pullback = vjp(last, x, outer)
+    x, norm_pullback = normalise(x, outer["final_norm"], c.norm_epsilon, c.norm == "layer", memory, "final_norm")
+    loss, last_pullback = vjp(lambda x, outer: cross_entropy(model.unembed(outer, x), targets.reshape(-1)), x, outer)
 
     def pullback(dloss):
         if not pullbacks:
             raise RuntimeError("the gradient of this loss was computed already, and its memory is in use again")
         (dx, douter), blocks = last_pullback(dloss), []
+        dx, douter["final_norm"] = norm_pullback(dx)
         while pullbacks:
             dx, dblock = pullbacks.pop()(dx)
             blocks.insert(0, dblock)
