@@ -13,7 +13,7 @@ from ..shapes import contract
 from ..transformer import Config
 from ..transformer import Transformer as ReadableTransformer
 from ..trees import rebuild, tree_leaves, tree_map, walk
-from .block import ACTIVATIONS, Memory, block, normalise, query_key_factors
+from .block import ACTIVATIONS, Memory, block, query_key_factors
 from .decoding import DecodingStep, ReadingStep
 
 _FEW = 64  # tokens that are read by a ReadingStep; for more, the products alone take most of the time
@@ -94,14 +94,15 @@ def _loss(*leaves: Array, model: Transformer, structure: dict, tokens: np.ndarra
         x, block_pullback = block(x, part, c, factors, (B, T), memory, number)
         pullbacks.append(block_pullback)
 
-    x, norm_pullback = normalise(x, outer["final_norm"], c.norm_epsilon, c.norm == "layer", memory, "final_norm")
-    loss, last_pullback = vjp(lambda x, outer: cross_entropy(model.unembed(outer, x), targets.reshape(-1)), x, outer)
+    def last(x, outer):  # the readable norm says where numbers have become too large
+        return cross_entropy(model.unembed(outer, model.norm(x, outer["final_norm"])), targets.reshape(-1))
+
+    loss, last_pullback = vjp(last, x, outer)
 
     def pullback(dloss):
         if not pullbacks:
             raise RuntimeError("the gradient of this loss was computed already, and its memory is in use again")
         (dx, douter), blocks = last_pullback(dloss), []
-        dx, douter["final_norm"] = norm_pullback(dx)
         while pullbacks:
             dx, dblock = pullbacks.pop()(dx)
             blocks.insert(0, dblock)
