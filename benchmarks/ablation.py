@@ -129,7 +129,8 @@ def with_rotate():
 
         def _attention(self, x, linears, layer, mask):
             (keys, values), width = layer, self.config.head_width
-            query, key, value = (linears[name](x).reshape(-1, 1, width) for name in ("query", "key", "value"))
+            heads = linears["query key value"](x).reshape(-1, 1, width)
+            query, key, value = np.split(heads, np.cumsum([self.config.heads, self.config.kv_heads]))
             query, key = (ml.rotate(part, angles=self.angles, pairing=self.config.pairing) for part in (query, key))
             keys[:, -1], values[:, -1] = key[:, 0], value[:, 0]
             query = query * self.dtype.type(self.config.score_scale)

@@ -106,10 +106,10 @@ def joined_linear(
     array([[3., 4., 7.]])
     """
     biases = [f"{name}_bias" for name in names if f"{name}_bias" in params]
-    matrix = _joined(params, names, order)
+    matrix = joined(params, names, order)
     y = memory.product((place, *names), x, matrix)
     if biases:
-        y += _joined(params, biases, order)
+        y += joined(params, biases, order)
 
     def pullback(dy):
         gradient = _separate(x.T @ dy, params, names, order)
@@ -120,19 +120,24 @@ def joined_linear(
     return y, pullback
 
 
-def _joined(params, names, order):
-    """The columns of one matrix, or those of several in this order."""
+def joined(params: dict, names: list[str], order: object = slice(None)) -> np.ndarray:
+    """The columns of one matrix, or those of several in this order.
+
+    >>> joined({"query": np.eye(2), "key": np.ones((2, 1))}, ["query", "key"])
+    array([[1., 0., 1.],
+           [0., 1., 1.]])
+    """
     if len(names) == 1:
         return params[names[0]]
     return np.concatenate([params[name] for name in names], axis=-1)[..., order]
 
 
-def _separate(joined, params, names, order):
-    """By name what `_joined` has joined."""
+def _separate(whole, params, names, order):
+    """By name what `joined` has joined."""
     if len(names) == 1:
-        return {names[0]: joined}
+        return {names[0]: whole}
     ends = np.cumsum([params[name].shape[-1] for name in names])[:-1]
-    return dict(zip(names, np.split(joined[..., np.argsort(order)], ends, axis=-1), strict=True))
+    return dict(zip(names, np.split(whole[..., np.argsort(order)], ends, axis=-1), strict=True))
 
 
 def block(
@@ -233,8 +238,7 @@ def _causal_softmax(scores):
     if large:
         scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
-    rows = scores.reshape(-1, scores.shape[-1])
-    rows /= rows.dot(np.ones(rows.shape[1], rows.dtype))[:, None]
+    scores /= (scores @ np.ones(scores.shape[-1], scores.dtype))[..., None]
 
 
 def _activated(wide, config, memory, layer):
@@ -242,11 +246,10 @@ def _activated(wide, config, memory, layer):
     z, *up = wide
     value = memory(("value", layer), z.shape, z.dtype)
     ACTIVATIONS[config.activation](z, value)  # z becomes φ′(z)
-    hidden, derivatives = value, [z]
-    if up:
-        (hidden,), derivatives = up, [z, value]
-        z *= hidden
-        hidden *= value
+    for factor in up:
+        z *= factor
+        factor *= value
+    hidden, derivatives = (up[0], [z, value]) if up else (value, [z])
 
     def pullback(dhidden):
         for derivative in derivatives:
@@ -258,7 +261,7 @@ def _activated(wide, config, memory, layer):
 
 def _silu(z, value):
     """value ← silu(z) = z σ and z ← its derivative σ + z σ (1 − σ), with σ = 1/(1 + e^(−z))."""
-    _gated(z, -z, None, value)
+    _gated(z, -z, 1, value)
 
 
 def _gelu_tanh(z, value):
@@ -276,7 +279,7 @@ def _gelu_tanh(z, value):
 
 
 def _gated(z, minus_w, dw, value):
-    """value ← z σ(w), z ← its derivative; minus_w is overwritten, and dw = w′ is 1 if None."""
+    """value ← z σ(w) and z ← its derivative σ + z σ (1 − σ) w′, where dw is w′; minus_w is overwritten."""
     with np.errstate(over="ignore"):  # σ is 0 then
         sigma = np.exp(minus_w, out=minus_w)
     sigma += 1
@@ -284,8 +287,7 @@ def _gated(z, minus_w, dw, value):
     np.multiply(z, sigma, out=value)
     np.subtract(1, sigma, out=z)
     z *= value
-    if dw is not None:
-        z *= dw
+    z *= dw
     z += sigma
 
 

@@ -12,6 +12,7 @@ from ..attention import attention, rotary_angles, rotate
 from ..inference import KVCache
 from ..transformer import Config
 from ..trees import tree_leaves
+from .block import joined
 
 _POSITIONS = 32  # positions whose rotations are computed at a time
 
@@ -25,7 +26,8 @@ class DecodingStep:
 
     cache: of one sequence, which may hold a text already   ->   a function of a token id: (V,)
 
-    The matrices are those of `params` when the step is made; it sees what is written into them later.
+    The matrices of queries, keys and values are copied into one, since small products are slow. So a step, like its
+    cache, is for parameters that do not change.
 
     >>> from mathllm.transformer import Transformer, llama_config
     >>> model = Transformer(llama_config(vocabulary=10, width=8, layers=2, heads=2, hidden=16))
@@ -71,12 +73,11 @@ class DecodingStep:
 
     def _attention(self, x, linears, layer, mask):
         """layer: keys and values (G, S, K), of which the last are to be written."""
-        (keys, values), width = layer, self.config.head_width
-        query, key, value = (linears[name](x).reshape(-1, width) for name in ("query", "key", "value"))
-        if self.rotation is not None:
-            query, key = query.dot(self.rotation[0]), key.dot(self.rotation[0])
-        keys[:, -1], values[:, -1] = key, value
-        query *= self.scale
+        (keys, values), width, H, G = layer, self.config.head_width, self.config.heads, self.config.kv_heads
+        heads = linears["query key value"](x).reshape(-1, width)
+        turned = heads[: H + G] if self.rotation is None else heads[: H + G].dot(self.rotation[0])
+        keys[:, -1], values[:, -1] = turned[H:], heads[H + G :]
+        query = turned[:H] * self.scale
         scores = query.reshape(len(keys), -1, width) @ keys.swapaxes(1, 2)  # (G, H/G, S)
         if mask is not None:
             scores = np.where(mask[0], scores, -np.inf).astype(scores.dtype)
@@ -137,12 +138,12 @@ class ReadingStep(DecodingStep):
 
     def _attention(self, x, linears, layer, mask):
         """layer: stores the new keys and values and returns all (B, G, S, K)."""
-        (B, T), G, width = self.rows, self.config.kv_heads, self.config.head_width
-        query, key, value = (linears[name](x).reshape(B, T, -1, width) for name in ("query", "key", "value"))
-        if self.rotation is not None:
-            query, key = query @ self.rotation, key @ self.rotation
-        keys, values = (x[:, :, None] for x in layer(key.swapaxes(1, 2), value.swapaxes(1, 2)))  # (B, G, 1, S, K)
-        query = query.reshape(B, T, G, -1, width).transpose(0, 2, 3, 1, 4)  # (B, G, H/G, T, K)
+        (B, T), width, H, G = self.rows, self.config.head_width, self.config.heads, self.config.kv_heads
+        heads = linears["query key value"](x).reshape(B, T, -1, width)
+        turned = heads[:, :, : H + G] if self.rotation is None else heads[:, :, : H + G] @ self.rotation
+        new = turned[:, :, H:].swapaxes(1, 2), heads[:, :, H + G :].swapaxes(1, 2)
+        keys, values = (x[:, :, None] for x in layer(*new))  # (B, G, 1, S, K)
+        query = turned[:, :, :H].reshape(B, T, G, -1, width).transpose(0, 2, 3, 1, 4)  # (B, G, H/G, T, K)
         mixed = attention(query, keys, values, mask=mask, scale=self.scale).transpose(0, 3, 1, 2, 4)
         return linears["output"](mixed.reshape(B * T, -1))
 
@@ -152,12 +153,16 @@ class ReadingStep(DecodingStep):
 
 
 def _linears(params):
-    """For each matrix of a sublayer the function x -> x W + b."""
-    return {name: _linear(W, params.get(f"{name}_bias")) for name, W in params.items() if W.ndim == 2}
+    """For each matrix of a sublayer the function x -> x W + b; those of queries, keys and values are one."""
+    network = [[name] for name in ("gate", "up", "down") if name in params]
+    groups = network or [["query", "key", "value"], ["output"]]
+    return {" ".join(names): _linear(params, names) for names in groups}
 
 
-def _linear(W, bias):
-    return (lambda x: x.dot(W)) if bias is None else lambda x: x.dot(W) + bias
+def _linear(params, names):
+    W = joined(params, names)
+    b = joined(params, [f"{name}_bias" for name in names]) if f"{names[0]}_bias" in params else None
+    return (lambda x: x.dot(W)) if b is None else lambda x: x.dot(W) + b
 
 
 def _silu(z):

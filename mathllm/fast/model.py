@@ -34,10 +34,9 @@ class Transformer(ReadableTransformer):
 
     def __init__(self, config: Config):
         super().__init__(config)
-        c = config
-        decoder = c.causal and not (c.encoder_layers or c.experts or c.bert or c.t5)
-        known = c.positions in ("learned", "rotary", "none") and c.activation in ACTIVATIONS
-        self.fits = decoder and known and c.norm_order == "pre"
+        decoder = config.causal and not (config.encoder_layers or config.experts or config.bert or config.t5)
+        known = config.positions in ("learned", "rotary", "none") and config.activation in ACTIVATIONS
+        self.fits = decoder and known and config.norm_order == "pre"
         self._memories = []  # those that no pullback needs at the moment
         self._steps = {}  # the last step of each kind
 
