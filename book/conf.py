@@ -56,6 +56,7 @@ html_favicon = "_static/vector.svg"
 html_logo = "_static/vector.svg"
 html_static_path = ["_static"]
 html_scaled_image_link = False
+html_use_index = epub_use_index = False
 templates_path = ["_templates"]
 html_css_files = ["book.css"]
 html_js_files = [
@@ -96,7 +97,6 @@ if edition:
     epub_copyright = "Text under CC BY 4.0, code under the MIT licence."
     epub_scheme, epub_identifier, epub_uid = "name", "mathllm-textbook", "mathllm-textbook"
     epub_css_files, epub_tocdepth, epub_show_urls = ["edition.css"], 2, "no"
-    epub_use_index = html_use_index = False
 
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

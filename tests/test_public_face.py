@@ -6,7 +6,9 @@ The linter of workflows, which is part of `make lint`, demands that each action 
 import json
 import re
 import tomllib
+from types import SimpleNamespace
 
+import head
 import pytest
 import yaml
 from package import ROOT
@@ -114,6 +116,16 @@ def test_binder_installs_the_lock_and_extras_that_exist():
     assert extras <= set(PROJECT["optional-dependencies"])
     program = (ROOT / ".binder" / "postBuild").read_text(encoding="utf-8")
     assert (ROOT / re.search(r"python (\S+\.py)", program)[1]).exists()
+
+
+def test_where_the_repository_is_known_a_page_leads_to_its_text_and_to_binder():
+    app = SimpleNamespace(config=SimpleNamespace(book_repository="https://github.com/us/book"))
+    context = {"header_buttons": []}
+    head.offer_source(app, "notebooks/06_softmax", "page.html", context, "a page")
+    text, notebook = (button["url"] for button in context["header_buttons"])
+    assert (ROOT / text.removeprefix("https://github.com/us/book/edit/main/")).samefile(ROOT / "book/06_softmax.md")
+    there = "https://mybinder.org/v2/gh/us/book/main?urlpath=lab/tree/"
+    assert (ROOT / notebook.removeprefix(there)).samefile(ROOT / "notebooks/06_softmax.ipynb")
 
 
 # The version and the title

@@ -12,8 +12,11 @@ function arrange() { // oxlint-disable-line no-unused-vars -- build_editions.py 
   fit();
 }
 
-// Names of places that several chapters have, such as "exercises", become the chapter's own.
+// The anchor before a chapter moves into it, or it would have an empty page of its own. Names of places that several
+// chapters have, such as "exercises", become the chapter's own.
 function setApart(chapter, i) {
+  const anchor = chapter.previousElementSibling;
+  if (anchor?.matches("span")) chapter.prepend(anchor);
   chapter.id = `chapter-${i}`;
   chapter.querySelectorAll("section[id]").forEach((section) => {
     chapter.querySelectorAll(`a[href="#${CSS.escape(section.id)}"]`).forEach((link) => { link.hash = `${i}-${section.id}`; });

@@ -1,7 +1,8 @@
 """What machines read: the description of a page, the map of the site, a list of the pages for language models.
 
 Links between pages are relative. What needs the address of the site (canonical links, sitemap.xml) is made when the
-environment names it: MATHLLM_SITE=https://… ; and MATHLLM_REPOSITORY=https://… gives each page a link to its source.
+environment names it: MATHLLM_SITE=https://… ; and MATHLLM_REPOSITORY=https://… gives each page a link to its source,
+and each notebook one to Binder, which opens repositories of GitHub.
 """
 
 import re
@@ -12,6 +13,7 @@ from xml.sax.saxutils import escape as escape_xml
 import search
 from docutils import nodes
 
+GITHUB, BINDER = "https://github.com/", "https://mybinder.org/v2/gh"
 LONGEST = 200  # characters of a description
 SITEMAP = """<?xml version="1.0" encoding="utf-8"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">"""
@@ -56,13 +58,19 @@ def describe(app, pagename, templatename, context, doctree):
     context["metatags"] = context.get("metatags", "") + "\n".join(lines)
 
 
+def button(name, icon, url, tooltip):
+    return {"type": "link", "label": f"{name}-button", "icon": icon, "url": url, "tooltip": tooltip}
+
+
 def offer_source(app, pagename, templatename, context, doctree):
-    """A button that leads to the text of the page, where the address of the project is known."""
+    """Where the address of the project is known, buttons lead to the text of a page and to its notebook on Binder."""
     repository = app.config.book_repository
     if repository and doctree is not None:
         url = f"{repository}/edit/main/book/{Path(pagename).name}.md"
-        button = {"type": "link", "text": "Edit", "icon": "fas fa-pencil-alt", "url": url, "label": "edit-button"}
-        context["header_buttons"].append(button | {"tooltip": "Suggest a change of this page"})
+        context["header_buttons"].append(button("edit", "fas fa-pencil-alt", url, "Suggest a change of this page"))
+    if repository.startswith(GITHUB) and pagename.startswith("notebooks/"):
+        url = f"{BINDER}/{repository.removeprefix(GITHUB)}/main?urlpath=lab/tree/{pagename}.ipynb"
+        context["header_buttons"].append(button("binder", "fas fa-rocket", url, "Open this chapter on Binder"))
 
 
 def missing_page(app):

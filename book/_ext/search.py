@@ -16,7 +16,7 @@ LETTERS = {"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon":
            "cdot": "·", "times": "×", "approx": "≈", "le": "≤", "ge": "≥", "neq": "≠", "infty": "∞", "sum": "Σ",
            "partial": "∂", "odot": "⊙", "top": "ᵀ", "to": "→", "in": "∈", "pm": "±", "ldots": "…", "dots": "…",
            "ln": "ln", "exp": "exp", "log": "log", "max": "max", "min": "min", "cos": "cos"}  # fmt: skip
-REST = ("values", "gradients_checked", "bibliography", "genindex")  # lists of everything: found, but last
+REST = ("values", "gradients_checked", "bibliography")  # lists of everything: found, but last
 UNREAD = (nodes.math_block, nodes.literal_block, nodes.comment, nodes.raw, nodes.image, nodes.title, nodes.target)
 
 

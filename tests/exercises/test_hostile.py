@@ -97,7 +97,7 @@ class Liar(dict):
 def frobenius_norm(W): return Liar()
 """,
     "nearest": "def nearest(table, query, k): raise SystemExit('8.0')",
-} | {name: f"{name} = type('S', (str,), {{'__eq__': lambda a, b: True}})('Z')" for name in PUZZLES}  # fmt: skip
+} | {name: f"{name} = type('S', (str,), {{'__eq__': lambda a, b: True}})('Z')" for name in PUZZLES}
 ODD_BUT_RIGHT = RIGHT | {
     "length_by_hand": RIGHT["length_by_hand"] + "\nsquares_and_length = np.array(squares_and_length, np.float16)",
     "norm": RIGHT["norm"] + """

@@ -63,7 +63,7 @@ def page_at(path):
 
 def test_there_is_a_page_for_every_notebook_and_every_front_page_and_no_other(site):
     made = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
-    others = {"404.html", "genindex.html", "search.html"}
+    others = {"404.html", "search.html"}
     assert {name for name in made if not name.startswith(("_static/", "lite/"))} == {*PAGES} | others
     assert CHAPTERS
 
