@@ -53,6 +53,7 @@ def mathml(tex, display=False):
     for pattern, spelling in SPELLINGS:
         known = pattern.sub(spelling, known)
     try:
-        return tex2mathml(known.strip(), as_block=display)
+        # docutils indents: a nested formula would take 450 times its length
+        return re.sub(r">\s+<", "><", tex2mathml(known.strip(), as_block=display))
     except Exception:  # a formula is a learner's text: whatever is wrong with it, the page is shown
         return f"<code>{html.escape(tex)}</code>"

@@ -119,7 +119,7 @@ def _kept(tag, name, value):
 
 
 def highlight_code(source, metadata=None):
-    """nbconvert's filter of this name; where a line is long, without colours: they take time as its square."""
-    if max(map(len, source.split("\n"))) > MAX_LINE:
+    """nbconvert's filter of this name; where a line or a gap is long, without colours: they take time as its square."""
+    if max(map(len, source.split("\n"))) > MAX_LINE or re.search(r"\s{100}", source):
         return f"<pre>{html.escape(source)}</pre>"
     return Highlight2HTML()(source, metadata=metadata)

@@ -54,3 +54,10 @@ def test_a_formula_brings_no_tag_of_its_own():
 def test_hints_unfold():
     shown = page("<details>\n<summary><u>Hint 1</u></summary>\n\nTry $n = 1$.\n\n</details>")
     assert re.search(r"<details>\s*<summary><u>Hint 1</u></summary>.*<math.*</details>", shown, re.DOTALL)
+
+
+def test_a_nested_formula_makes_no_large_page():
+    tex = r"\frac{" * 330
+    text = mathml(tex)
+    assert "<mfrac>" in text
+    assert len(text) < 10 * len(tex)

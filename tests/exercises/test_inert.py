@@ -45,6 +45,7 @@ def test_no_control_character_of_a_terminal_stays():
 def test_code_is_shown_in_colours_unless_a_line_would_take_minutes():
     assert "<span" in highlight_code("x = 1")
     assert highlight_code("y<z\n" + "a." * 100_000).startswith("<pre>y&lt;z\na.a.")
+    assert highlight_code("y<z\n" + 1_000 * (" " * 190 + "\n") + "a").startswith("<pre>y&lt;z\n  ")
 
 
 def test_text_and_bitmaps_stay():
