@@ -22,7 +22,8 @@ def neuron_correlations(activations: ArrayLike, features: ArrayLike) -> np.ndarr
     array([[1., 0.]])
     """
     x, y = _standardized("neuron_correlations", activations=activations, features=features)
-    return np.clip(y.T @ x / len(x), -1, 1)  # rounding may step over the edge
+    correlations = np.clip(y.T @ x / len(x), -1, 1)  # rounding may step over the edge
+    return correlations.astype(np.result_type(activations, features, 1.0))
 
 
 @contract("n D, n F -> F")
@@ -41,7 +42,8 @@ def direction_correlations(activations: ArrayLike, features: ArrayLike) -> np.nd
     """
     x, y = _standardized("direction_correlations", activations=activations, features=features)
     prediction = x @ least_squares(x, y)
-    return np.sqrt(np.clip(np.mean(prediction * y, axis=0), 0, 1))  # of a least-squares fit, r² = ⟨fit, y⟩
+    squares = np.clip(np.mean(prediction * y, axis=0), 0, 1)  # of a least-squares fit, r² = ⟨fit, y⟩
+    return np.sqrt(squares).astype(np.result_type(activations, features, 1.0))
 
 
 def _standardized(function, **arrays):

@@ -113,7 +113,7 @@ def sequential_posterior(prior: ArrayLike, likelihoods: ArrayLike) -> np.ndarray
     log_evidence = log_sum_exp(log_joint, keepdims=True)
     if np.any(np.isneginf(log_evidence)):
         raise ValueError("sequential_posterior() needs a hypothesis that allows the data; here none is left")
-    return exp(log_joint - log_evidence)
+    return exp(log_joint - log_evidence).astype(np.result_type(prior, likelihoods, 1.0))
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def ridge_regression(X: ArrayLike, y: ArrayLike, penalty: float) -> np.ndarray:
     within("ridge_regression", "[0, ∞)", penalty=penalty)
     d = X.shape[1]
     rows, targets = np.vstack([X, np.sqrt(penalty) * np.eye(d)]), np.append(y, np.zeros(d))
-    return least_squares(rows, targets[:, None])[:, 0]
+    return least_squares(rows, targets[:, None])[:, 0].astype(np.result_type(X, y, 1.0))
 
 
 def map_linear_regression(X: ArrayLike, y: ArrayLike, *, noise: float, prior: float) -> np.ndarray:
