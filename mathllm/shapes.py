@@ -4,7 +4,8 @@
 
 describes three arguments and the result. A letter stands for one size everywhere in the line. `...` stands for any axes
 in front, which must broadcast; an axis `T?` may also be 1, an axis `S+` must not be empty, an axis `N++` must be at
-least 2, a number stands for itself, and an argument `_` is not looked at. Arguments that are None are left out.
+least 2, a number stands for itself, and an argument `_` is not looked at. Arguments `*` may have any shape, but all the
+same. Arguments that are None are left out.
 """
 
 import functools
@@ -38,7 +39,8 @@ class Contract:
         for axes, name, value in zip(self.arguments, names, values, strict=False):
             if value is None or axes == ["_"]:
                 continue
-            shape, fixed = value.shape, axes[1:] if axes[0] == "..." else axes
+            shape = (value.shape,) if axes == ["*"] else value.shape  # as if the shape were the size of one axis
+            fixed = axes[1:] if axes[0] == "..." else axes
             lead = len(shape) - len(fixed)
             if lead < 0 or (lead and fixed is axes):
                 self._complain(function, names, values, module, f"{name} has {len(shape)} axes")
@@ -171,7 +173,7 @@ def real_array(function: str, value: Any, dtype: type | None = None) -> Any:
 def _misfit(letter, size, name, sizes):
     """What is wrong with an axis of this size, or None."""
     symbol = letter.rstrip("?+")
-    if size < (least := letter.count("+")):
+    if (least := letter.count("+")) and size < least:
         return f"{symbol} is {size} in {name}" + (f", at least {least} are needed" if least > 1 else "")
     if letter.endswith("?") and size == 1:
         return None

@@ -97,6 +97,9 @@ def spoiled(name, text):
     several = [key for key, axes in looked_at if axes[:1] == ["..."]]
     for key, axes in looked_at:
         x, fixed = np.asarray(given[key]), [axis for axis in axes if axis != "..."]
+        if axes == ["*"]:
+            yield r"\* is \(.*\) in ", {key: np.stack([x, x])}
+            continue
         if fixed:
             yield f"{key} has {len(fixed) - 1} axes", {key: x[(0,) * (x.ndim - len(fixed) + 1)]}
         if "..." not in axes:

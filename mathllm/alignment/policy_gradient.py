@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..autodiff import Array, ArrayLike, WithPullback, primitive
-from ..errors import ShapeError, within
+from ..errors import within
 from ..exponentials import exp
 from ..probability import distribution
 from ..shapes import contract
@@ -36,14 +36,14 @@ def advantages(rewards: ArrayLike, values: ArrayLike, *, discount: float = 1.0, 
     return result.astype(dtype)
 
 
-@primitive(nondiff=("advantage",))
+@primitive(nondiff=("advantage",), shapes="*, * -> *")
 def clipped_surrogate(ratio: Array, advantage: Array, *, epsilon: float = 0.2) -> WithPullback:
     """PPO's objective for each action, to be maximised: nothing is gained by moving the ratio beyond 1 ± ε.
 
         min(r A, clip(r, 1 − ε, 1 + ε) A),      r = π(a|s)/π_old(a|s)               (15.9)
         derivative by r: A where the first is the smaller, 0 where the clipped one is
 
-    ratio: r, (...)   advantage: A, (...)   ->   (...)
+    ratio: r   advantage: A
 
     Raises: ShapeError if the shapes differ; ValueError for ε outside (0, 1).
     Source: Schulman et al. 2017, eq. 7.
@@ -52,7 +52,6 @@ def clipped_surrogate(ratio: Array, advantage: Array, *, epsilon: float = 0.2) -
     array([ 1.2,  0.5, -1.5, -0.8])
     """
     within("clipped_surrogate", "(0, 1)", epsilon=epsilon)
-    _require_one_shape("clipped_surrogate", ratio, advantage)
     advantage = advantage.astype(ratio.dtype)
     free, clipped = ratio * advantage, np.clip(ratio, 1 - epsilon, 1 + epsilon).astype(ratio.dtype) * advantage
     return np.minimum(free, clipped), lambda dy: (np.where(free <= clipped, dy * advantage, 0), None)
@@ -80,7 +79,7 @@ def kl_optimal_policy(reference: ArrayLike, reward: ArrayLike, *, beta: float) -
     return softmax(np.where(reference > 0, scores, -np.inf))
 
 
-@contract("... G -> ... G")
+@contract("... G++ -> ... G")
 def group_advantages(rewards: ArrayLike, epsilon: float = 1e-8) -> np.ndarray:
     """GRPO's advantages: rewards of G answers to one prompt, relative to their mean, in standard deviations.
 
@@ -95,21 +94,19 @@ def group_advantages(rewards: ArrayLike, epsilon: float = 1e-8) -> np.ndarray:
     array([ 1., -1.,  1., -1.])
     """
     within("group_advantages", "(0, ∞)", epsilon=epsilon)
-    if rewards.shape[-1] < 2:
-        raise ShapeError(f"group_advantages() needs at least two answers per prompt, got shape {rewards.shape}")
     dtype = np.result_type(rewards, 1.0)
     centred = rewards.astype(float) - rewards[..., :1]  # exactly 0 for equal rewards, whose mean may be rounded
     centred = centred - centred.mean(axis=-1, keepdims=True)
     return (centred / (centred.std(axis=-1, keepdims=True) + epsilon)).astype(dtype)
 
 
-@primitive
+@primitive(shapes="*, * -> *")
 def kl_estimate(policy: Array, reference: Array) -> WithPullback:
     """An estimate of KL(π‖π_ref) from sampled actions: never negative, and right on average.
 
         k = eᵈ − d − 1,      d = ln π_ref − ln π,      dk/dd = eᵈ − 1                (15.12)
 
-    policy, reference: log-probabilities of the sampled actions, (...)   ->   (...)
+    policy, reference: log-probabilities of the sampled actions
 
     Raises: ShapeError if the shapes differ; OverflowError where eᵈ is larger than the dtype can hold.
     Source: Schulman 2020, "Approximating KL divergence" (k3); Shao et al. 2024, eq. 4.
@@ -117,7 +114,6 @@ def kl_estimate(policy: Array, reference: Array) -> WithPullback:
     >>> kl_estimate(np.log([0.5, 0.2]), np.log([0.5, 0.4])).round(4)
     array([0.    , 0.3069])
     """
-    _require_one_shape("kl_estimate", policy, reference)
     difference = reference - policy
     with np.errstate(over="ignore"):
         excess = np.expm1(difference)  # eᵈ − 1, with the digits that the subtraction would lose near d = 0
@@ -150,8 +146,3 @@ def grpo_loss(
     ratio = exp(policy - old)
     penalty = ratio * kl_estimate(policy, reference) * beta
     return -(clipped_surrogate(ratio, advantage, epsilon=epsilon) - penalty).mean()
-
-
-def _require_one_shape(name, first, second):
-    if first.shape != second.shape:
-        raise ShapeError(f"{name}() needs two arrays of one shape, got {first.shape} and {second.shape}")

@@ -4,18 +4,18 @@ import numpy as np
 
 from ..autodiff import Array, WithPullback, primitive
 from ..cross_entropy import divisor
-from ..errors import ShapeError, all_within
+from ..errors import all_within
 from ..exponentials import sigmoid, softplus
 
 
-@primitive(nondiff=("targets",))
+@primitive(nondiff=("targets",), shapes="*, *")
 def binary_cross_entropy(logits: Array, targets: Array, *, reduction: str = "mean") -> WithPullback:
     """Negative log-likelihood, in nats, of yes/no targets, computed from logits.
 
         L = −[y ln ŷ + (1−y) ln(1−ŷ)] = y softplus(−z) + (1−y) softplus(z),   ŷ = σ(z)   (11.3)
         dz = ŷ − y                                      prediction minus target     (11.4)
 
-    logits: z, any shape   targets: y in [0, 1], the same shape   ->   one number; z's shape with reduction="none"
+    logits: z   targets: y in [0, 1]   ->   one number, or one for each logit with reduction="none"
 
     ∂L/∂ŷ = (ŷ − y)/(ŷ(1−ŷ)) is unbounded where the sigmoid is flat, and σ′ = ŷ(1−ŷ) cancels it exactly: a confident
     wrong prediction still has a gradient, and there is no division by zero. In floating point they cancel only if ŷ is
@@ -28,9 +28,6 @@ def binary_cross_entropy(logits: Array, targets: Array, *, reduction: str = "mea
     >>> float(binary_cross_entropy([-10000.0, 10000.0], [1, 1]))
     5000.0
     """
-    if logits.shape != targets.shape:
-        shapes = f"{logits.shape} and {targets.shape} (see chapter 11)"
-        raise ShapeError(f"binary_cross_entropy() needs one target for each logit, got shapes {shapes}")
     all_within("binary_cross_entropy", "[0, 1]", targets=targets)
     all_within("binary_cross_entropy", "(-∞, ∞)", logits=logits)
     share = 1 / divisor("binary_cross_entropy", reduction, logits.size)

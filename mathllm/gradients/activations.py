@@ -8,7 +8,6 @@ import math
 import numpy as np
 
 from ..autodiff import Array, WithPullback, primitive
-from ..errors import ShapeError
 from ..exponentials import sigmoid
 
 
@@ -116,14 +115,14 @@ def silu(x: Array, *, beta: float = 1.0) -> WithPullback:
     return y, lambda dy: dy * (s + beta * y * (1 - s))
 
 
-@primitive
+@primitive(shapes="*, * -> *")
 def swiglu(gate: Array, value: Array) -> WithPullback:
     """The middle of a gated layer: one projection, after SiLU, times another, elementwise.
 
         u = silu(xW₁) ⊙ (xW₂) = silu(z) ⊙ v                                         (8.27)
         dz = du ⊙ v ⊙ silu′(z),      dv = du ⊙ silu(z)
 
-    gate: z = xW₁ (..., F)   value: v = xW₂ (..., F)   ->   u: (..., F)
+    gate: z = xW₁   value: v = xW₂   ->   u
 
     Without SiLU, z ⊙ v is still quadratic in x. Only without the gate would the matrices before and after it merge
     into a single matrix.
@@ -133,8 +132,6 @@ def swiglu(gate: Array, value: Array) -> WithPullback:
     >>> round(float(swiglu(1.0, 2.0)), 5)
     1.46212
     """
-    if gate.shape != value.shape:
-        raise ShapeError(f"swiglu() needs gate and value of one shape, got {gate.shape} and {value.shape}")
     s = sigmoid(gate)
     activated = gate * s
 
