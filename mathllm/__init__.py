@@ -43,7 +43,7 @@ from .training import (
     training_state,
 )  # fmt: skip
 from .transformer import (
-    Config, Transformer, count_parameters, feed_forward, gpt2_config, layer_norm, llama_config, parameter_count,
+    Config, Transformer, count_parameters, feed_forward, gpt2_config, layer_norm, llama_config, parameters_by_part,
     record_to, rms_norm,
 )  # fmt: skip
 from .trees import flatten, tree_leaves, tree_map
@@ -63,9 +63,9 @@ __all__ = [
     "layer_norm", "learn_merges", "linear", "linear_attention", "llama_config", "load_checkpoint", "log_sigmoid",
     "log_softmax", "log_sum_exp", "lora_merge", "matrices", "merge_heads", "multi_head_attention", "multiply_adds",
     "mutual_information", "next_token_pairs", "norm", "normalize", "numerical_derivative", "numerical_gradient",
-    "numerical_jacobian", "one_hot", "padding_mask", "parameter_count", "perplexity", "positive_features", "primitive",
-    "probability", "random_batch", "record_to", "relative_buckets", "relu", "rms_norm", "rotary_angles", "rotate",
-    "sample", "sample_markov_chain", "sampler", "save_checkpoint", "scale", "sigmoid", "silu", "similarity",
+    "numerical_jacobian", "one_hot", "padding_mask", "parameters_by_part", "perplexity", "positive_features",
+    "primitive", "probability", "random_batch", "record_to", "relative_buckets", "relu", "rms_norm", "rotary_angles",
+    "rotate", "sample", "sample_markov_chain", "sampler", "save_checkpoint", "scale", "sigmoid", "silu", "similarity",
     "singular_values", "sinusoidal_positions", "sliding_window_mask", "softmax", "softmax_jacobian", "split_heads",
     "stationary_distribution", "surprise", "tanh", "train", "train_ngram", "training", "training_state", "transformer",
     "tree_leaves", "tree_map", "trees", "value_and_grad", "vectors", "vjp", "warmup_cosine", "xavier_scale",

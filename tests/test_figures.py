@@ -380,7 +380,7 @@ def test_every_part_is_counted_as_mathllm_counts_it(rng):
     drawn = list(configs(rng))
     counted = run_js("parameter_calculator.js", "parameterCount", [[sizes(config)] for config in drawn])
     for config, parts in zip(drawn, counted, strict=True):
-        ours = ml.parameter_count(config)
+        ours = ml.parameters_by_part(config)
         assert parts == {name: ours[name] for name in parts}
         assert sum(parts.values()) == ours["total"]
 
@@ -390,9 +390,9 @@ def test_the_models_have_their_published_sizes():
     counts = run_js("parameter_calculator.js", "parameterCount", [[sizes] for sizes in figure.models.values()])
     totals = dict(zip(figure.models, [sum(parts.values()) for parts in counts], strict=True))
     gpt3 = ml.gpt2_config(width=12288, layers=96, heads=96, context=2048)
-    assert totals["GPT-2"] == ml.parameter_count(ml.gpt2_config())["total"]
-    assert totals["GPT-3"] == ml.parameter_count(gpt3)["total"]
-    assert totals["LLaMA-7B"] == ml.parameter_count(ml.llama_config())["total"]
+    assert totals["GPT-2"] == ml.parameters_by_part(ml.gpt2_config())["total"]
+    assert totals["GPT-3"] == ml.parameters_by_part(gpt3)["total"]
+    assert totals["LLaMA-7B"] == ml.parameters_by_part(ml.llama_config())["total"]
     assert totals["SmolLM2"] == 134_515_008  # the numbers in its file
 
 

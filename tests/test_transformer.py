@@ -27,7 +27,7 @@ def model_of(name):
 @pytest.mark.parametrize("name", CONFIGS)
 def test_parameter_counts_agree_with_counting(name):
     model, params, _ = model_of(name)
-    assert transformer.count_parameters(params) == transformer.parameter_count(model.config)["total"]
+    assert transformer.count_parameters(params) == transformer.parameters_by_part(model.config)["total"]
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ def approximate_parameters(layers: int, width: int) -> int:
 
         N ≈ 12 L d²                                                                 (17.1)
 
-    Embeddings, biases and norms are left out; `parameter_count` counts them. GPT-3 has 96 layers of width 12,288, which
-    gives 174 billion parameters; with the embeddings it has 175 billion.
+    Embeddings, biases and norms are left out; `parameters_by_part` counts them. GPT-3 has 96 layers of width 12,288,
+    which gives 174 billion parameters; with the embeddings it has 175 billion.
     Raises: ValueError for sizes below 1.
 
     >>> approximate_parameters(layers=32, width=4096)

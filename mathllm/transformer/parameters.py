@@ -87,7 +87,7 @@ def _linear(c, **sizes):
     return matrices | (biases if c.bias else {})
 
 
-def parameter_count(config: Config) -> dict[str, int]:
+def parameters_by_part(config: Config) -> dict[str, int]:
     """Number of parameters by part, from the configuration alone; "total" adds them up.
 
         embedding V·D,   attention 4D² (less with shared keys),   feed-forward 8D² (F = 4D),   so about 12 L D² (12.14)
@@ -95,7 +95,7 @@ def parameter_count(config: Config) -> dict[str, int]:
     A tied unembedding counts once.
 
     >>> from mathllm.transformer import gpt2_config
-    >>> parameter_count(gpt2_config())["total"]
+    >>> parameters_by_part(gpt2_config())["total"]
     124439808
     """
     parts = ("embedding", "positions", "segments", "attention", "feed_forward", "norms", "head", "unembedding")
