@@ -507,3 +507,12 @@ def test_a_cache_is_refused_where_it_would_be_wrong():
         ml.grad(lambda p: model.loss(p, [[1, 2]], [[1, 2]], cache=KVCache(model.config)))(params)
     with pytest.raises(ml.ShapeError, match="24 tokens, got 25"):
         model(params, np.zeros((1, 25), int), cache=KVCache(model.config, capacity=30))
+
+
+KEPT = [ml.inference.acceptance_probability, ml.inference.residual_distribution]
+
+
+@pytest.mark.parametrize("function", KEPT)
+def test_distributions_of_speculative_decoding_keep_their_dtype(function):
+    p = np.array([0.25, 0.75], np.float32)
+    assert function(p, p[::-1]).dtype == np.float32

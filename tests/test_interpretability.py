@@ -165,9 +165,10 @@ def test_a_neuron_that_never_changes_tells_nothing():
 
 
 @pytest.mark.parametrize("function", [interp.neuron_correlations, interp.direction_correlations])
-def test_correlations_have_the_dtype_of_the_activations(function):
+def test_correlations_and_dimensions_have_the_dtype_of_the_arrays(function):
     x = np.arange(4, dtype=np.float32)[:, None]
     assert function(x, x).dtype == np.float32
+    assert interp.feature_dimensions(x).dtype == np.float32
 
 
 @pytest.mark.parametrize("vocabulary", [4, 9, 30])

@@ -40,9 +40,10 @@ def acceptance_probability(target: ArrayLike, draft: ArrayLike) -> np.ndarray:
     >>> acceptance_probability([0.5, 0.3, 0.2], [0.25, 0.6, 0.15])
     array([1. , 0.5, 1. ])
     """
+    dtype = np.result_type(target, draft, 1.0)
     target, draft = np.asarray(target, float), np.asarray(draft, float)
     more = target >= draft
-    return np.where(more, 1.0, target / np.where(more, 1.0, draft))
+    return np.where(more, 1.0, target / np.where(more, 1.0, draft)).astype(dtype)
 
 
 @contract("... V, ... V -> ... V")
@@ -58,10 +59,11 @@ def residual_distribution(target: ArrayLike, draft: ArrayLike) -> np.ndarray:
     >>> residual_distribution([0.5, 0.3, 0.2], [0.25, 0.6, 0.15]).round(3)
     array([0.833, 0.   , 0.167])
     """
+    dtype = np.result_type(target, draft, 1.0)
     target, draft = np.asarray(target, float), np.asarray(draft, float)
     more = np.maximum(target - draft, 0)
     total = more.sum(axis=-1, keepdims=True)
-    return np.where(total > 0, more / np.where(total > 0, total, 1), target)
+    return np.where(total > 0, more / np.where(total > 0, total, 1), target).astype(dtype)
 
 
 def accept_drafts(

@@ -173,13 +173,14 @@ def feature_dimensions(weight: ArrayLike) -> np.ndarray:
     array([0.5, 0.5, 1. , 0. ])
     """
     all_within("feature_dimensions", "(-∞, ∞)", weight=weight)
+    dtype = np.result_type(weight, 1.0)
     weight = np.asarray(weight, float)
     length = norm(weight)
     present = length > 0
     own = np.where(present, length, 1)[:, None]
     with np.errstate(over="ignore"):  # beside a feature that is so much longer, no dimension is left
         overlaps = np.sum(((weight / own) @ weight.T / own) ** 2, axis=-1)  # in units of ‖w_i‖², which may overflow
-    return np.where(present, np.minimum(1 / np.where(present, overlaps, 1), 1), 0.0)
+    return np.where(present, np.minimum(1 / np.where(present, overlaps, 1), 1), 0.0).astype(dtype)
 
 
 def _trained(loss, params, batches, steps, step=adam_step):
