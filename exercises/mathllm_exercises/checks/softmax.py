@@ -87,6 +87,7 @@ def _(c):
         ],
         name="the largest score forbidden",
     )
+    c.leaves_inputs(1, _scores, name="leaves its inputs alone, keys forbidden")
 
 
 @checks("06.softmax.repair_log", expected=ml.log_softmax)
