@@ -94,7 +94,7 @@ def _column_sums(x):
 
 
 def joined_linear(
-    x: np.ndarray, params: dict, names: list[str], memory: Memory, place: object, order: np.ndarray | None = None
+    x: np.ndarray, params: dict, names: list[str], memory: Memory, place: object, order: object = slice(None)
 ) -> tuple:
     """`linear` with several matrices at once: y = x [W₁ W₂ …] + [b₁ b₂ …]; pullback(dy) -> dx, gradient by name.
 
@@ -171,7 +171,7 @@ def block(
     return y, pullback
 
 
-def _sublayer(x, function, name, groups, output, order=None, *, params, config, memory, layer):
+def _sublayer(x, function, name, groups, output, order=slice(None), *, params, config, memory, layer):
     """x + f(norm(x) W) W_out + b_out with f = `function`; pullback(dy) -> dx, the gradient of this part."""
     own, norm = params[name], params[f"{name}_norm"]
     h, norm_pullback = normalise(x, norm, config.norm_epsilon, config.norm == "layer", memory, ("norm", name, layer))
@@ -181,10 +181,11 @@ def _sublayer(x, function, name, groups, output, order=None, *, params, config, 
     y += x
 
     def pullback(dy):
-        (dhidden, gradient), dh = output_pullback(dy), 0
+        (dhidden, gradient), dh = output_pullback(dy), None
         for wide_pullback, dwide in zip(wide_pullbacks, hidden_pullback(dhidden), strict=True):
             part, more = wide_pullback(dwide)
-            dh, gradient = np.add(dh, part, out=part), gradient | more
+            dh = part if dh is None else np.add(dh, part, out=part)
+            gradient |= more
         dx, dnorm = norm_pullback(dh)
         dx += dy
         return dx, {f"{name}_norm": dnorm, name: gradient}

@@ -24,7 +24,8 @@ class DecodingStep:
 
     where q, k and v are computed from norm(x).
 
-    cache: of one sequence, which may hold a text already   ->   a function of a token id: (V,)
+    cache: of one sequence, which may hold a text already   blocks: those of another step for the same parameters
+    ->   a function of a token id: (V,)
 
     The matrices of queries, keys and values are copied into one, since small products are slow. So a step, like its
     cache, is for parameters that do not change.
@@ -37,14 +38,16 @@ class DecodingStep:
     True
     """
 
-    def __init__(self, config: Config, params: dict, cache: KVCache):
+    def __init__(self, config: Config, params: dict, cache: KVCache, blocks: list | None = None):
         self.config, self.params, self.cache = config, params, cache
         self.dtype = np.result_type(cache.keys, *{leaf.dtype for leaf in tree_leaves(params)})
         self.scale = self.dtype.type(config.score_scale)
         self.ones = np.ones(max(config.width, cache.capacity), self.dtype)
         self.first, self.rotations = 0, ()  # of the positions from the first on
         parts = ("attention", "feed_forward")
-        self.blocks = [[(block[f"{part}_norm"], _linears(block[part])) for part in parts] for block in params["blocks"]]
+        self.blocks = blocks or [
+            [(block[f"{part}_norm"], _linears(block[part])) for part in parts] for block in params["blocks"]
+        ]
 
     def __call__(self, token: int) -> np.ndarray:
         """The logits after one more token."""

@@ -38,7 +38,7 @@ class Transformer(ReadableTransformer):
         known = config.positions in ("learned", "rotary", "none") and config.activation in ACTIVATIONS
         self.fits = decoder and known and config.norm_order == "pre"
         self._memories = []  # those that no pullback needs at the moment
-        self._steps = {}  # the last step of each kind
+        self._steps = {}  # of each kind, for the last parameters and cache
 
     @contract("_, _, B+ T+, B T, _")
     def next_token_loss(
@@ -74,11 +74,12 @@ class Transformer(ReadableTransformer):
             return Memory()
 
     def _step(self, kind, params, cache):
-        """The step that was made for these parameters and this cache before, or a new one."""
-        last = self._steps.get(kind)
-        if last is None or last.params is not params or last.cache is not cache:
-            last = self._steps[kind] = kind(self.config, params, cache)
-        return last
+        """The step that was made for these parameters and this cache before, or a new one with the other's blocks."""
+        steps = {k: step for k, step in self._steps.items() if step.params is params and step.cache is cache}
+        if kind not in steps:
+            steps[kind] = kind(self.config, params, cache, *(step.blocks for step in steps.values()))
+        self._steps = steps
+        return steps[kind]
 
 
 @primitive
