@@ -3,7 +3,7 @@
     python benchmarks/ablation.py                               (needs NumPy alone)
     python benchmarks/ablation.py --size 128,4,64,32            (width, layers, tokens, batch; may be repeated)
     python benchmarks/ablation.py --shape gpt2                  (default: llama; may be repeated)
-    python benchmarks/ablation.py --devices tiles,memory        (the first table shows all of them)
+    python benchmarks/ablation.py --devices memory,block        (the first table shows all of them)
 
 The package has no switches: this program replaces a function of mathllm.fast by its plain equivalent, in a process of
 its own for each device. All compute the same loss, which is checked. The processes take turns, some steps each.
@@ -29,13 +29,6 @@ sys.path.insert(0, str(ROOT))
 # ------------------------------------------------------------------------ training: devices and their plain equivalents
 
 
-def without_tiles():
-    """All T × T scores, of which the mask makes half 0."""
-    from mathllm.fast import block
-
-    block._BLOCK = block._CACHE = 1 << 60
-
-
 def without_memory():
     """New arrays in every step."""
     from mathllm.fast.block import Memory
@@ -49,7 +42,6 @@ def nothing():
 
 # name: what replaces the device in the table, and the replacement
 DEVICES = {
-    "tiles": ("all T x T scores, then the causal mask", without_tiles),
     "memory": ("new arrays in every step", without_memory),
     "block": ("the block of chapter 12", nothing),
     "adamw in place": ("adamw_step of chapter 9", nothing),

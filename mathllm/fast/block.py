@@ -6,7 +6,6 @@ value and its pullback as they do. What it saves is measured in benchmarks/READM
 
     joined     the matrices of queries, keys and values become one
     pairs      two components that rotate together are one complex number
-    causal     scores are computed in blocks of queries, up to the last key that a block may attend to
     in place   elementwise functions overwrite their arguments, or leave their derivatives there
     memory     arrays have names, and the next step uses them again
 """
@@ -20,9 +19,7 @@ import numpy as np
 from ..attention import rotary_angles
 from ..transformer import Config
 
-_BLOCK = 64  # queries whose scores are computed at a time
 _LARGE = 50.0  # sums of exponentials between e^−50 and e^50 neither overflow nor vanish in float32
-_CACHE = 1 << 18  # scores that are computed at a time
 
 
 class Memory:
@@ -202,26 +199,19 @@ def _attention(wide, config, memory, layer, factors, sizes):
     mixed = memory(("mixed", layer), (B * T, c.heads * c.head_width), dtype)
     _multiply(projected[:, : ends[1]], factors, sizes)
     query, key, value, out = map(split, (*np.split(projected, ends, axis=1), mixed))
-    tiles = []  # queries, the keys that they see, and their weights
-    for rows, seen in _causal_tiles(B, c.heads, T):
-        place, shape = ("weights", layer, len(tiles)), (*query[rows].shape[:-1], key[seen].shape[-2])
-        weights = np.matmul(query[rows], key[seen].swapaxes(-1, -2), out=memory(place, shape, dtype))
-        _causal_softmax(weights)
-        np.matmul(weights, value[seen], out=out[rows])
-        tiles.append((rows, seen, weights))
+    weights = np.matmul(query, key.swapaxes(-1, -2), out=memory(("weights", layer), (*query.shape[:-1], T), dtype))
+    _causal_softmax(weights)
+    np.matmul(weights, value, out=out)
 
     def pullback(dmixed):
         dprojected = memory("dprojected", projected.shape, dtype)
         dquery, dkey, dvalue, dout = map(split, (*np.split(dprojected, ends, axis=1), dmixed))
-        for rows, seen, weights in reversed(tiles):
-            dscores = memory("dscores", weights.shape, dtype)
-            np.matmul(dout[rows], value[seen].swapaxes(-1, -2), out=dscores)
-            dscores -= np.vecdot(dout[rows], out[rows])[..., None]  # dS = A ⊙ (dA − rowsum(dO ⊙ O)), as in (10.16)
-            dscores *= weights
-            np.matmul(dscores, key[seen], out=dquery[rows])
-            first = weights.shape[-1] == T  # the last queries of a text, which come first here, see all keys
-            _add_product(dkey[seen], dscores, query[rows], first)
-            _add_product(dvalue[seen], weights, dout[rows], first)
+        dscores = np.matmul(dout, value.swapaxes(-1, -2), out=memory("dscores", weights.shape, dtype))
+        dscores -= np.vecdot(dout, out)[..., None]  # dS = A ⊙ (dA − rowsum(dO ⊙ O)), as in (10.16)
+        dscores *= weights
+        np.matmul(dscores, key, out=dquery)
+        _sum_of_heads(dscores, query, out=dkey)
+        _sum_of_heads(weights, dout, out=dvalue)
         _multiply(dprojected[:, : ends[1]], factors.conj(), sizes)
         return [dprojected]
 
@@ -229,13 +219,12 @@ def _attention(wide, config, memory, layer, factors, sizes):
 
 
 def _causal_softmax(scores):
-    """`softmax` in place, of the scores (..., T, S) of T queries and the keys up to the last of them.
+    """`softmax` in place of the scores (..., T, T), with a causal mask.
 
     The largest score of a row is subtracted only where there are large scores: it changes no weight.
     """
     large = max(scores.max(), -scores.min()) > _LARGE
-    count = scores.shape[-2]
-    scores[..., -count:] += np.triu(np.full((count, count), -np.inf, scores.dtype), 1)
+    scores += np.triu(np.full(scores.shape[-2:], -np.inf, scores.dtype), 1)
     if large:
         scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
@@ -340,19 +329,9 @@ def _heads(x, sizes, kv_heads, width):
     return x.reshape(*sizes, kv_heads, -1, width).transpose(0, 2, 3, 1, 4)
 
 
-def _causal_tiles(texts, heads, length):
-    """Indices of (B, G, R, T, K): queries whose scores fit into the cache, and the keys up to the last they see."""
-    count = max(1, _CACHE // (heads * length * min(_BLOCK, length)))
-    for first in range(0, texts, count):
-        for start in range(0, length, _BLOCK):
-            stop = min(start + _BLOCK, length)
-            yield np.s_[first : first + count, ..., start:stop, :], np.s_[first : first + count, ..., :stop, :]
-
-
-def _add_product(total, weights, vectors, first):
-    """total += weightsᵀ vectors, summed over the query heads that share a key head; the first replaces the total."""
-    weights = weights.swapaxes(-1, -2)
-    if first and weights.shape[-3] == 1:
-        np.matmul(weights, vectors, out=total)
+def _sum_of_heads(weights, vectors, out):
+    """out ← weightsᵀ vectors, summed over the query heads that share a key head."""
+    if weights.shape[-3] == 1:
+        np.matmul(weights.swapaxes(-1, -2), vectors, out=out)
     else:
-        np.add(0 if first else total, (weights @ vectors).sum(axis=-3, keepdims=True), out=total)
+        np.sum(weights.swapaxes(-1, -2) @ vectors, axis=-3, keepdims=True, out=out)
