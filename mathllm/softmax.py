@@ -118,7 +118,7 @@ def shifted_logits(name: str, logits: np.ndarray, *, axis: int = -1, temperature
     >>> shifted_logits("softmax", np.array([1001.0, 1000.0]))
     array([ 0., -1.])
     """
-    if not 0 < temperature < np.inf:
+    if np.ndim(temperature) or not 0 < temperature < np.inf:
         wanted = "a positive, finite temperature (for the limit 0, use argmax)"
         raise ValueError(f"{name}() needs {wanted}, got {temperature} (see chapter 06)")
     if not -logits.ndim <= axis < logits.ndim or logits.shape[axis] == 0:

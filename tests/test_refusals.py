@@ -164,7 +164,8 @@ INTERVALS = """
 (-∞, ∞): beam_search.length_penalty binary_cross_entropy.logits bootstrap_interval.values
     classify_critical_point.gradient classify_critical_point.hessian direction_correlations.activations
     feature_dimensions.weight integral.a integral.b least_squares.X least_squares.y neuron_correlations.features
-    retrieve.documents retrieve.query sequence_score.length_penalty vector.components watermark_logits.strength
+    retrieve.documents retrieve.query ridge_regression.X ridge_regression.y sequence_score.length_penalty
+    vector.components watermark_logits.strength
 (0, 1): bootstrap_interval.level clipped_surrogate.epsilon
 (0, 1]: deduplicate.threshold keep_top_p.p sparse_features.density
 (0, ∞): compute_optimal.flops conditional_probability.condition dpo_loss.beta fit_scaling_law.losses
@@ -194,9 +195,9 @@ INTERVALS = """
 [2, ∞): welch_bound.features
 {0, 1}: kto_loss.desirable mean_pool.mask padding_mask.attention_mask penalize_repetition.attention_mask
 whole [0, 3]: zero_memory.stage
-whole [0, ∞): arithmetic_decode.length beam_search.max_new_tokens generate.max_new_tokens green_list.key
-    green_list.previous keys_computed.steps learn_merges.merges markov_source.order sample_markov_chain.steps
-    training_loop.steps
+whole [0, ∞): arithmetic_decode.length beam_search.max_new_tokens distances.keys distances.queries
+    generate.max_new_tokens green_list.key green_list.previous keys_computed.steps learn_merges.merges
+    markov_source.order sample_markov_chain.steps training_loop.steps
 whole [1, ∞): approximate_parameters.layers approximate_parameters.width band_probability.bands band_probability.rows
     beam_search.num_beams bias_correction.step bits_per_byte.size bootstrap_interval.samples bump_network.bumps
     deep_network.depth embed.batch_size flash_attention.block_size hat_network.pieces induction_model.context

@@ -68,6 +68,7 @@ def test_the_pullback_of_softmax_is_a_product_with_its_jacobian():
         ([1.0, 2.0], {"temperature": 0}, ValueError, "argmax.*got 0"),
         ([1.0, 2.0], {"temperature": np.nan}, ValueError, "got nan"),
         ([1.0, 2.0], {"temperature": np.inf}, ValueError, "got inf"),
+        ([1.0, 2.0], {"temperature": np.array([1.0, 2.0])}, ValueError, r"temperature.*got \[1. 2.\]"),
         ([], {}, ml.ShapeError, r"at least one logit.*\(0,\)"),
         (3.0, {}, ml.ShapeError, r"at least one logit.*got shape \(\)"),
         (["a"], {}, TypeError, "real numbers"),

@@ -59,11 +59,14 @@ def distances(queries: int, keys: int | None = None) -> np.ndarray:
 
     queries: T   keys: S, T if not given   ->   (T, S) int
 
+    Raises: ValueError for numbers that are not whole.
+
     >>> distances(2, 3)
     array([[ 1,  0, -1],
            [ 2,  1,  0]])
     """
     keys = queries if keys is None else keys
+    within("distances", "whole [0, ∞)", queries=queries, keys=keys)
     return np.arange(queries)[:, None] + (keys - queries) - np.arange(keys)
 
 

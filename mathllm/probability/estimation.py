@@ -203,6 +203,7 @@ def ridge_regression(X: ArrayLike, y: ArrayLike, penalty: float) -> np.ndarray:
     array([0.8333])
     """
     within("ridge_regression", "[0, ∞)", penalty=penalty)
+    all_within("ridge_regression", "(-∞, ∞)", X=X, y=y)
     d = X.shape[1]
     rows, targets = np.vstack([X, np.sqrt(penalty) * np.eye(d)]), np.append(y, np.zeros(d))
     return least_squares(rows, targets[:, None])[:, 0].astype(np.result_type(X, y, 1.0))
