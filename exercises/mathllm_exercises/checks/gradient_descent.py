@@ -76,8 +76,15 @@ def _decay_cases(rng, shape):
 
 @checks("09.gradient_descent.repair_decay")
 def _(c):
+    tiny = np.array([1e-6]), np.array([1e-12])  # shows an ε under the root
     c.values(
-        3, _decay_cases(4, (2, 3)), public=[(np.array([1.0]), np.array([0.1]), np.array([0.01]), 0.01, 0.1)], rtol=1e-7
+        3,
+        _decay_cases(4, (2, 3)),
+        public=[
+            (np.array([1.0]), np.array([0.1]), np.array([0.01]), 0.01, 0.1),
+            (np.array([1.0]), *tiny, 0.01, 0.1),
+        ],
+        rtol=1e-7,
     )
     c.values(
         1, public=[(np.array([2.0, 2.0]), np.zeros(2), np.array([1e-4, 1e4]), 0.1, 0.5)], name="decay alone", rtol=1e-7
@@ -139,6 +146,8 @@ def _(c):
         name="short gradients, no decay",
         rtol=1e-6,
     )
+    single = np.eye(2, dtype=np.float32), np.array([1.0, -3.0], np.float32)
+    c.keeps_dtype(1, public=[(*single, 6, 0.5, 0.1)], name="float64 also for float32 data")
 
 
 @draws("09.gradient_descent.own_info_nce")
