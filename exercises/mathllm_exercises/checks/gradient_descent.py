@@ -146,8 +146,8 @@ def _(c):
         name="short gradients, no decay",
         rtol=1e-6,
     )
-    single = np.eye(2, dtype=np.float32), np.array([1.0, -3.0], np.float32)
-    c.keeps_dtype(1, public=[(*single, 6, 0.5, 0.1)], name="float64 also for float32 data")
+    narrow = np.eye(2, dtype=np.float32), np.array([1.0, -3.0], np.float32)
+    c.keeps_dtype(1, public=[(*narrow, 6, 0.5, 0.1)], name="float64 also for float32 data")
 
 
 @draws("09.gradient_descent.own_info_nce")
