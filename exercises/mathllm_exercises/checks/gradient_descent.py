@@ -157,13 +157,6 @@ def _contrast(rng):
     return {"queries": queries, "keys": keys, "temperature": float(rng.choice([0.25, 0.5, 2.0]))}
 
 
-def _info_nce(scores, log=np.log, total=np.mean, over=1, own=True):
-    """The loss for given scores: the right one, or with another logarithm, another total or another sum below."""
-    weights = np.exp(scores)
-    below = weights.sum(axis=over) - (0 if own else np.diag(weights))
-    return -total(log(np.diag(weights) / below))
-
-
 @each
 def _lines_with_prior(rng, size):
     """Random data (n, d) with a true line, noise and a prior."""
