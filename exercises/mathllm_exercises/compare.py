@@ -5,7 +5,10 @@ Everything here works on plain data: numbers, strings, arrays, and tuples, lists
 
 import numpy as np
 
-__all__ = ["agree", "agreed_decimals", "difference", "form", "is_rounded", "other_brackets", "show", "which_wrong"]
+__all__ = [
+    "agree", "agreed_decimals", "difference", "form", "is_rounded", "other_brackets", "show", "tolerance",
+    "which_wrong",
+]  # fmt: skip
 
 
 def show(value, limit=160):
@@ -207,6 +210,17 @@ def which_wrong(expected, got, rtol=1e-9, atol=1e-12):
 def _ordinal(n):
     ending = {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n}{'th' if n in (11, 12, 13) else ending}"
+
+
+def tolerance(rtol, value):
+    """The relative tolerance for an answer that is a value: float32 keeps seven digits, so it cannot be closer.
+
+    >>> tolerance(1e-9, np.float32(1.05)), tolerance(1e-9, [np.float32(1.05), True]), tolerance(1e-9, 1.05)
+    (1e-06, 1e-06, 1e-09)
+    """
+    parts = value if isinstance(value, (list, tuple)) else [value]
+    narrow = any(getattr(part, "dtype", None) == np.float32 for part in parts)
+    return max(rtol, 1e-6) if narrow and rtol else rtol
 
 
 def other_brackets(expected, got, rtol=1e-9, atol=1e-12):

@@ -27,7 +27,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .compare import difference, numeric, show
+from .compare import difference, numeric, show, tolerance
 
 __all__ = [
     "KINDS", "Check", "Failure", "Item", "Mistake", "NotYet", "Observation",
@@ -235,7 +235,8 @@ def values(points, cases=None, *, public=(), name="right values", rtol=1e-9, ato
         rtol, atol = 0.0, 0.5 * 10.0**-decimals * (1 + 1e-9) + 1e-12
 
     def judge(expected, case, observation):
-        return raised(observation) or difference(expected(), observation.value, rtol, atol)
+        close = tolerance(rtol, observation.value) if case is None else rtol
+        return raised(observation) or difference(expected(), observation.value, close, atol)
 
     return Check(name, points, cases, judge, public, rtol, atol)
 

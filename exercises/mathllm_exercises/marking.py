@@ -11,7 +11,7 @@ from itertools import repeat
 import numpy as np
 
 from . import codec, kernel_side
-from .compare import agree, agreed_decimals, form, is_rounded, other_brackets, show, which_wrong
+from .compare import agree, agreed_decimals, form, is_rounded, other_brackets, show, tolerance, which_wrong
 from .item import Check, Failure, Item, NotYet, Observation, raised
 from .verdict import UNANSWERED, AssessedCheck, Verdict
 
@@ -231,7 +231,8 @@ def _wrong_value(expected, observation, check):
 
 def _near_miss(expected, got, check):
     """What is right about a wrong value, in words."""
-    if other_brackets(expected, got, check.rtol, check.atol):
+    rtol = tolerance(check.rtol, got)
+    if other_brackets(expected, got, rtol, check.atol):
         if isinstance(expected, str):
             return "the text is right, but give it without brackets"
         brackets = {0: "one number, without brackets", 1: "one flat list"}.get(
@@ -240,7 +241,7 @@ def _near_miss(expected, got, check):
         return f"the numbers are right, but not the brackets: give {brackets}"
     if decimals := agreed_decimals(expected, got, check.atol):
         return f"it agrees with the answer to {decimals} decimals; give more of them"
-    if wrong := which_wrong(expected, got, check.rtol, check.atol):
+    if wrong := which_wrong(expected, got, rtol, check.atol):
         return wrong
     return f"expected {form(expected)}, got {form(got)}" if form(got) != form(expected) else ""
 

@@ -63,6 +63,7 @@ THIRD = make(
     mistakes=(Mistake(lambda: 2 / 3, "Two thirds."), Mistake(lambda: 0.3349, "A little more than a third."),
               Mistake(lambda: 7 / 9, "Ninths."), Mistake(lambda: 0.7791, "A little more than seven ninths.")),
 )  # fmt: skip
+EXACT = make("99.test.exact", "value", answer="x", expected=lambda: [1.05, True], checks=(values(1),))
 QUICK = make("99.test.quick", "value", answer="two", expected=lambda: 2, checks=(values(1),), graded=False)
 LARGE = make("99.test.large", expected=doubled, checks=(values(1, public=[(np.arange(400.0).reshape(20, 20),)]),))
 TEXT = make("99.test.text", "text", answer="", rubric=((2, "says why"), (1, "says how")))
@@ -70,7 +71,7 @@ TEXT = make("99.test.text", "text", answer="", rubric=((2, "says why"), (1, "say
 
 @pytest.fixture(autouse=True)
 def small_exercises(monkeypatch):
-    found = (DOUBLE, OWN, COUNT, TEXT, SUMS, THIRD, QUICK, LARGE)
+    found = (DOUBLE, OWN, COUNT, TEXT, SUMS, THIRD, EXACT, QUICK, LARGE)
     monkeypatch.setattr(registry, "_all", lambda: {entry.id: entry for entry in found})
     monkeypatch.setenv("MATHLLM_LEARNER", "ada")
 
@@ -113,6 +114,12 @@ def test_a_known_mistake_is_named_also_next_to_another_one():
 def test_a_number_is_right_or_a_known_mistake_whatever_its_type(kind):
     assert check("99.test.count", kind(2)).passed
     assert check("99.test.count", kind(3)).mistakes == ("You began with one.",)
+
+
+def test_an_exact_number_may_be_float32_but_not_a_neighbour_in_float64():
+    assert check(EXACT.id, [np.float32(1.05), True]).passed
+    assert not check(EXACT.id, [float(np.float32(1.05)), True]).passed
+    assert "the 2nd entry is wrong, the other one is right" in said(EXACT.id, [np.float32(1.05), False])
 
 
 def test_a_function_that_calls_mathllms_own_is_refused_wherever_it_is_defined(monkeypatch):

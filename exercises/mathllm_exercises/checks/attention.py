@@ -28,10 +28,6 @@ def _own_row(rng):
     return {"query": rng.integers(-4, 5, size=4) / 2 + 0.25, "keys": rng.integers(-4, 5, size=(3, 4)) / 2}
 
 
-def _row(query, keys, divisor=2.0, mask=(0, 0, 0)):
-    return _softmax(np.array(keys) @ np.array(query) / divisor + np.array(mask))
-
-
 @draws("10.attention.own_turn")
 def _own_turn(rng):
     """One pair of components, two positions, a rate."""
@@ -134,15 +130,6 @@ def _(c):
     c.values(1, _walks(4, 5, power=6.0, even=0.02), public=[(SLOW,)], rtol=1e-6, name="slow walks")
     c.values(1, _causal_walks, public=[(CAUSAL,)], rtol=1e-6, atol=1e-9, name="causal attention")
     c.refuses(1, public=[(np.array([[0.5, 0.6], [0.5, 0.5]]),), (np.array([[1.5, -0.5], [0.5, 0.5]]),)])
-
-
-def _turn(x, positions, half=False):
-    width = x.shape[-1]
-    angles = np.asarray(positions)[:, None] * 10000.0 ** (-np.arange(0, width, 2) / width)
-    c, s = np.cos(angles), np.sin(angles)
-    a, b = np.split(x, 2, axis=-1) if half else (x[..., 0::2], x[..., 1::2])
-    turned = a * c - b * s, a * s + b * c
-    return np.concatenate(turned, axis=-1) if half else np.stack(turned, axis=-1).reshape(x.shape)
 
 
 @each

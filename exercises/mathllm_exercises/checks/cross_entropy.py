@@ -92,14 +92,6 @@ def _batches(rng, shape, ignored=0):
     return 3 * rng.normal(size=(*places, size)), labels
 
 
-def _each(logits, labels):
-    """One loss per place, 0 where it is ignored."""
-    top = logits.max(axis=-1, keepdims=True)
-    log_p = logits - top - np.log(np.exp(logits - top).sum(axis=-1, keepdims=True))
-    picked = np.take_along_axis(log_p, np.where(labels < 0, 0, labels)[..., None], axis=-1)[..., 0]
-    return np.where(labels < 0, 0, -picked)
-
-
 @checks("07.cross_entropy.cross_entropy")
 def _(c):
     c.values(
@@ -149,11 +141,6 @@ def _tables(rng):
 
 def _told(counts):
     return ml.mutual_information(np.array(counts) / np.sum(counts), base=2)
-
-
-def _logs(counts):
-    joint = np.array(counts) / np.sum(counts)
-    return joint, np.log2(joint / (joint.sum(1, keepdims=True) * joint.sum(0)))
 
 
 def _messages(rng):

@@ -76,8 +76,15 @@ def _decay_cases(rng, shape):
 
 @checks("09.gradient_descent.repair_decay")
 def _(c):
+    tiny = np.array([1e-6]), np.array([1e-12])  # shows an ε under the root
     c.values(
-        3, _decay_cases(4, (2, 3)), public=[(np.array([1.0]), np.array([0.1]), np.array([0.01]), 0.01, 0.1)], rtol=1e-7
+        3,
+        _decay_cases(4, (2, 3)),
+        public=[
+            (np.array([1.0]), np.array([0.1]), np.array([0.01]), 0.01, 0.1),
+            (np.array([1.0]), *tiny, 0.01, 0.1),
+        ],
+        rtol=1e-7,
     )
     c.values(
         1, public=[(np.array([2.0, 2.0]), np.zeros(2), np.array([1e-4, 1e4]), 0.1, 0.5)], name="decay alone", rtol=1e-7
@@ -139,6 +146,8 @@ def _(c):
         name="short gradients, no decay",
         rtol=1e-6,
     )
+    narrow = np.eye(2, dtype=np.float32), np.array([1.0, -3.0], np.float32)
+    c.keeps_dtype(1, public=[(*narrow, 6, 0.5, 0.1)], name="float64 also for float32 data")
 
 
 @draws("09.gradient_descent.own_info_nce")
@@ -146,13 +155,6 @@ def _contrast(rng):
     """Three queries and three keys with small whole components."""
     queries, keys = rng.integers(1, 6, size=(2, 3, 2)) * rng.choice([-1, 1], size=(2, 3, 2))
     return {"queries": queries, "keys": keys, "temperature": float(rng.choice([0.25, 0.5, 2.0]))}
-
-
-def _info_nce(scores, log=np.log, total=np.mean, over=1, own=True):
-    """The loss for given scores: the right one, or with another logarithm, another total or another sum below."""
-    weights = np.exp(scores)
-    below = weights.sum(axis=over) - (0 if own else np.diag(weights))
-    return -total(log(np.diag(weights) / below))
 
 
 @each

@@ -4,8 +4,6 @@ import itertools
 
 import numpy as np
 
-import mathllm as ml
-
 from ..cases import each
 from . import checks, draws
 
@@ -146,12 +144,6 @@ def _(c):
 def _own_coin(rng):
     prior, throws = rng.integers(2, 9, size=2), rng.integers(3, 15, size=2)
     return {"alpha": int(prior[0]), "beta": int(prior[1]), "heads": int(throws[0]), "tails": int(throws[1])}
-
-
-def _three(alpha, beta, heads, tails, prior=0.0):
-    """Maximum likelihood, MAP and mean, with `prior` added to both parameters."""
-    after = ml.probability.Beta(alpha + prior, beta + prior).update(heads, tails)
-    return [heads / (heads + tails), after.mode, after.mean]
 
 
 @each
