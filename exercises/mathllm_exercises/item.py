@@ -46,6 +46,7 @@ class Observation:
     message: str = ""
     inputs_after: tuple = ()
     line: str = ""  # of the learner's code, where it raised
+    own: bool = False  # whether the learner's code raised the error on purpose
     printed: str = ""
     calls: tuple[str, ...] = ()  # names of the notebook's other functions that the answer calls
 

@@ -7,6 +7,7 @@ back is believed before `marking` has compared it elsewhere.
 
 import contextlib
 import copy
+import dis
 import functools
 import importlib
 import io
@@ -69,7 +70,7 @@ def _observed(function, case, limit=False):
         message = f"was stopped after {SECONDS} seconds (does a loop never end?)"
         result = {"error": ["TooLong"], "message": message, "line": _line(error, function)}
     except (Exception, SystemExit) as error:
-        result = _error(error) | {"line": _line(error, function)}
+        result = _error(error) | {"line": _line(error, function), "own": _own(error)}
     return result | {"printed": printed.getvalue()[:MAX_MESSAGE], "calls": _calls(function)}
 
 
@@ -123,6 +124,15 @@ def _line(error, function):
             code = linecache.getline(frame.f_code.co_filename, number, frame.f_globals).strip()
             found = f"line {number}: `{code}`" if code else f"line {number} of its cell"
     return found[:MAX_MESSAGE]
+
+
+def _own(error):
+    """Whether a `raise` in the learner's code raised the error, and not Python, NumPy or the package."""
+    trace = error.__traceback__
+    while trace.tb_next:
+        trace = trace.tb_next
+    code, home = trace.tb_frame.f_code.co_code, trace.tb_frame.f_globals.get("__name__", "")
+    return dis.opname[code[trace.tb_lasti]] == "RAISE_VARARGS" and home.split(".")[0] not in ("mathllm", "numpy")
 
 
 def _calls(function):

@@ -5,6 +5,7 @@ through the bank of known mistakes. None of these touches the learner's answer: 
 """
 
 import copy
+import re
 from dataclasses import dataclass
 from itertools import repeat
 
@@ -102,10 +103,11 @@ def _observation(data):
 
 
 def _beside(data):
-    """What came with a value or an error: the line of code, what was printed, and the functions that were called."""
+    """What came with a value or an error: where and how it was raised, what was printed, what was called."""
     line, printed, calls = data.get("line", ""), data.get("printed", ""), data.get("calls", [])
     return {
         "line": _one_line(line) if isinstance(line, str) else "",
+        "own": data.get("own") is True,
         "printed": printed[:300] if isinstance(printed, str) else "",
         "calls": tuple(_one_line(str(name))[:80] for name in calls[:20]) if isinstance(calls, list) else (),
     }
@@ -274,9 +276,13 @@ def _rounded(observation, item, bank, numbers):
 
 
 def _alike(a, b, check):
-    """Whether two observations are the same behaviour. An int may stand for a float; float32 and float64 differ."""
+    """Whether two observations are the same behaviour. An int may stand for a float; float32 and float64 differ.
+
+    Two errors are the same if both come from a `raise` of the answers, or if NumPy or Python says the same of both.
+    """
     if a.error or b.error:
-        return a.error[:1] == b.error[:1]
+        words = [re.findall("[a-z]+", observation.message) for observation in (a, b)]  # without sizes
+        return a.error[:1] == b.error[:1] and a.own == b.own and (a.own or words[0] == words[1])
     rtol = max(check.rtol, 1e-6) if check.rtol else 0.0  # a check that counts decimals has an absolute tolerance
     atol = max(check.atol, 1e-9) if check.atol else 0.0  # a check of tiny numbers has none
     same = agree(b.value, a.value, rtol, atol)

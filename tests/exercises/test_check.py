@@ -46,6 +46,10 @@ DOUBLE = make(
         Mistake(lambda x: x + x if x.size else x, "Nothing to double is an error.", score=6),
     ),
 )
+BRANCH = make(
+    "99.test.branch", expected=doubled, checks=(values(1, public=[(np.array([1.0, 2.0]),)]),),
+    mistakes=(Mistake(lambda x: 2 * x if x > 0 else x + x, "`if` needs one truth value."),),
+)  # fmt: skip
 OWN = make(
     "99.test.own", "value", answer="total", numbers=lambda rng: {"a": int(rng.integers(1, 10**9)), "b": 0.123},
     expected=lambda a, b: a + b, checks=(values(2, decimals=2),), mistakes=(Mistake(lambda a, b: a - b, "Add."),),
@@ -58,6 +62,12 @@ SUMS = make(
     "99.test.sums", "value", answer="sums", expected=lambda: [0.25, 0.3333, 5.0], checks=(values(1, decimals=3),),
     mistakes=(Mistake(lambda: [0.33, 0.33, 5.0], "You took thirds twice."),),
 )  # fmt: skip
+
+
+def stopping(x):
+    raise ValueError("not yet")
+
+
 THIRD = make(
     "99.test.third", "value", answer="x", expected=lambda: 1 / 3, checks=(values(1, decimals=3),),
     mistakes=(Mistake(lambda: 2 / 3, "Two thirds."), Mistake(lambda: 0.3349, "A little more than a third."),
@@ -71,7 +81,7 @@ TEXT = make("99.test.text", "text", answer="", rubric=((2, "says why"), (1, "say
 
 @pytest.fixture(autouse=True)
 def small_exercises(monkeypatch):
-    found = (DOUBLE, OWN, COUNT, TEXT, SUMS, THIRD, EXACT, QUICK, LARGE)
+    found = (DOUBLE, BRANCH, OWN, COUNT, TEXT, SUMS, THIRD, EXACT, QUICK, LARGE)
     monkeypatch.setattr(registry, "_all", lambda: {entry.id: entry for entry in found})
     monkeypatch.setenv("MATHLLM_LEARNER", "ada")
 
@@ -108,6 +118,18 @@ def test_a_known_mistake_is_named_also_next_to_another_one():
     assert check("99.test.double", lambda x: x * 2.0).mistakes == ("Nothing to double is an error.",)
     assert check("99.test.double", lambda x: 5 * doubled(x)).mistakes == ()
     assert check("99.test.double", lambda x: (x * x).astype(float)).mistakes[0] == squares.mistakes[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "named"),
+    [
+        (lambda x: x + x if x > 0 else 2 * x, True),  # NumPy says the same as of the mistake below
+        (lambda x: x + np.ones(7), False),  # a ValueError of another kind
+        (stopping, False),  # a ValueError of the answer itself
+    ],
+)
+def test_an_error_is_named_by_the_mistake_that_raises_the_same_one(answer, named):
+    assert check(BRANCH.id, answer).mistakes == ("`if` needs one truth value.",) * named
 
 
 @pytest.mark.parametrize("kind", [int, np.int64, float, np.float64, np.float32, np.array, Fraction, Decimal])
