@@ -18,11 +18,6 @@ def _four_numbers(rng):
             return {"x": x.tolist()}
 
 
-def _normed(x, ddof=0):
-    x = np.array(x, float)
-    return (x - x.mean()) / x.std(ddof=ddof)
-
-
 @draws("12.transformer.own_targets")
 def _some_ids(rng):
     return {"ids": rng.permutation(20)[:6].tolist()}
