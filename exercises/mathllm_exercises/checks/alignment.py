@@ -302,10 +302,6 @@ def _fitted(wins):
     return reward
 
 
-def _most_preferred(wins):
-    return int(np.argmax(_fitted(wins)))
-
-
 def _policy_of(case, observation):
     """What is wrong with a policy as such or with its divergence; else None and the policy."""
     reference, _, budget = case
