@@ -131,7 +131,8 @@ TWO_NEURONS = (
 @checks("16.interpretability.patch")
 def _(c):
     c.values(4, _two_runs((3, 2), (4, 5)), public=[TWO_NEURONS], name="right effects")
-    c.refuses(1, public=[(np.ones(2), np.ones(2), *TWO_NEURONS[2:])], name="refuses two equal runs")
+    equal = [(np.ones(2), np.ones(2), *TWO_NEURONS[2:]), (*TWO_NEURONS[:4], np.ones(2))]
+    c.refuses(1, public=equal, name="refuses two runs of the same metric")
 
 
 @each
@@ -168,7 +169,8 @@ def _small_dictionaries(rng, size):
     while True:
         encoder, bias, x = rng.normal(size=(d, m)), rng.normal(size=m) / 2, rng.normal(size=(n, d))
         before = x @ encoder + bias
-        if np.abs(before).min() > 1e-3 and 0 < np.sum(before > 0) < before.size:
+        bias_counts = np.any((before > 0) != (x @ encoder > 0))
+        if np.abs(before).min() > 1e-3 and 0 < np.sum(before > 0) < before.size and bias_counts:
             break
     return encoder, bias, rng.normal(size=(m, d)), x, float(rng.uniform(0.2, 1)), float(rng.normal())
 
@@ -233,6 +235,7 @@ def _planted(rng, size, decoys=False):
         weights[n, here[5]] = _table(rng, last, 0.62)  # the last place alone
         weights[n + 1, above[0]] = _table(rng, _step_back(T), 0.98)  # too late
         weights[m, below[1]] = _table(rng, _step_back(T, 2), 0.95)  # two back
+        weights[m, below[2], 1] = np.eye(T)[0]  # at one place only
     return weights, tokens
 
 
