@@ -11,7 +11,8 @@ from . import checks, draws
 
 @draws("16.interpretability.own_overlap")
 def _own_crowd(rng):
-    return {"d": int(rng.choice([256, 512, 768, 1024])), "N": int(rng.choice([10_000, 20_000, 50_000]))}
+    """So few directions that a Welch bound with N in place of N − 1 has other decimals."""
+    return {"d": int(rng.choice([40, 48, 56, 64])), "N": int(rng.choice([120, 150, 180, 200]))}
 
 
 @draws("16.interpretability.sharing")
