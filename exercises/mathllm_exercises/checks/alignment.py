@@ -178,8 +178,8 @@ def _answers(rng, size, padded=True):
 
 
 def _hopeless(rng):
-    """Three pairs, of which the policy orders two the wrong way, by hundreds of nats."""
-    moved = np.array([0.1, 300.0, 500.0])[:, None] * rng.uniform(0.5, 1, size=(2, 3, 5))
+    """Three pairs, of which the policy orders two the wrong way, so far that a mean over the tokens overflows, too."""
+    moved = np.array([0.1, 300.0, 2000.0])[:, None] * rng.uniform(0.5, 1, size=(2, 3, 5))
     likely = -rng.uniform(0.2, 4, size=(2, 3, 5))
     unlikely = likely - moved
     policy, reference = np.stack([unlikely[0], likely[1]]), np.stack([likely[0], unlikely[1]])
@@ -300,10 +300,6 @@ def _fitted(wins):
         curvature = np.diag(curvature.sum(axis=1)) - curvature
         reward = reward + np.linalg.pinv(curvature) @ slope
     return reward
-
-
-def _most_preferred(wins):
-    return int(np.argmax(_fitted(wins)))
 
 
 def _policy_of(case, observation):

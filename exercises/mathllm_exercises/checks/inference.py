@@ -35,15 +35,6 @@ def _model_sizes(rng):
     }
 
 
-def _mebibytes(layers, kv_heads, head_width, tokens):
-    return (
-        ml.inference.kv_cache_bytes(
-            layers=layers, kv_heads=kv_heads, head_width=head_width, tokens=tokens, bytes_per_number=2
-        )
-        / 2**20
-    )
-
-
 @each
 def _distributions(rng, n):
     """A random distribution and p, which is kept away from the partial sums."""
@@ -167,17 +158,6 @@ def _tiles(rng, size, scale=1.0):
     k, v, lengths = size
     keys = [scale * rng.normal(size=(n, k)) for n in lengths]
     return rng.normal(size=k), keys, [rng.normal(size=(n, v)) for n in lengths]
-
-
-def _stream(query, key_tiles, value_tiles, highest=max, largest=-np.inf):
-    total, blend = 0.0, np.zeros(value_tiles[0].shape[-1])
-    with np.errstate(all="ignore"):
-        for key, value in zip(key_tiles, value_tiles, strict=True):
-            scores = key @ query / np.sqrt(query.size)
-            new = highest(largest, scores.max())
-            factor, e = np.exp(largest - new), np.exp(scores - new)
-            total, blend, largest = factor * total + e.sum(), factor * blend + e @ value, new
-        return blend / total
 
 
 def _stairs(*scores):

@@ -11,7 +11,8 @@ from . import checks, draws
 
 @draws("16.interpretability.own_overlap")
 def _own_crowd(rng):
-    return {"d": int(rng.choice([256, 512, 768, 1024])), "N": int(rng.choice([10_000, 20_000, 50_000]))}
+    """So few directions that a Welch bound with N in place of N − 1 has other decimals."""
+    return {"d": int(rng.choice([40, 48, 56, 64])), "N": int(rng.choice([120, 150, 180, 200]))}
 
 
 @draws("16.interpretability.sharing")
@@ -131,7 +132,8 @@ TWO_NEURONS = (
 @checks("16.interpretability.patch")
 def _(c):
     c.values(4, _two_runs((3, 2), (4, 5)), public=[TWO_NEURONS], name="right effects")
-    c.refuses(1, public=[(np.ones(2), np.ones(2), *TWO_NEURONS[2:])], name="refuses two equal runs")
+    equal = [(np.ones(2), np.ones(2), *TWO_NEURONS[2:]), (*TWO_NEURONS[:4], np.ones(2))]
+    c.refuses(1, public=equal, name="refuses two runs of the same metric")
 
 
 @each
@@ -168,7 +170,8 @@ def _small_dictionaries(rng, size):
     while True:
         encoder, bias, x = rng.normal(size=(d, m)), rng.normal(size=m) / 2, rng.normal(size=(n, d))
         before = x @ encoder + bias
-        if np.abs(before).min() > 1e-3 and 0 < np.sum(before > 0) < before.size:
+        bias_counts = np.any((before > 0) != (x @ encoder > 0))
+        if np.abs(before).min() > 1e-3 and 0 < np.sum(before > 0) < before.size and bias_counts:
             break
     return encoder, bias, rng.normal(size=(m, d)), x, float(rng.uniform(0.2, 1)), float(rng.normal())
 
@@ -233,6 +236,7 @@ def _planted(rng, size, decoys=False):
         weights[n, here[5]] = _table(rng, last, 0.62)  # the last place alone
         weights[n + 1, above[0]] = _table(rng, _step_back(T), 0.98)  # too late
         weights[m, below[1]] = _table(rng, _step_back(T, 2), 0.95)  # two back
+        weights[m, below[2], 1] = np.eye(T)[0]  # at one place only
     return weights, tokens
 
 

@@ -105,7 +105,8 @@ def _other_passes(waiting):
         return ["You counted the microbatches from 0. Count them from 1 to 8."]
     device, passes = next((d, p) for d, p in enumerate(waiting, 1) if sorted(p) != PASSES)
     if other := [name for name in passes if name not in PASSES]:
-        return [f"Device {device} has `{other[0][:10]}`, which is no pass. Leave out waiting: it follows by itself."]
+        said = f"Device {device} has `{other[0][:10]}`, which is no pass."
+        return [f"{said} Write passes such as F1 or B1 with blanks between; waiting follows by itself."]
     if twice := [name for name in PASSES if passes.count(name) > 1]:
         return [f"Device {device} has {twice[0]} more than once."]
     return [f"Device {device} lacks {next(name for name in PASSES if name not in passes)}."]

@@ -384,6 +384,8 @@ def _other_form(merges, pairs):
     if merges and all(isinstance(pair, str) for pair in merges):
         return ["You gave each merge as one string. Give the two symbols that it joins, as a pair."]
     if pairs and any(len(pair) > 2 for pair in merges):
+        if not all(isinstance(symbol, str) for pair in merges for symbol in pair):
+            return ["Give only the two symbols of each merge, without its count."]
         return ["A merge joins two symbols. A piece of three letters takes two merges, such as `a n`, then `an t`."]
     if pairs and merges and len(merges) != 4:
         return [f"You gave {len(merges)} merge{'s' if len(merges) > 1 else ''}. Give four."]

@@ -18,11 +18,6 @@ def _four_numbers(rng):
             return {"x": x.tolist()}
 
 
-def _normed(x, ddof=0):
-    x = np.array(x, float)
-    return (x - x.mean()) / x.std(ddof=ddof)
-
-
 @draws("12.transformer.own_targets")
 def _some_ids(rng):
     return {"ids": rng.permutation(20)[:6].tolist()}
@@ -95,7 +90,7 @@ def _texts(rng):
 
 
 SMALL_TEXT = (
-    np.array([[5, 6, 7, 8]]), np.array([[True, True, True, False]]), np.array([[0.1, 0.85, 0.95, 0.5]]),
+    np.array([[5, 6, 7, 8]]), np.array([[True, True, True, False]]), np.array([[0.1, 0.8, 0.9, 0.5]]),
     np.array([[1, 2, 3, 4]]), 103,
 )  # fmt: skip
 
