@@ -79,7 +79,7 @@ def gather_python(work, target):
     figures = [wheel for wheel in (KIT / "wheels").glob("*.whl") if wheel != CARRIER]
     unpack([*figures, *kernel_wheels(), *our_wheels(work)], site)
     unpack([PYODIDE / "python_stdlib.zip"], stdlib)
-    for name in ("mathllm_lite.py", "piplite.py"):
+    for name in ("mathllm_drive.py", "mathllm_lite.py", "piplite.py"):
         shutil.copy(LITE / name, site)
     for wheel in (work / "data").glob("*.whl"):
         shutil.copy(wheel, target)

@@ -83,6 +83,7 @@ class Data:
 def load_ipython_extension(shell):
     """IPython calls this with its shell."""
     sys.meta_path.append(Data())
+    sys.path = [place for place in sys.path if place] + [""]  # the folder of the notebook last
     shell.Completer.use_jedi = False  # it is not here: names are completed from what exists
     output = Output()
     LiteStream.write = lambda stream, text: output.write(stream, text)

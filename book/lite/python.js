@@ -35,5 +35,6 @@ self.loadPyodide = async ({ indexURL }) => {
   const fsInit = async (FS) => write(FS, new Uint8Array(await packages));
   const python = await self.loadPyodide({ indexURL, fsInit });
   self.fetch = fetchPlain;
+  python.runPython("import mathllm_drive");
   return python;
 };

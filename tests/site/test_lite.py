@@ -173,6 +173,8 @@ def test_the_button_of_a_chapter_opens_its_notebook_where_cells_run_and_a_figure
     slider.fill("3.5")
     notebook.locator(".mathllm-widget output", has_text="3.5").first.wait_for()
     assert "[3.5, 4.0]" in run_cell(notebook, "import WordMap", "\n_.components").inner_text()  # Python has heard of it
+    own = "\nopen('mine.py', 'w').write('seven = 7')\nimport mine\nmine.seven * 7"
+    assert "49" in run_cell(notebook, "import plots", own).inner_text()  # a module of the reader's, beside the notebook
 
 
 def test_an_exercise_is_marked(lite, open_page):
