@@ -68,7 +68,6 @@ ONE = [{"weight": np.eye(1), "bias": np.zeros(1)}]
 
 
 test_what_cannot_be_right_is_refused_in_words = refusing(
-    (lambda: binary_cross_entropy([1.0], [1, 0]), ValueError, r"got shapes \(1,\) and \(2,\)"),
     (lambda: binary_cross_entropy(np.zeros(0), np.zeros(0)), ValueError, "at least one label .*got none"),
     (lambda: binary_cross_entropy([1.0], [1.0], reduction="max"), ValueError, "reduction"),
     (lambda: backpropagation.mlp_init([3], np.random.default_rng(0)), ValueError, "input and output"),

@@ -76,6 +76,14 @@ WITHOUT_PULLBACK = {
     "stationary_distribution": ml.stationary_distribution,
     "clip_gradient": lambda p: ml.clip_gradient(p, np.float64(0.5))[0],  # as a schedule might give the limit
     "value_weighted_attention": lambda p: ml.interpretability.value_weighted_attention(p[None], p[None]),
+    "lora_merge": lambda p: ml.lora_merge(p, np.ones((2, 1)), np.ones((1, 2))),  # factors in float64
+    "ridge_regression": lambda p: probability.ridge_regression(p, p[0], 1.0),
+    "sequential_posterior": lambda p: probability.sequential_posterior(p[0], p),
+    "acceptance_probability": lambda p: ml.inference.acceptance_probability(p[0], p[1]),
+    "residual_distribution": lambda p: ml.inference.residual_distribution(p[0], p[1]),
+    "neuron_correlations": lambda p: ml.interpretability.neuron_correlations(p, p),
+    "direction_correlations": lambda p: ml.interpretability.direction_correlations(p, p),
+    "feature_dimensions": ml.interpretability.feature_dimensions,
 }
 
 

@@ -13,8 +13,6 @@ import promises_of_models as models
 import pytest
 from conditions import ONE
 
-import mathllm as ml
-
 PROMISES = {
     1: functions.VECTORS, 2: functions.SIMILARITY, 3: functions.MATRICES, 4: functions.EXPONENTIALS,
     5: functions.PROBABILITY, 6: functions.SOFTMAX, 7: functions.CROSS_ENTROPY, 8: functions.GRADIENTS,
@@ -39,10 +37,3 @@ def test_the_promise_holds_at_hard_points(promise, dtype):
             held = promise.holds(*arguments)
             parts = held if isinstance(held, list | Iterator) else [held]
             assert all(np.all(part) for part in parts), arguments
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_the_dtype_of_the_array_is_that_of_the_result(dtype):
-    x = np.array([[0.25, 0.75], [0.5, 0.5]], dtype)
-    assert ml.stationary_distribution(x).dtype == dtype
-    assert ml.lora_merge(x, np.ones((2, 1)), np.ones((1, 2))).dtype == dtype  # factors in float64

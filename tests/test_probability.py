@@ -150,13 +150,6 @@ def test_the_most_plausible_weights_are_those_of_ridge_regression(noise, prior):
     np.testing.assert_allclose(w, normal_equations)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_estimates_have_the_dtype_of_the_data(dtype):
-    X, y = np.arange(6, dtype=dtype).reshape(3, 2), np.array([1, 0, 2], dtype)
-    assert probability.ridge_regression(X, y, 1.0).dtype == dtype
-    assert probability.sequential_posterior(np.array([0.5, 0.5], dtype), X[1:]).dtype == dtype
-
-
 def test_without_a_penalty_ridge_regression_is_least_squares_also_with_too_few_data():
     X, y = rng.normal(size=(8, 3)), rng.normal(size=8)
     np.testing.assert_allclose(probability.ridge_regression(X, y, 0), np.linalg.lstsq(X, y, rcond=None)[0])
