@@ -2,7 +2,8 @@
 
 Each row of the tables in promises_of_functions.py and promises_of_models.py is one promise: what is promised, the hard
 arguments it is tried on (hard_numbers.py), and the promise as a condition (conditions.py). An identity holds up to a
-few roundings. A bound holds exactly, because the next function refuses a probability above 1 or a negative loss.
+few roundings. A bound holds exactly, because the next function refuses a probability above 1 or a negative loss. What
+follows from the digits that `make check-source` counts, at ordinary and at hard arguments, is not repeated here.
 """
 
 from collections.abc import Iterator
