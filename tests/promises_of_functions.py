@@ -18,8 +18,8 @@ from mathllm.exponentials import (
 )  # fmt: skip
 from mathllm.gradients import erf, gelu, gelu_tanh, numerical_derivative, relu, silu
 from mathllm.matrices import (
-    attention_focus, eigenvalues, low_rank_approximation, low_rank_error, power_iteration, singular_values,
-    spectral_gap, stationary_distribution, svd,
+    attention_focus, low_rank_approximation, low_rank_error, singular_values,
+    spectral_gap, stationary_distribution,
 )  # fmt: skip
 from mathllm.probability import (
     bernoulli_log_likelihood, conditional_probability, distribution_from_counts, is_distribution,
@@ -86,17 +86,6 @@ SIMILARITY = [
 # Chapter 3
 
 
-def svd_gives_orthonormal_directions(W):
-    U, _, Vt = svd(W)
-    identity = np.eye(min(W.shape))
-    return [near(U.T @ U, identity, 16), near(Vt @ Vt.T, identity, 16)]
-
-
-def svd_gives_back_the_matrix(W):
-    U, s, Vt = svd(W)
-    return near((U * s) @ Vt, W, 32, size=np.abs(W).max())
-
-
 def low_rank_error_is_the_distance(W):
     for rank in range(min(W.shape) + 1):
         distance = frobenius_norm(W - low_rank_approximation(W, rank))
@@ -107,22 +96,12 @@ def low_rank_errors(W):
     return [float(low_rank_error(W, rank)) for rank in range(min(W.shape) + 1)]
 
 
-def eigenvalues_add_up_to_the_trace(A):
-    total = np.sum(eigenvalues(A)).real
-    return near(total, np.trace(A.astype(total.dtype)), 64, size=np.abs(A).max())
-
-
 MATRICES = [
     Promise("singular_values are at least 0", hard.matrices, lambda W: singular_values(W) >= 0),
     Promise("singular_values fall", hard.matrices, lambda W: falling(singular_values(W))),
-    Promise("svd gives orthonormal directions", hard.matrices, svd_gives_orthonormal_directions),
-    Promise("svd gives back the matrix", hard.matrices, svd_gives_back_the_matrix),
     Promise("low_rank_error is the distance to the approximation", hard.matrices, low_rank_error_is_the_distance),
     Promise("low_rank_error falls with the rank", hard.matrices, lambda W: falling(low_rank_errors(W))),
     Promise("low_rank_error is 0 at full rank", hard.matrices, lambda W: low_rank_errors(W)[-1] == 0),
-    Promise("eigenvalues add up to the trace", hard.square_matrices, eigenvalues_add_up_to_the_trace),
-    Promise("power_iteration gives a vector of length 1", hard.transitions,
-            lambda A: near(norm(power_iteration(A + A.T, hard.generator())[1]), 1)),
     Promise("stationary_distribution sums to 1", hard.transitions, lambda A: sums_to_one(stationary_distribution(A))),
     Promise("stationary_distribution is not changed by the matrix", hard.transitions,
             lambda A: near(stationary_distribution(A) @ A, stationary_distribution(A).astype(A.dtype))),
