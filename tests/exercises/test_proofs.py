@@ -87,16 +87,6 @@ def test_every_function_item_knows_three_mistakes(id):
     assert len({mistake.sentence for mistake in item(id).mistakes}) == len(item(id).mistakes)
 
 
-@pytest.mark.nightly  # by day test_check.py proves it on small exercises
-@pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).calls])
-def test_an_answer_that_is_no_number_scores_nothing(id):
-    entry = item(id)
-    cases = marking.draw(entry, np.random.default_rng(0))
-    for odd in (float("nan"), "text", {"a": [None]}, ["text", 1]):
-        observations = marking.read(marking.observe_all(lambda *args, odd=odd: odd, cases), cases)
-        assert marking.mark(entry, cases, observations).points == 0
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("id", [entry.id for entry in items() if entry.kind == "value"])
 def test_a_rounded_value_is_named_as_the_mistake_that_it_is_or_not_at_all(id):
