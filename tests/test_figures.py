@@ -411,8 +411,10 @@ def test_the_models_have_their_published_sizes():
 
 def word_counts(rng):
     yield from MergeStepper().corpora.values()
-    for _ in range(25):
-        yield {"".join(rng.choice(list("abc"), size=rng.integers(1, 8))): int(rng.integers(1, 5)) for _ in range(5)}
+    yield {"babbacb": 1, "bab": 1, "badadbacc": 1, "aadaccb": 1}  # a pair moves forward by merges before it
+    for words in rng.integers(1, 12, size=100):
+        sizes = rng.integers(1, 12, size=words)
+        yield {"".join(rng.choice(list("abcd"), size=size)): int(rng.integers(1, 5)) for size in sizes}
 
 
 @pytest.mark.parametrize("ties", ["first appearance", "lexicographic"])
