@@ -128,20 +128,6 @@ def test_products_with_the_prior_do_not_underflow():
     assert probability.sequential_posterior([0.5, 0.5], [[0.0, 1.0], [0.5, 0.5]])[-1].tolist() == [0, 1]
 
 
-@given(st.floats(1, 20), st.floats(1, 20), counts_of_heads, counts_of_heads)
-def test_a_beta_belief_is_updated_as_bayes_demands(a, b, heads, tails):
-    grid = (np.arange(4000) + 0.5) / 4000
-    prior, after = probability.Beta(a, b), probability.Beta(a, b).update(heads, tails)
-    likelihood = np.exp(coins(grid, successes=heads, trials=heads + tails))
-    joint = prior.density(grid) * likelihood
-    np.testing.assert_allclose(after.density(grid), joint / joint.mean(), rtol=1e-3, atol=1e-6)  # a grid of 4000
-    p = after.density(grid) / after.density(grid).sum()
-    assert probability.expectation(grid, p) == pytest.approx(after.mean, abs=1e-4)
-    assert probability.variance(grid, p) == pytest.approx(after.variance, abs=1e-4)
-    if after.a > 1 and after.b > 1:
-        assert after.density(after.mode) >= after.density(grid).max() * (1 - 1e-12)
-
-
 @pytest.mark.parametrize(("noise", "prior"), [(1.0, 1.0), (0.1, 5.0), (3.0, 0.2)])
 def test_the_most_plausible_weights_are_those_of_ridge_regression(noise, prior):
     X, y = rng.normal(size=(12, 3)), rng.normal(size=12)
