@@ -6,6 +6,7 @@ from primitive_cases import ALL, PREFERENCES, VARIANTS, arguments, extreme_argum
 
 import mathllm as ml
 from mathllm import matrices, probability
+from mathllm.backpropagation import backward_pass, forward_pass
 
 every = pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
 every_variant = pytest.mark.parametrize("case", ALL + PREFERENCES + VARIANTS, ids=lambda case: case.name)
@@ -62,6 +63,14 @@ def test_the_digits_of_float16_do_not_depend_on_the_order_in_memory(case):
         np.testing.assert_array_equal(row_by_row, column_by_column)
 
 
+def layers(p):
+    return [{"weight": p, "bias": p[0]}] * 2
+
+
+def mean_square(p, x):
+    return (ml.linear(x, p) ** 2).mean()
+
+
 WITHOUT_PULLBACK = {
     "svd": lambda p: matrices.svd(p).U,
     "low_rank_approximation": lambda p: matrices.low_rank_approximation(p, 1),
@@ -84,6 +93,14 @@ WITHOUT_PULLBACK = {
     "neuron_correlations": lambda p: ml.interpretability.neuron_correlations(p, p),
     "direction_correlations": lambda p: ml.interpretability.direction_correlations(p, p),
     "feature_dimensions": ml.interpretability.feature_dimensions,
+    "forward_pass": lambda p: forward_pass(p, layers(p)).logits,
+    "backward_pass": lambda p: backward_pass(p, forward_pass(p, layers(p)), layers(p)).gradient[0]["weight"],
+    "ring_all_reduce": lambda p: ml.scale.ring_all_reduce([p, p]).results[0],
+    "data_parallel_gradient": lambda p: ml.scale.data_parallel_gradient(mean_square, p, [p], 2)[1],
+    "mixed_precision_gradient": lambda p: ml.scale.mixed_precision_gradient(mean_square, p, p, scale=8.0).gradient,
+    "tensor_parallel_network": lambda p: ml.scale.tensor_parallel_network(p, p, p, workers=2),
+    "pipeline_gradient": lambda p: ml.scale.pipeline_gradient([mean_square], [p], lambda y, t: y, p, p, 2)[1][0],
+    "zero_step": lambda p: ml.scale.zero_step(p, [p, p], ml.scale.zero_init(p, 2))[0],
 }
 
 
