@@ -22,7 +22,7 @@ from mathllm.matrices import (
     spectral_gap, stationary_distribution,
 )  # fmt: skip
 from mathllm.probability import (
-    bernoulli_log_likelihood, conditional_probability, distribution_from_counts, is_distribution,
+    bernoulli_log_likelihood, distribution_from_counts, is_distribution,
     normal_density, normal_log_density, posterior, sample, sequential_posterior, variance,
 )  # fmt: skip
 from mathllm.similarity import (
@@ -143,11 +143,6 @@ EXPONENTIALS = [
 # Chapter 5
 
 
-def conditional_probability_lies_between_0_and_1(a, b):
-    a, b = np.abs(a), np.abs(b)
-    return within(0, conditional_probability(np.minimum(a, b)[b > 0], b[b > 0]), 1)
-
-
 def counted_distributions_sum_to_one():
     for counts in ([3, 1, 0], [10**15, 1, 1], [1] * 999, np.array([200, 255], np.uint8)):
         for add in (0, 0.1, 1):
@@ -159,14 +154,8 @@ def posterior_sums_to_one(prior, likelihood):
     return not possible or sums_to_one(posterior(prior, likelihood))
 
 
-def posterior_is_one_third():
-    """Only the ratio of the likelihoods counts, however small they are."""
-    return [near(posterior([0.5, 0.5], [size, 2 * size]), [1 / 3, 2 / 3]) for size in (5e-324, 1e-300, 1.0, 8e307)]
-
-
 PROBABILITY = [
     Promise("is_distribution knows every softmax", hard.logits, lambda z: is_distribution(softmax(z))),
-    Promise("conditional_probability lies in [0, 1]", hard.number_pairs, conditional_probability_lies_between_0_and_1),
     Promise("distribution_from_counts sums to 1", hard.once, counted_distributions_sum_to_one, ONE),
     Promise("distribution_from_counts of the largest numbers sums to 1", hard.positive,
             lambda x: sums_to_one(distribution_from_counts(np.repeat(x[-2:], 2))), (np.float16, np.float32)),
@@ -181,7 +170,6 @@ PROBABILITY = [
     Promise("bernoulli_log_likelihood of what is certain is 0", hard.once,
             lambda: bernoulli_log_likelihood(1.0, successes=5, trials=5) == 0, ONE),
     Promise("posterior sums to 1", hard.distribution_pairs, posterior_sums_to_one),
-    Promise("posterior does not depend on the size of the likelihoods", hard.once, posterior_is_one_third, ONE),
     Promise("sequential_posterior sums to 1", hard.once,
             lambda: near(sequential_posterior([0.5, 0.5], [[0.9, 0.3]] * 3000).sum(axis=1), 1, 1e4), ONE),
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from conditions import (
 )  # fmt: skip
 from mathllm.alignment import (
     bradley_terry_loss, clipped_surrogate, completion_log_probabilities, dpo_loss, group_advantages,
-    grpo_loss, ipo_loss, kl_estimate, kl_optimal_policy, kto_loss,
+    ipo_loss, kl_estimate, kl_optimal_policy, kto_loss,
 )  # fmt: skip
 from mathllm.attention import (
     attention, attention_weights, causal_mask, linear_attention,
@@ -281,11 +281,6 @@ INFERENCE = [
 # Chapter 15
 
 
-def grpo_loss_without_a_change_is_minus_the_mean(R):
-    same = np.full_like(R, -1.0)
-    return near(grpo_loss(same, same, same, R), -R.mean(), 64, size=1 + np.abs(R).max())
-
-
 def kl_optimal_policy_sums_to_one(p, reward):
     for beta in (1e-3, 1, 1e6):
         found = kl_optimal_policy(p, reward, beta=beta)
@@ -296,10 +291,7 @@ ALIGNMENT = [
     Promise("completion_log_probabilities are at most 0", hard.labelled_logits,
             lambda z, labels: completion_log_probabilities(z[None], labels[None]) <= 0),
     Promise("bradley_terry_loss is at least 0", hard.number_pairs, lambda a, b: bradley_terry_loss(a, b) >= 0),
-    Promise("bradley_terry_loss of equal rewards is ln 2", hard.moderate,
-            lambda x: near(bradley_terry_loss(x, x), np.log(2))),
     Promise("dpo_loss is at least 0", hard.moderate, lambda x: dpo_loss(x, -x, 0 * x, 0 * x) >= 0),
-    Promise("dpo_loss of the reference is ln 2", hard.moderate, lambda x: near(dpo_loss(x, -x, x, -x), np.log(2))),
     Promise("ipo_loss is at least 0", hard.moderate, lambda x: ipo_loss(x, -x, 0 * x, 0 * x) >= 0),
     Promise("kto_loss lies in [0, 1]", hard.moderate,
             lambda x: [within(0, kto_loss([r], [0.0], [good]), 1) for r in x for good in (True, False)]),
@@ -311,8 +303,6 @@ ALIGNMENT = [
     Promise("kl_optimal_policy takes the highest reward as beta falls", hard.once,
             lambda: near(kl_optimal_policy([0.5, 0.5], [1.0, 2.0], beta=1e-308), [0, 1]), ONE),
     Promise("kl_estimate is at least 0", hard.log_ratios, lambda p, r: kl_estimate(p, r) >= 0),
-    Promise("grpo_loss of an unchanged policy is minus the mean advantage", hard.rewards,
-            grpo_loss_without_a_change_is_minus_the_mean, ONE),
     Promise("group_advantages have mean 0", hard.rewards, lambda R: near(group_advantages(R).mean(), 0, 64), ONE),
     Promise("group_advantages of equal rewards are 0", hard.rewards,
             lambda R: np.ptp(R) > 0 or near(group_advantages(R), 0), ONE),
