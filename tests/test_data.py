@@ -134,15 +134,6 @@ def test_a_file_that_is_no_text_is_a_clear_error(toy, monkeypatch):
         data.names()
 
 
-def test_names_are_the_5163_first_names_in_lower_case_each_once_in_order(needs):
-    needs("names")
-    names = data.names()
-    assert len(names) == 5163
-    assert names == sorted(set(names))
-    assert {"mary", "james", "zulma"} <= set(names)
-    assert set("".join(names)) == set("abcdefghijklmnopqrstuvwxyz")
-
-
 def test_a_speech_of_directions_alone_is_left_out():
     assert data.clean_play("**ANN**\n_Dies_\n\n**BOB**\nOh.") == "BOB:\nOh.\n"
 

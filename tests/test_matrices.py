@@ -18,13 +18,6 @@ def attention_matrix(n):
     return A / A.sum(axis=1, keepdims=True)
 
 
-def test_three_loops_and_the_operator_agree():
-    A, B = rng.normal(size=(3, 4)), rng.normal(size=(4, 5))
-    np.testing.assert_allclose(matrices.matrix_product_by_hand(A, B), A @ B)
-    assert matrices.product_shape(A.shape, B.shape, (5, 2)) == (3, 2)
-    assert ml.multiply_adds(A.shape) == 0
-
-
 @pytest.mark.slow
 @given(st.integers(1, 6), st.integers(0, 10_000), st.sampled_from([1e-9, 1.0, 1e9]))
 def test_power_iteration_finds_the_eigenvalue_that_was_planted(n, seed, size):
