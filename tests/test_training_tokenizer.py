@@ -1,4 +1,4 @@
-"""Chapter 13, from text to ids: byte-pair encoding, the run of the document, and GPT-2's own vocabulary."""
+"""Chapter 13, from text to ids: byte-pair encoding, and what a tokenizer promises of every text."""
 
 import itertools
 import json
