@@ -26,7 +26,7 @@ from mathllm.probability import (
     normal_density, normal_log_density, posterior, sample, sequential_posterior, variance,
 )  # fmt: skip
 from mathllm.similarity import (
-    WordVectors, contextual_embeddings, cosine_similarity, cosine_similarity_matrix, dot, mean_pool, retrieve,
+    WordVectors, cosine_similarity, cosine_similarity_matrix, dot, retrieve,
 )  # fmt: skip
 from mathllm.softmax import log_softmax, softmax, softmax_jacobian, tanh
 from mathllm.vectors import distance, frobenius_norm, norm, normalize
@@ -63,8 +63,6 @@ SIMILARITY = [
             lambda a, b: cosine_similarity(a, b) == cosine_similarity(b, a)),
     Promise("cosine_similarity_matrix lies in [-1, 1]", hard.row_matrices,
             lambda X: within(-1, cosine_similarity_matrix(X, X), 1)),
-    Promise("cosine_similarity_matrix is symmetric", hard.row_matrices,
-            lambda X: near(cosine_similarity_matrix(X, X), cosine_similarity_matrix(X, X).T)),
     Promise("retrieve gives cosines in [-1, 1]", hard.row_matrices,
             lambda X: [within(-1, retrieve(x, X, k=9)[1], 1) for x in X]),
     Promise("retrieve gives the best document first", hard.row_matrices, lambda X: falling(retrieve(X[0], X, k=99)[1])),
@@ -72,11 +70,7 @@ SIMILARITY = [
             lambda X: [within(-1, WordVectors("ab", X[[0, i]]).similarity("a", "b"), 1) for i in range(1, len(X))]),
     Promise("WordVectors.nearest does not depend on lengths", hard.row_matrices, nearest_does_not_depend_on_lengths,
             (np.float32, np.float64)),
-    Promise("contextual_embeddings keep the mean of the sentence", hard.matrices,
-            lambda X: near(mean_pool(contextual_embeddings(X, 0.3)), mean_pool(X), size=1 + np.abs(X).max())),
     Promise("info_nce is at least 0", hard.row_matrices, lambda X: info_nce(X, X[::-1], 0.01) >= 0),
-    Promise("info_nce is ln n where all rows are equal", hard.row_matrices,
-            lambda X: near(info_nce(X[[0] * 8], X[[0] * 8]), np.log(8))),
     Promise("sigmoid lies in [0, 1]", hard.numbers, lambda x: within(0, sigmoid(x), 1)),
     Promise("sigmoid(-x) = 1 - sigmoid(x)", hard.numbers, lambda x: near(sigmoid(-x), 1 - sigmoid(x), 2)),
     Promise("sigmoid has a derivative in [0, 1/4]", hard.numbers, lambda x: within(0, gradient(sigmoid, x), 0.25)),

@@ -35,11 +35,9 @@ def test_training_that_diverges_says_so():
         gradient_descent.train_word2vec(["a", "b", "c"] * 300, np.random.default_rng(0), learning_rate=1e6, epochs=20)
 
 
-def test_training_is_repeatable_and_rare_words_are_left_out():
+def test_rare_words_are_left_out():
     text = ["a", "b", "c"] * 30 + ["once"]
-    first, second = (gradient_descent.train_word2vec(text, np.random.default_rng(5), size=4) for _ in range(2))
-    assert np.array_equal(first.vectors, second.vectors)
-    assert "once" not in first
+    assert "once" not in gradient_descent.train_word2vec(text, np.random.default_rng(5), size=4)
 
 
 def test_a_text_of_one_frequent_word_is_refused_in_words():
