@@ -203,20 +203,6 @@ def queries_keys_values(dtype):
     return cases
 
 
-def tied_scores(dtype):
-    """A query and three keys with the same scalar product, 9,900."""
-    return [(np.array([[99, 100]], dtype), np.array([[100, 0], [0, 99], [50, 49.5]], dtype))]
-
-
-def normed(dtype):
-    """Vectors for the norms of chapter 12, with components up to 10⁴."""
-    rows = [
-        [1, 2, 3, 4], [0, 0, 0], [1e4, -1e4], [1e4, 1e4, -5e3], [1e-4, 3e-4, -1e-4],
-        100 * generator().normal(size=768), np.linspace(1000, 1004, 7), [np.finfo(dtype).smallest_subnormal, 0],
-    ]  # fmt: skip
-    return [(np.array(row, dtype),) for row in rows]
-
-
 def equal_components(dtype):
     """Vectors whose components are all the same number."""
     return [(np.full(n, c, dtype),) for n in (3, 7, 100, 768) for c in (0.1, 1.1, -333.3, 1234.5, 9999.9)]

@@ -43,6 +43,10 @@ def described(name, init=False):
     """What needs a description: the public functions, classes and methods that a module defines, by dotted name.
 
     Also `__call__`, and `__init__` if asked for: a class has its docstring in place of that of `__init__`.
+
+    >>> names = [name.rpartition("Transformer")[2] for name, _ in described("mathllm.transformer.model", init=True)]
+    >>> {"", ".init", ".__init__"} <= {*names}
+    True
     """
     special = {"__call__", "__init__"} if init else {"__call__"}
     for public, value in public_objects(name):

@@ -6,12 +6,12 @@ import numpy as np
 import exact
 import hard_numbers as hard
 from conditions import (
-    ONE, Promise, epsilon, falling, gradient, keeps_digits, near, nearly_within, precise, rising, sums_to_one,
+    ONE, Promise, falling, gradient, keeps_digits, near, nearly_within, precise, rising, sums_to_one,
     within,
 )  # fmt: skip
 from mathllm.alignment import (
     bradley_terry_loss, clipped_surrogate, completion_log_probabilities, dpo_loss, group_advantages,
-    grpo_loss, ipo_loss, kl_estimate, kl_optimal_policy, kto_loss,
+    ipo_loss, kl_estimate, kl_optimal_policy, kto_loss,
 )  # fmt: skip
 from mathllm.attention import (
     attention, attention_weights, causal_mask, linear_attention,
@@ -21,8 +21,8 @@ from mathllm.backpropagation import (
     binary_cross_entropy, gradient_bounds, jacobian_product, mlp_forward, sawtooth_network, spectral_radius,
 )  # fmt: skip
 from mathllm.gradient_descent import (
-    adam_init, adam_step, adamw_init, adamw_step, bias_correction, clip_gradient, cosine_restarts, dropout,
-    global_norm, polynomial_decay, rmsprop_init, rmsprop_step, warmup_cosine,
+    adamw_init, adamw_step, bias_correction, clip_gradient, cosine_restarts, dropout,
+    global_norm, polynomial_decay, warmup_cosine,
 )  # fmt: skip
 from mathllm.gradients import relu
 from mathllm.inference import (
@@ -62,24 +62,10 @@ def polynomial_decay_stays_between(peak, floor, total, _):
         yield np.append(within(floor, rates, peak), falling(rates))
 
 
-def clipped_gradient_is_short(g):
-    for limit in (0.1, 1, 5):
-        yield nearly_within(0, g.dtype.type(global_norm(clip_gradient(g, limit)[0])), limit)
-
-
 def dropout_enlarges_what_it_keeps(x):
     for rate in (0.1, 0.5):
         y = dropout(x, rate=rate, rng=hard.generator())
         yield (y == 0) | keeps_digits(y, x.astype(float) / (1 - rate))
-
-
-def first_steps(g, init, step):
-    return step(np.zeros_like(g), g, init(g), learning_rate=0.125)[0]
-
-
-def adam_moves_by_the_rate(g):
-    large = np.abs(g) >= 1e-3  # ε is 1e-8
-    return near(first_steps(g, adam_init, adam_step)[large], -0.125 * np.sign(g[large]), 8 + 1e-5 / epsilon(g))
 
 
 GRADIENT_DESCENT = [
@@ -91,17 +77,11 @@ GRADIENT_DESCENT = [
             lambda p: [bias_correction(beta, t) >= 1 for beta in p[p < 1] for t in (1, 2, 10**9)]),
     Promise("global_norm is at least every component", hard.vectors,
             lambda g: global_norm({"a": g, "b": [g, g]}) >= np.abs(g).max()),
-    Promise("clip_gradient gives at most the limit", hard.vectors, clipped_gradient_is_short),
     Promise("clip_gradient leaves a short gradient as it is", hard.vectors,
             lambda g: clip_gradient(g, 2 * global_norm(g) + 1)[0] == g),
     Promise("dropout gives 0 or x / (1 - rate)", hard.moderate, dropout_enlarges_what_it_keeps),
-    Promise("adam_step first moves each parameter by the rate", hard.gradients, adam_moves_by_the_rate),
-    Promise("adam_step first moves no parameter by more than the rate", hard.gradients,
-            lambda g: nearly_within(0, np.abs(first_steps(g, adam_init, adam_step)), 0.125)),
     Promise("adamw_step of a gradient of 0 is finite", hard.moderate,
             lambda x: np.isfinite(adamw_step(x, 0 * x, adamw_init(x))[0])),
-    Promise("rmsprop_step moves no parameter by more than ten times the rate", hard.gradients,
-            lambda g: nearly_within(0, np.abs(first_steps(g, rmsprop_init, rmsprop_step)), 1.25)),
 ]  # fmt: skip
 
 
@@ -112,17 +92,6 @@ def attention_does_not_see_the_future(q, k, v, _):
     later = np.arange(4)[:, None] > 1  # the first query sees two keys
     changed = attention(q, np.where(later, -k, k), np.where(later, 1 - v, v), causal_mask(3, 4))
     return changed[0] == attention(q, k, v, causal_mask(3, 4))[0]
-
-
-def attention_weights_of_a_tie_are_equal(query, key):
-    """Scores are computed in float32 at least: only its rounding of a score of 7,000 is left in the weights."""
-    rounding = float(np.finfo(np.promote_types(query.dtype, np.float32)).eps) * 7000
-    return near(attention_weights(query, key), 1 / len(key), 4 + 4 * rounding / epsilon(query))
-
-
-def linear_attention_is_an_average(q, k, v, _):
-    for y in (linear_attention(q, k, v), linear_attention(k, k, v, causal=True)):
-        yield nearly_within(v.min(axis=0), y, v.max(axis=0), 32)
 
 
 def linear_attention_is_finite():
@@ -141,16 +110,10 @@ ATTENTION = [
             lambda q, k, v, mask: sums_to_one(attention_weights(q, k, mask)[:2])),
     Promise("attention_weights are 0 where the mask forbids", hard.queries_keys_values,
             lambda q, k, v, mask: attention_weights(q, k, mask)[~mask] == 0),
-    Promise("attention_weights of equal scores are equal", hard.tied_scores, attention_weights_of_a_tie_are_equal),
-    Promise("attention lies between the smallest and the largest value", hard.queries_keys_values,
-            lambda q, k, v, mask: nearly_within(v.min(axis=0), attention(q, k, v), v.max(axis=0))),
     Promise("attention of a query that may see nothing is 0", hard.queries_keys_values,
             lambda q, k, v, mask: attention(q, k, v, mask)[2] == 0),
     Promise("attention does not see behind a causal mask", hard.queries_keys_values, attention_does_not_see_the_future),
     Promise("positive_features are at least 0", hard.numbers, lambda x: positive_features(x) >= 0),
-    Promise("positive_features never fall", hard.numbers, lambda x: rising(positive_features(x), 2)),
-    Promise("linear_attention lies between the smallest and the largest value", hard.queries_keys_values,
-            linear_attention_is_an_average),
     Promise("linear_attention of very negative features is finite", hard.once, linear_attention_is_finite, ONE),
     Promise("relative_buckets lie in 0 ... B - 1", hard.once, relative_buckets_are_in_range, ONE),
 ]  # fmt: skip
@@ -215,18 +178,10 @@ def experts_that_agree_are_one(x):
 
 
 TRANSFORMER = [
-    Promise("layer_norm has mean 0", hard.normed,
-            lambda x: near(layer_normed(x).mean(dtype=float).astype(x.dtype), 0)),
-    Promise("layer_norm has a mean square of at most 1", hard.normed,
-            lambda x: nearly_within(0, mean_square(layer_normed(x)), 1)),
-    Promise("layer_norm has components of at most sqrt(D)", hard.normed,
-            lambda x: nearly_within(0, np.abs(layer_normed(x)), len(x) ** 0.5)),
     Promise("layer_norm of equal components is the bias", hard.equal_components,
             lambda x: np.abs(layer_normed(x)) <= 0.01),
     Promise("layer_norm of large numbers has size 1 or is refused", hard.once,
             lambda: norms_of_large_numbers_are_right_or_refused(layer_normed), ONE),
-    Promise("rms_norm has a mean square of at most 1", hard.normed,
-            lambda x: nearly_within(0, mean_square(rms_normed(x)), 1)),
     Promise("rms_norm of large numbers has size 1 or is refused", hard.once,
             lambda: norms_of_large_numbers_are_right_or_refused(rms_normed), ONE),
     Promise("batch_norm of equal examples is the bias", hard.equal_components,
@@ -313,11 +268,6 @@ INFERENCE = [
 # Chapter 15
 
 
-def grpo_loss_without_a_change_is_minus_the_mean(R):
-    same = np.full_like(R, -1.0)
-    return near(grpo_loss(same, same, same, R), -R.mean(), 64, size=1 + np.abs(R).max())
-
-
 def kl_optimal_policy_sums_to_one(p, reward):
     for beta in (1e-3, 1, 1e6):
         found = kl_optimal_policy(p, reward, beta=beta)
@@ -328,10 +278,7 @@ ALIGNMENT = [
     Promise("completion_log_probabilities are at most 0", hard.labelled_logits,
             lambda z, labels: completion_log_probabilities(z[None], labels[None]) <= 0),
     Promise("bradley_terry_loss is at least 0", hard.number_pairs, lambda a, b: bradley_terry_loss(a, b) >= 0),
-    Promise("bradley_terry_loss of equal rewards is ln 2", hard.moderate,
-            lambda x: near(bradley_terry_loss(x, x), np.log(2))),
     Promise("dpo_loss is at least 0", hard.moderate, lambda x: dpo_loss(x, -x, 0 * x, 0 * x) >= 0),
-    Promise("dpo_loss of the reference is ln 2", hard.moderate, lambda x: near(dpo_loss(x, -x, x, -x), np.log(2))),
     Promise("ipo_loss is at least 0", hard.moderate, lambda x: ipo_loss(x, -x, 0 * x, 0 * x) >= 0),
     Promise("kto_loss lies in [0, 1]", hard.moderate,
             lambda x: [within(0, kto_loss([r], [0.0], [good]), 1) for r in x for good in (True, False)]),
@@ -343,8 +290,6 @@ ALIGNMENT = [
     Promise("kl_optimal_policy takes the highest reward as beta falls", hard.once,
             lambda: near(kl_optimal_policy([0.5, 0.5], [1.0, 2.0], beta=1e-308), [0, 1]), ONE),
     Promise("kl_estimate is at least 0", hard.log_ratios, lambda p, r: kl_estimate(p, r) >= 0),
-    Promise("grpo_loss of an unchanged policy is minus the mean advantage", hard.rewards,
-            grpo_loss_without_a_change_is_minus_the_mean, ONE),
     Promise("group_advantages have mean 0", hard.rewards, lambda R: near(group_advantages(R).mean(), 0, 64), ONE),
     Promise("group_advantages of equal rewards are 0", hard.rewards,
             lambda R: np.ptp(R) > 0 or near(group_advantages(R), 0), ONE),

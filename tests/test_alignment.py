@@ -9,8 +9,8 @@ from refusing import refusing
 
 import mathllm as ml
 from mathllm.alignment import (
-    advantages, bradley_terry_loss, clipped_surrogate, completion_labels, completion_log_probabilities, dpo_loss,
-    group_advantages, grpo_loss, ipo_loss, kl_estimate, kl_optimal_policy, kto_loss, lora_adapters, with_adapters,
+    advantages, bradley_terry_loss, completion_labels, completion_log_probabilities, dpo_loss,
+    grpo_loss, ipo_loss, kl_estimate, kl_optimal_policy, kto_loss, lora_adapters, with_adapters,
 )  # fmt: skip
 from mathllm.gradient_descent import adam_init, adam_step
 
@@ -105,10 +105,7 @@ def test_lora_begins_as_the_model_it_adapts_learns_and_merges():
 
 
 test_what_cannot_be_right_is_refused_in_words = refusing(
-    (lambda: clipped_surrogate([1.0], [1.0, 2.0]), ml.ShapeError, r"got shapes \(1,\) and \(2,\)"),
     (lambda: kl_optimal_policy([0.5, 0.6], [1.0, 2.0], beta=1), ValueError, "distribution"),
-    (lambda: group_advantages([1.0]), ml.ShapeError, "G is 1 in rewards, at least 2"),
-    (lambda: kl_estimate(np.zeros((5, 3)), np.zeros(3)), ml.ShapeError, r"\(5, 3\) and \(3,\)"),
     (lambda: kl_estimate([-800.0], [0.0]), OverflowError, r"e\^800 is more than float64"),
     (lambda: kl_estimate(np.float32([-90]), np.float32([0])), OverflowError, r"e\^90 is more than float32"),
     (lambda: grpo_loss([0.0], [-800.0], [0.0], [1.0]), OverflowError, "exp"),

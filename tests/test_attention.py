@@ -124,14 +124,6 @@ def test_scaled_angles_of_a_long_context_fit_into_the_trained_range():
     assert np.all(np.diff(yarn / far) <= 1e-12)  # from 1 to 1/4, pair by pair
 
 
-def test_dynamic_angles_are_the_plain_ones_up_to_the_trained_length_and_those_of_ntk_beyond():
-    dynamic = RotaryScaling("dynamic", 4.0, trained=16)
-    short, long = np.arange(16), np.arange(28)  # 28 tokens need (4 · 28/16 − 3) = 4 times the context
-    np.testing.assert_array_equal(rotary_angles(short, 8, scaling=dynamic), rotary_angles(short, 8))
-    stretched = rotary_angles(long, 8, scaling=RotaryScaling("ntk", 4.0))
-    np.testing.assert_allclose(rotary_angles(long, 8, scaling=dynamic), stretched, rtol=1e-15)
-
-
 def test_an_encoder_has_half_of_the_classes_for_what_comes_later_and_the_last_queries_have_the_last_rows():
     both, back = relative_buckets(40, causal=False), relative_buckets(40, buckets=16)
     np.testing.assert_array_equal(np.tril(both), back)

@@ -199,7 +199,6 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: ml.grad(lambda x: ml.norm([x, x]))(1.0), TypeError, "list of tensors"),
     (lambda: ml.autodiff.sum_to(np.ones((2, 3)), (4,)), ml.ShapeError, r"\(2, 3\).*\(4,\)"),
     (lambda: ml.norm([[1, 2], [3]]), ml.ShapeError, "unequal length"),
-    (lambda: ml.norm(["a"]), TypeError, "real numbers"),
     (lambda: ml.norm([1], [2]), TypeError, "positional argument"),
     (lambda: ml.grad(lambda x: (x @ x).sum())(np.ones((2, 3))), ml.ShapeError, r"\(2, 3\) and \(2, 3\)"),
     (lambda: ml.vjp(lambda x: x @ np.ones((3, 4, 5)), np.ones((2, 3, 4))), ml.ShapeError, r"a @ b .* axis -3"),

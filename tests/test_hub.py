@@ -4,7 +4,6 @@ import hashlib
 import http.server
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -19,54 +18,43 @@ pytestmark = pytest.mark.slow
 NAME, COMMIT = "someone/tiny", "0123456789abcdef0123456789abcdef01234567"
 
 
+def answers(files):
+    """What a hub that has these files says to `snapshot_download`: a text and its headers, by their address."""
+    repository = {"id": NAME, "sha": COMMIT, "siblings": [{"rfilename": name} for name in files]}
+    revisions = [f"/api/models/{NAME}{end}" for end in ("", "/revision/main", f"/revision/{COMMIT}")]
+    said, entries = {address: (json.dumps(repository).encode(), {}) for address in revisions}, []
+    for name, content in files.items():
+        large = name.endswith(".safetensors")
+        hashed = hashlib.sha256(content) if large else hashlib.sha1(b"blob %d\0" % len(content) + content)
+        checksum, size = hashed.hexdigest(), len(content)
+        headers = {"X-Repo-Commit": COMMIT, "ETag": f'"{checksum}"'}
+        entry = {"type": "file", "path": name, "size": size, "oid": checksum}
+        if large:  # of large files the hub tells the checksum and the size apart
+            headers |= {"X-Linked-Etag": headers["ETag"], "X-Linked-Size": str(size)}
+            entry |= {"lfs": {"oid": checksum, "size": size, "pointerSize": 134}}
+        said[f"/{NAME}/resolve/{COMMIT}/{name}"] = content, headers
+        entries.append(entry)
+    return said | {f"/api/models/{NAME}/tree/{COMMIT}": (json.dumps(entries).encode(), {})}
+
+
 class Hub(http.server.BaseHTTPRequestHandler):
-    """What `snapshot_download` asks: which files a repository has, and the files, with their checksums as names."""
+    """A server of one repository, with the checksums of its files as their names."""
 
     protocol_version = "HTTP/1.1"
 
     def do_HEAD(self):
-        self._answer()
+        address = self.path.partition("?")[0]
+        self.server.asked.append(f"{self.command} {address}")
+        unknown = b"{}", {"X-Error-Code": "RepoNotFound"}
+        content, headers = answers(self.server.files).get(address, unknown)
+        self.send_response(404 if "X-Error-Code" in headers else 200)
+        for name, value in {**headers, "Content-Length": str(len(content))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        return content
 
     def do_GET(self):
-        self._answer()
-
-    def _answer(self):
-        files, path = self.server.files, self.path.partition("?")[0]
-        self.server.asked.append(f"{self.command} {path}")
-        found = re.fullmatch(f"/{NAME}/resolve/{COMMIT}/(.+)", path)
-        if re.fullmatch(f"/api/models/{NAME}(/revision/(main|{COMMIT}))?", path):
-            repository = {"id": NAME, "sha": COMMIT, "siblings": [{"rfilename": name} for name in files]}
-            self._send(json.dumps(repository).encode())
-        elif path == f"/api/models/{NAME}/tree/{COMMIT}":
-            self._send(json.dumps([self._entry(*file) for file in files.items()]).encode())
-        elif found and found[1] in files:
-            content = files[found[1]]
-            headers = {"X-Repo-Commit": COMMIT, "ETag": f'"{self._checksum(found[1], content)}"'}
-            if found[1].endswith(".safetensors"):  # of large files the hub tells the checksum and the size apart
-                headers |= {"X-Linked-Etag": headers["ETag"], "X-Linked-Size": str(len(content))}
-            self._send(content, **headers)
-        else:
-            self._send(b"{}", status=404, **{"X-Error-Code": "RepoNotFound"})
-
-    def _entry(self, name, content):
-        checksum = self._checksum(name, content)
-        entry = {"type": "file", "path": name, "size": len(content), "oid": checksum}
-        large = {"oid": checksum, "size": len(content), "pointerSize": 134}
-        return entry | ({"lfs": large} if name.endswith(".safetensors") else {})
-
-    def _checksum(self, name, content):
-        if name.endswith(".safetensors"):
-            return hashlib.sha256(content).hexdigest()
-        return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-
-    def _send(self, content, status=200, **headers):
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(content)
+        self.wfile.write(self.do_HEAD())
 
     def log_message(self, *_):
         pass

@@ -164,13 +164,6 @@ def test_a_neuron_that_never_changes_tells_nothing():
     assert correlations.tolist() == [[0]]
 
 
-@pytest.mark.parametrize("function", [interp.neuron_correlations, interp.direction_correlations])
-def test_correlations_and_dimensions_have_the_dtype_of_the_arrays(function):
-    x = np.arange(4, dtype=np.float32)[:, None]
-    assert function(x, x).dtype == np.float32
-    assert interp.feature_dimensions(x).dtype == np.float32
-
-
 @pytest.mark.parametrize("vocabulary", [4, 9, 30])
 def test_the_hand_built_heads_predict_what_came_after(vocabulary):
     model, params = interp.induction_model(vocabulary, 24)

@@ -18,13 +18,6 @@ def attention_matrix(n):
     return A / A.sum(axis=1, keepdims=True)
 
 
-def test_three_loops_and_the_operator_agree():
-    A, B = rng.normal(size=(3, 4)), rng.normal(size=(4, 5))
-    np.testing.assert_allclose(matrices.matrix_product_by_hand(A, B), A @ B)
-    assert matrices.product_shape(A.shape, B.shape, (5, 2)) == (3, 2)
-    assert ml.multiply_adds(A.shape) == 0
-
-
 @pytest.mark.slow
 @given(st.integers(1, 6), st.integers(0, 10_000), st.sampled_from([1e-9, 1.0, 1e9]))
 def test_power_iteration_finds_the_eigenvalue_that_was_planted(n, seed, size):
@@ -90,7 +83,6 @@ test_what_cannot_be_right_is_refused_in_words = refusing(
     (lambda: ml.stationary_distribution(TWO_GROUPS.astype(np.float32)), ValueError, "not unique"),
     (lambda: matrices.product_shape((2, 3, 4), (4, 5)), ml.ShapeError, "two sizes"),
     (lambda: matrices.product_shape(), ml.ShapeError, "two sizes"),
-    (lambda: ml.multiply_adds((2, 3), (2, 3)), ml.ShapeError, "3 columns meet 2 rows"),
     (lambda: matrices.eigenvalues([[1, np.nan], [0, 1]]), ValueError, r"entries in \(-∞, ∞\), got nan"),
     (lambda: ml.stationary_distribution([[0.5, 0.6], [0.5, 0.5]]), ValueError, "sum to 1"),
     (lambda: matrices.spectral_gap([[1.5, -0.5], [0.5, 0.5]]), ValueError, "non-negative"),

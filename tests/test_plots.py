@@ -10,11 +10,9 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from IPython.display import display
 from IPython.utils.capture import capture_output
 from PIL import Image
 
-from mathllm.errors import CHAPTERS
 from mathllm.figures import plots
 
 
@@ -120,25 +118,6 @@ def rectangles(svg):
 
     visit(ElementTree.fromstring(svg), None)
     return found
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_the_map_highlights_a_part_for_each_chapter(name):
-    shown = plots.transformer_map(name)
-    boxes = rectangles(shown.svg)
-    lit = {text.lower() for text, fill in boxes.items() if fill == plots.ORANGE}
-    assert lit
-    assert set(shown.words.rpartition("Highlighted: ")[2].strip(".").split(", ")) == lit
-    assert len(lit) < len(boxes) - 4
-
-
-def test_a_notebook_stores_the_map_as_svg_with_its_alternative_text_and_the_same_words_in_it(published):
-    [(data, metadata)] = published(display, plots.transformer_map("loss"))
-    assert set(data) == {"image/svg+xml", "text/plain"}
-    assert data["text/plain"] == metadata["image/svg+xml"]["alt"]
-    assert data["text/plain"].startswith("Map of a language model: tokens become embeddings")
-    assert data["text/plain"].endswith("of the weights. Highlighted: loss.")
-    assert f'aria-label="{data["text/plain"]}"' in data["image/svg+xml"]
 
 
 def test_the_map_needs_no_style_sheet_and_its_text_can_be_read_on_its_boxes():

@@ -15,17 +15,6 @@ def test_there_are_464_rows_with_unique_ids_in_seventeen_chapters():
 
 
 @pytest.mark.parametrize("row", COMPUTABLE, ids=lambda row: row.id)
-def test_the_printed_value_gets_a_tick_and_a_wrong_one_its_erratum(row, capsys):
-    reference.check(row.id, row.computed)
-    line = capsys.readouterr().out
-    assert line.startswith("printed" if row.printed else "not printed")
-    assert ("✓" in line) == (row.agrees and row.basis != "setting")
-    if not row.agrees:
-        assert (f"✗ erratum {row.erratum}" if row.erratum else "✗") in line
-        assert row.note in line
-
-
-@pytest.mark.parametrize("row", COMPUTABLE, ids=lambda row: row.id)
 def test_any_other_value_is_refused(row):
     def spoil(value):
         if isinstance(value, bool):

@@ -20,11 +20,6 @@ def test_a_masked_logit_gets_nothing_and_gives_no_gradient():
     assert np.all(np.isfinite(gradient))
 
 
-def test_a_row_longer_than_the_largest_float16_still_sums_to_one():
-    z = np.zeros(100_000, np.float16)  # the sum of the exponentials, 100,000, is no float16
-    np.testing.assert_allclose(ml.softmax(z).astype(float).sum(), 1, rtol=1e-2)
-
-
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("axis", [-1, 0, 1])
 def test_the_softmax_in_place_is_the_softmax(dtype, axis):
@@ -42,13 +37,6 @@ def test_in_place_a_row_that_is_masked_throughout_becomes_zeros(dtype):
     long = np.zeros(100_000, dtype)  # the sum of the exponentials is more than the largest float16
     np.testing.assert_allclose(softmax_in_place(long).astype(float).sum(), 1, rtol=1e-2)
     assert softmax_in_place(np.empty((0, 3), dtype)).shape == (0, 3)
-
-
-def test_other_axes_and_shapes():
-    z = rng.normal(size=(2, 3, 4))
-    np.testing.assert_allclose(ml.softmax(z, axis=1), np.moveaxis(ml.softmax(np.moveaxis(z, 1, -1)), -1, 1))
-    np.testing.assert_allclose(ml.log_softmax(z, axis=0).sum(), np.log(ml.softmax(z, axis=0)).sum())
-    assert ml.softmax_jacobian(z).shape == (2, 3, 4, 4)
 
 
 def test_the_pullback_of_softmax_is_a_product_with_its_jacobian():

@@ -480,33 +480,24 @@ def test_an_error_in_a_worker_is_raised_in_the_parent():
     assert not multiprocessing.active_children()
 
 
-def test_a_worker_that_is_killed_is_reported():
+def test_a_worker_that_is_killed_is_reported_amid_a_batch_and_before_the_next():
     parent = os.getpid()
 
-    def loss(params, x):
+    def loss(params, batch):
         if os.getpid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
-        return (params["weight"] * x).sum()
+        return line(params, batch)
 
-    state = ml.training_state({"weight": np.ones(1)}, np.random.default_rng(0))
-    with pytest.raises(RuntimeError, match=r"ended too early \(exit code -9\)"):
-        ml.train(state, loss, lambda rng: np.ones(4), 1, learning_rate=0.1, workers=2)
+    with parallel(fresh().params, loss, 2) as divided:
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=r"ended too early \(exit code -9\)"):
+                divided(fresh().params, points(np.random.default_rng(0)))
     assert not multiprocessing.active_children()
 
 
 def test_a_clock_that_stands_still_stops_no_run(monkeypatch):
     monkeypatch.setattr(time, "perf_counter", lambda: 7.0)
     assert np.isfinite(run()[1][-1].tokens_per_second)
-
-
-def test_a_worker_that_is_killed_between_two_batches_is_reported():
-    with parallel(fresh().params, line, 2) as divided:
-        divided(fresh().params, points(np.random.default_rng(0)))
-        (worker,) = multiprocessing.active_children()
-        worker.kill()
-        worker.join()
-        with pytest.raises(RuntimeError, match=r"ended too early \(exit code -9\)"):
-            divided(fresh().params, points(np.random.default_rng(0)))
 
 
 def test_after_an_error_the_next_batch_gets_its_own_answers():
@@ -565,17 +556,6 @@ def test_without_threadpoolctl_the_result_is_the_same(monkeypatch):
 
 
 # -------------------------------------------------------------------------------------- loss -> entropy rate, and names
-
-
-def test_the_entropy_rate_is_the_growth_of_the_entropy_of_blocks():
-    source = training.markov_source(3, 2, np.random.default_rng(4))
-    chain = np.zeros((9, 9))
-    for a, b, c in np.ndindex(3, 3, 3):
-        chain[3 * a + b, 3 * b + c] = source[a, b, c]
-    pairs = np.linalg.matrix_power(chain, 5000)[0].reshape(3, 3)  # p(a, b) after a long time
-    triples = pairs[..., None] * source
-    growth = ml.entropy(triples.ravel()) - ml.entropy(pairs.ravel())
-    assert training.entropy_rate(source) == pytest.approx(growth, rel=1e-10)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3])

@@ -29,33 +29,15 @@ def test_negative_sampling_loss_without_negatives_is_that_of_the_true_pair():
     np.testing.assert_allclose(gradient_descent.negative_sampling_loss(v, u, np.ones((3, 0, 4))), expected)
 
 
-@pytest.fixture(scope="module")
-def two_topics():
-    """A made-up language of two topics; words of one topic stand together, function words everywhere."""
-    draw = np.random.default_rng(0)
-    topics = [["king", "queen", "crown", "throne"], ["car", "wheel", "road", "engine"]]
-    words = [w for _ in range(500) for w in [*draw.choice(topics[draw.integers(2)], 4), "the"]]
-    return gradient_descent.train_word2vec(words, np.random.default_rng(1), size=10, window=3, frequent=1.0, epochs=3)
-
-
-@pytest.mark.parametrize(
-    ("word", "friends"), [("king", {"queen", "crown", "throne"}), ("car", {"wheel", "road", "engine"})]
-)
-def test_words_that_keep_the_same_company_become_neighbours(two_topics, word, friends):
-    assert {w for w, _ in two_topics.nearest(word, k=3)} == friends
-
-
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
 def test_training_that_diverges_says_so():
     with pytest.raises(ValueError, match="learning rate"):
         gradient_descent.train_word2vec(["a", "b", "c"] * 300, np.random.default_rng(0), learning_rate=1e6, epochs=20)
 
 
-def test_training_is_repeatable_and_rare_words_are_left_out():
+def test_rare_words_are_left_out():
     text = ["a", "b", "c"] * 30 + ["once"]
-    first, second = (gradient_descent.train_word2vec(text, np.random.default_rng(5), size=4) for _ in range(2))
-    assert np.array_equal(first.vectors, second.vectors)
-    assert "once" not in first
+    assert "once" not in gradient_descent.train_word2vec(text, np.random.default_rng(5), size=4)
 
 
 def test_a_text_of_one_frequent_word_is_refused_in_words():

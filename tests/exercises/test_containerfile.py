@@ -59,16 +59,11 @@ def test_the_extras_that_the_recipe_installs_hold_all_that_the_packages_of_the_c
         assert there & set(map(canonicalize_name, providers[package])), package
 
 
-def test_the_recipe_has_a_tested_python_and_bubblewrap_and_ends_without_the_rights_of_root():
-    (first, (image,)), *rest = instructions()
-    assert first == "FROM"
+def test_the_recipe_has_a_tested_python_and_ends_without_the_rights_of_root():
+    (_, (image,)), *rest = instructions()
     version = re.fullmatch(r"python:(\d+\.\d+)-slim", image)[1]
     assert f"Programming Language :: Python :: {version}" in PROJECT["classifiers"]
-    made = [words for name, words in rest if name == "RUN"]
-    assert any("bubblewrap" in words for words in made)
-    user = [words for name, words in rest if name == "USER"][-1][0]
-    assert user != "root"
-    assert any("useradd" in words and user in words for words in made)
+    assert [words for name, words in rest if name == "USER"][-1] != ["root"]
 
 
 def test_the_chapter_builds_this_recipe_and_mounts_the_course_where_it_works():

@@ -104,14 +104,6 @@ def test_a_chapter_opens_unchanged_and_its_figure_moves(page, address, folder):
     page.wait_for_function("([figure, before]) => figure.innerText !== before", arg=[figure.element_handle(), before])
 
 
-@pytest.mark.nightly
-def test_a_listing_has_colours(page, address, folder):
-    notebook = shutil.copy(ROOT / "notebooks" / "02_similarity.ipynb", folder / "notebooks")
-    open_unchanged(page, address, "notebooks/02_similarity.ipynb")
-    keyword = cell(page, numbers(notebook)[0]["02-source"]).locator(".hljs-keyword", has_text="def").first
-    assert keyword.evaluate("e => getComputedStyle(e).color !== getComputedStyle(e.closest('pre')).color")
-
-
 def test_the_instructor_releases_and_the_learner_fetches(page, address, folder):
     page.goto(f"{address}/formgrader/manage_assignments")
     row = page.locator("tbody tr", has_text=NAME)

@@ -57,10 +57,6 @@ def test_a_chapter_uses_the_letters_that_are_registered_for_it_and_no_others(num
     assert known - used == set(), "in notation.toml, but not in the chapter"
 
 
-def test_a_letter_that_is_not_registered_is_noticed():
-    assert used_letters("---\n---\nIf $q = 1$, then `$r$`.\n```\n$s$\n```\n## Reading a paper\n$t$\n## End\n") == {"q"}
-
-
 def test_symbols_and_terms_are_whole():
     for row in SYMBOLS:
         assert row.read, row

@@ -19,15 +19,6 @@ TEXTS = builder.texts(ROOT)
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
-@pytest.mark.parametrize("text", [text for text in TEXTS if text.practice], ids=lambda text: text.name)
-def test_the_practice_edition_is_called_so_and_says_nothing_of_handing_in(text):
-    source = text.source.read_text(encoding="utf-8")
-    assert "**How to hand in.**" in source or "{{how_to_work}}" in source
-    practice = nbformat.read(text.target, as_version=4)
-    assert practice.cells[0].source.startswith("# Practice")
-    assert not any("How to hand in" in cell.source for cell in practice.cells)
-
-
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_the_stored_figures_are_those_of_mathllm_today(path):
     notebook = nbformat.read(path, as_version=4)

@@ -1,4 +1,4 @@
-"""Byte-pair encoding, merge for merge and id for id with the library `tokenizers`."""
+"""Byte-pair encoding and WordPiece, merge for merge and piece for piece with the library `tokenizers`."""
 
 import json
 
@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
+from mathllm.pretrained.wordpiece import WordPiece
 from mathllm.training import Tokenizer, gpt2_tokenizer, pre_tokenize, train_tokenizer
 from mathllm.training.tokenizer import _hide, _show
 
@@ -109,3 +110,20 @@ def test_the_vocabulary_of_gpt2_gives_every_text_the_same_ids_as_the_library(nee
     ours = gpt2_tokenizer()
     for text in [invented_text(3), *SENTENCES]:
         assert ours.encode(text) == peer.encode(text).ids
+
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "able", "runn", "##ing", "run"]
+PIECES += [start + character for character in "abefilnrsu,'$^¿«…東ßσς" for start in ("", "##")]
+SMALL = WordPiece(PIECES), tokenizers.BertWordPieceTokenizer({piece: i for i, piece in enumerate(PIECES)})
+
+
+# The library's table of combining signs beyond 0xFFFF is older than Python's.
+@given(
+    st.text(st.characters(exclude_categories=["Cs", "Cn"], max_codepoint=0xFFFF), max_size=30)
+    | st.text("ab,unfleri AÉß東\t\n\xa0\xad\u200b\0\ufffd'$^¿«…İΣς", max_size=40)  # blanks, controls, accents
+    | st.lists(st.sampled_from(["un", "aff", "able", "run", "runn", "ing", "a", "x", " "])).map("".join)
+    | st.text("ab", min_size=95, max_size=105)  # around the longest word
+)
+def test_words_are_cut_into_the_pieces_of_the_library(text):
+    ours, peer = SMALL
+    assert ours.tokens(text) == peer.encode(text, add_special_tokens=False).tokens

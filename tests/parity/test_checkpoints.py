@@ -1,12 +1,17 @@
 """Checkpoints go both ways: what transformers has is read, and what we write transformers loads."""
 
+import gguf
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 import transformers
 from peers import CONTEXT, MODELS, VOCABULARY, fresh, named
+from test_pretrained_gguf import LAYOUT, random_blocks
 
 import mathllm as ml
+from mathllm.pretrained.files import load_tensors
+from mathllm.pretrained.gguf import dequantize
 from mathllm.pretrained.huggingface import load_pretrained, save_pretrained
 
 
@@ -46,3 +51,20 @@ def test_a_tokenizer_of_single_characters_cuts_alike_in_transformers(tmp_path):
     assert theirs(text)["input_ids"] == tokenizer.encode(text)
     assert len(tokenizer.encode(text)) == len(text.encode())
     assert theirs.decode(tokenizer.encode(text)) == text
+
+
+@pytest.mark.parametrize("kind", LAYOUT)
+def test_blocks_of_gguf_become_the_weights_that_its_own_library_makes_of_them(kind):
+    blocks = random_blocks(kind, 1000, np.random.default_rng(0))
+    theirs = gguf.quants.dequantize(blocks, gguf.GGMLQuantizationType[kind])
+    ours = dequantize(blocks.ravel(), kind, theirs.shape)
+    assert ours.dtype == np.float32
+    # each float32 operation rounds by 2⁻²⁴ of its result, and of the minimum that is added
+    np.testing.assert_allclose(ours, theirs, rtol=2.0**-22, atol=2.0**-22 * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_8_bit_floats_are_those_of_pytorch(dtype, tmp_path):
+    theirs = torch.arange(256).to(torch.uint8).view(dtype)
+    safetensors.torch.save_file({"x": theirs}, tmp_path / "x.safetensors")
+    np.testing.assert_array_equal(load_tensors(tmp_path / "x.safetensors")["x"], theirs.float().numpy())
