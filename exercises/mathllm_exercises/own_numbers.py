@@ -13,6 +13,8 @@ from .registry import item
 
 __all__ = ["learner", "numbers", "own_numbers"]
 
+MAX_DRAWS = 1_000
+
 
 def learner():
     """The learner's id: MATHLLM_LEARNER, else the name under which nbgrader hands in.
@@ -34,15 +36,22 @@ def _account():
 
 
 def own_numbers(entry, student):
-    """The numbers an item draws for one learner, as a dict: such that no known mistake gives the right answer."""
+    """The numbers an item draws for one learner, as a dict: such that no known mistake gives the right answer.
+
+    Raises: ValueError if no such numbers are found.
+    """
     if entry.own is not None:
         return _of_the_class(entry, student)
     digest = hashlib.sha256(f"{student}\n{entry.id}".encode()).digest()
     rng = np.random.default_rng(int.from_bytes(digest, "big"))
-    while True:
+    for _ in range(MAX_DRAWS):
         numbers = entry.own_numbers(rng)
         if not numbers or _tell_apart(entry, numbers):
             return numbers
+    raise ValueError(
+        f"the exercise {entry.id!r} has drawn own numbers {MAX_DRAWS:,} times, and each time a known mistake gave the"
+        " right answer or the value of another mistake: change the numbers or the mistakes"
+    )
 
 
 def _of_the_class(entry, student):

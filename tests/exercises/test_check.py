@@ -374,6 +374,15 @@ def test_numbers_for_which_a_mistake_would_be_right_are_drawn_again():
     assert own_numbers(squared, "ada") == {"n": 3}
 
 
+def test_a_mistake_that_is_always_right_ends_the_drawing_of_numbers():
+    same = make(
+        "99.test.same", "value", answer="x", numbers=lambda rng: {"n": int(rng.integers(9))}, expected=lambda n: n + n,
+        checks=(values(1),), mistakes=(Mistake(lambda n: 2 * n, "Never wrong."),),
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=r"'99\.test\.same' .* 1,000 times, and each time a known mistake gave"):
+        own_numbers(same, "ada")
+
+
 def test_unknown_wrong_answers_are_noted_only_where_the_learner_wants_it(tmp_path, monkeypatch):
     check("99.test.count", 7)
     monkeypatch.setenv("MATHLLM_FEEDBACK", str(tmp_path / "notes.jsonl"))

@@ -129,7 +129,7 @@ def _(c):
     c.values(2, _walks(2, 3, 6), public=[(WORKED,), (SWAPPING,)], rtol=1e-7, name="fast walks")
     c.values(1, _walks(4, 5, power=6.0, even=0.02), public=[(SLOW,)], rtol=1e-6, name="slow walks")
     c.values(1, _causal_walks, public=[(CAUSAL,)], rtol=1e-6, atol=1e-9, name="causal attention")
-    c.refuses(1, public=[(np.array([[0.5, 0.6], [0.5, 0.5]]),), (np.array([[1.5, -0.5], [0.5, 0.5]]),)])
+    c.refuses(1, public=[(np.array([row, [0.5, 0.5]]),) for row in ([0.5, 0.6], [0.5, 0.4], [1.5, -0.5])])
 
 
 @each

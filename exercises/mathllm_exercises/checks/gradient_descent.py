@@ -60,7 +60,7 @@ def _(c):
     c.values(
         2,
         _adam_cases(3, steps=(1,)),
-        public=[(np.ones(2), np.array([5.0, -0.001]), np.zeros(2), np.zeros(2), 1, 0.01)],
+        public=[(np.ones(3), np.array([5.0, -0.001, 1e-8]), np.zeros(3), np.zeros(3), 1, 0.01)],
         name="the first step",
         rtol=1e-6,
     )
@@ -142,7 +142,7 @@ def _(c):
     c.values(2, _regressions((20, 3), (8, 2)), name="forty steps", rtol=1e-6)
     c.values(
         1,
-        lambda rng: [(rng.normal(size=(30, 4)), 0.05 * rng.normal(size=30), 25, 0.02, 0.0)],
+        lambda rng: [(rng.normal(size=(30, 4)), 0.05 * rng.normal(size=30), 27, 0.02, 0.0)],
         name="short gradients, no decay",
         rtol=1e-6,
     )

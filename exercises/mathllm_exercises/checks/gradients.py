@@ -88,6 +88,8 @@ def _(c):
             (np.zeros(2), np.array([[2.0, 3.0], [3.0, 2.0]])),
             (np.array([1e-9, 0.0]), np.diag([1.0, 2.0])),  # zero, but for a rounding error
             (np.array([0.0, 5e-7]), np.diag([1.0, 2.0])),
+            (np.zeros(2), np.diag([2.0, -5e-6])),
+            (np.zeros(2), np.diag([-2.0, 5e-6])),
         ],
         name="critical points",
     )
@@ -97,6 +99,7 @@ def _(c):
         public=[
             (np.array([1.0]), np.array([[1.0]])),
             (np.array([0.0, 1.0]), np.diag([1.0, 2.0])),
+            (np.array([0.0, 5e-6]), np.diag([1.0, 2.0])),
             (np.array([1.0, 2.0]), np.diag([1.0, -2.0])),
             (np.array([-1.0, -2.0]), np.diag([1.0, 2.0])),
             (np.array([1.0, -1.0]), np.diag([1.0, 2.0])),  # the entries cancel
@@ -108,7 +111,8 @@ def _(c):
         public=[
             (np.zeros(2), np.diag([2.0, 0.0])),
             (np.zeros(2), np.diag([0.0, -1.0])),
-            (np.zeros(2), np.diag([2.0, -1e-9])),
+            (np.zeros(2), np.diag([2.0, -5e-7])),
+            (np.zeros(2), np.diag([-2.0, 5e-7])),
             (np.zeros(3), np.diag([1.0, 0.0, -1.0])),
             (np.zeros(1), np.zeros((1, 1))),
         ],

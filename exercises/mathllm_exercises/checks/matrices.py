@@ -69,7 +69,8 @@ def _(c):
     )
     flat = np.ones((2, 3)), np.ones((2, 3)), np.ones(3)
     turned = np.ones((2, 3)), np.ones((4, 3)), np.ones(4)  # would fit, if it were transposed
-    c.refuses(1, public=[flat, turned], name="refuses a matrix that does not fit")
+    single = np.ones(3), np.ones((2, 3)), np.ones(3)
+    c.refuses(1, public=[flat, turned, single], name="refuses a matrix that does not fit")
 
 
 def _with_spectrum(*spectra):

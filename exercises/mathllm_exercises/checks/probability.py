@@ -43,7 +43,7 @@ def _shares(rng, size):
 
 @checks("05.probability.log_probability")
 def _(c):
-    c.values(2, _shares(1, 3, 20), public=[(SENTENCE,), (np.array([0.3, 0.5, 0.9]),)])
+    c.values(2, _shares(1, 3, 20), public=[(SENTENCE,), (np.array([0.3, 0.5, 0.9]),), (np.array([0.5, 1.0]),)])
     c.values(2, lambda rng: [(rng.uniform(0.001, 0.1, size=1000),)], name="a long text")
     c.values(1, public=[(np.array([0.5, 0.0, 0.9]),)], name="an impossible token")
     c.refuses(1, public=[(np.array([0.5, 1.2]),), (np.array([-0.1, 0.5]),), (np.array([0.5, np.nan]),)])
@@ -95,14 +95,15 @@ def _(c):
         2, public=[(HALVES, 0.25), (HALVES, 0.5), (np.array([0.0, 1.0]), 0.0)], name="at the ends of the intervals"
     )
     tenths = np.full(10, 0.1)
-    just_below = [(tenths, 1 - 2**-53), (np.append(tenths, 0.0), 1 - 2**-53), (np.full(3, 1 / 3 - 3e-11), 1 - 2e-11)]
+    just_below = [(tenths, 1 - 2**-53), (np.append(tenths, 0.0), 1 - 2**-53), (np.full(3, 1 / 3 - 3e-10), 1 - 2e-10)]
     c.values(1, public=just_below, name="just below one")
     c.refuses(
         1,
         public=[
             (np.array([0.4, 0.35, 0.2, 0.1]), 0.5),
+            (np.array([0.4, 0.35, 0.2]), 0.5),
             (np.array([1.5, -0.5]), 0.5),
-            (np.array([0.5, 0.5 + 1e-6]), 0.5),  # more than rounding
+            (np.array([0.5, 0.5 + 5e-9]), 0.5),  # more than rounding
         ],
     )
 
@@ -162,7 +163,7 @@ LINE = (np.array([[1.0], [2.0]]), np.array([1.0, 2.0]), 1.0, 1.0)
 def _(c):
     c.values(4, _regressions((6, 2), (20, 4)), public=[LINE], name="more data than weights", rtol=1e-6)
     c.values(1, _regressions((3, 6)), name="fewer data than weights", rtol=1e-6)
-    c.refuses(1, public=[(*LINE[:2], 0.0, 1.0), (*LINE[:2], 1.0, -1.0)])
+    c.refuses(1, public=[(*LINE[:2], *pair) for pair in ((0.0, 1.0), (1.0, -1.0), (1.0, 0.0), (-1.0, 1.0))])
 
 
 def _corpora(rng):
@@ -176,8 +177,9 @@ def _corpora(rng):
 
 
 def _unseen(rng):
-    """Histories that did not occur: every token is then equally likely."""
-    return [(np.array([0, 1, 0, 1, 0]), np.array([2, 2, 2, 1]), 3, 4, 0.5)]
+    """Histories that did not occur: every token is then equally likely. The second text is as short as it may be."""
+    train = np.array([0, 1, 0, 1, 0])
+    return [(train, np.array([2, 2, 2, 1]), 3, 4, 0.5), (train, np.array([2, 2, 1]), 3, 4, 0.5)]
 
 
 @checks("05.probability.ngram_score")

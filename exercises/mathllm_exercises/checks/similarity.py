@@ -186,12 +186,14 @@ TOY = np.array([[1, 0, 0], [0, 1, 0], [1, 0, 1], [0, 1, 1], [0.5, 0.5, 0], [0, 0
 AROUND = np.array([[1.0, 0], [1.5, 0.2], [1.5, -0.2], [2, 1], [0, 1]])
 # all words but those of the question have negative cosines, and dot products below −1
 OPPOSITE = np.array([[0, -1], [0, 1], [0.6, 0.8], [-0.6, -0.8], [0.8, -0.6], [0.6, -0.8], [-0.8, -0.6]])
+# the best row is long: divided by its squared length it would lose to the last one
+LONG = np.array([[0.0, -1], [0, 1], [1, -1], [12, 9], [0.3, 0.6]])
 
 
 @checks("02.similarity.analogy", expected=_analogy)
 def _(c):
     c.values(3, _plain, public=[(TOY, 0, 2, 1), (TOY, 2, 0, 3), (TOY, 0, 1, 2)], name="finds the word")
-    c.values(2, _unequal, name="lengths do not count")
+    c.values(2, _unequal, public=[(LONG, 0, 1, 2)], name="lengths do not count")
     c.values(
         1,
         _traps,

@@ -87,6 +87,8 @@ def _(c):
         ],
         name="the largest score forbidden",
     )
+    apart = np.array([[0.0, 1.0, 0.0], [10_000.0, 9_999.0, 9_997.0]])
+    c.values(1, public=[(apart, np.ones((2, 3), bool))], name="rows far apart")
     c.leaves_inputs(1, _scores, name="leaves its inputs alone, keys forbidden")
 
 
@@ -120,7 +122,11 @@ def _(c):
         name="scores of any size",
         rtol=1e-6,
     )
-    c.refuses(1, public=[(EXAMPLE, 0.3), (EXAMPLE, 1.0)], name="refuses a share of 1/n or less, or of 1 or more")
+    c.refuses(
+        1,
+        public=[(EXAMPLE, 0.3), (EXAMPLE, 1 / 3), (EXAMPLE, 1.0)],
+        name="refuses a share of 1/n or less, or of 1 or more",
+    )
     c.refuses(1, public=[(np.array([1.0, 1.0, 0.0]), 0.6)], name="refuses a share of 1/m or more for m tied logits")
 
 

@@ -53,7 +53,11 @@ def _(c):
     c.values(
         1,
         lambda rng: [(rng.normal(size=5) * 1e-200,)],
-        public=[(np.array([3e200, -4e200]),), (np.array([[-3e200, -4e200], [3e-200, 4e-200]]),)],
+        public=[
+            (np.array([3e200, -4e200]),),
+            (np.array([3e200, 4.0]),),
+            (np.array([[-3e200, -4e200], [3e-200, 4e-200]]),),
+        ],
         atol=0.0,
         name="huge and tiny components",
     )
