@@ -7,6 +7,7 @@
 
 The package has no switches: this program replaces a function of mathllm.fast by its plain equivalent, in a process of
 its own for each device. All compute the same loss, which is checked. The processes take turns, some steps each.
+The Makefile's settings of memory are left out, as in a program of your own: with them, new arrays cost less.
 "saves" is the part of the time without the device that the device saves, 1 − with/without, the median of the turns.
 Savings do not add up: without one device, another may matter more or less.
 """
@@ -195,6 +196,8 @@ def main():
     if unknown := set(options.devices or ()) - set(DEVICES):
         parser.error(f"there is no device {', '.join(unknown)}; choose from {', '.join(DEVICES)}")
     print(machine())
+    for setting in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
+        os.environ.pop(setting, None)
     for size in sizes:
         work = size.layers * size.batch * size.length * size.width**2
         steps = options.steps or max(3, math.ceil(1e9 / work))
