@@ -14,7 +14,6 @@ import mathllm as ml
 from mathllm import probability
 
 shares = hnp.arrays(np.float64, st.integers(1, 6), elements=st.floats(0.01, 1)).map(lambda w: w / w.sum())
-counts_of_heads = st.integers(0, 20)
 rng = np.random.default_rng(5)
 coins = probability.bernoulli_log_likelihood
 
