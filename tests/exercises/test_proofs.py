@@ -87,6 +87,15 @@ def test_every_known_mistake_scores_what_its_card_says_and_is_named(id, learner)
         assert mistake.sentence in marks.mistakes, f"{mistake.sentence}\n{marking.text(marks)}"
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).calls])
+def test_no_known_mistake_passes_by_the_luck_of_the_draw(id):
+    for seed in range(25):
+        cases = marking.draw(item(id), np.random.default_rng(seed))
+        for sentence, _, failed in marking.known_mistakes(item(id), cases):
+            assert failed, sentence
+
+
 @pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).calls])
 def test_every_function_item_knows_three_mistakes(id):
     assert len(item(id).mistakes) >= 3
