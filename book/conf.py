@@ -123,7 +123,7 @@ def with_alternative_text(render_image):
 def name_files_outside(app, docname, source):
     """A link to a practice notebook opens it in the browser, or becomes its name where the site cannot.
 
-    In the table of chapters, which has no room for names, it then leads to the chapter's cards; on paper it is left out.
+    In the table of chapters, which has no room for names, it then leads to the chapter's cards; paper has no link.
     """
     if docname.startswith("notebooks/"):
         if app.tags.has("lite"):  # single quotes, since these lines stand in a file of JSON
