@@ -48,7 +48,7 @@ def _(c):
 def _writes(rng, size):
     """Writes so large that an answer without ε which also makes a known mistake is still recognised."""
     n, D, V = size
-    return 4 * rng.normal(size=(n, D)), rng.uniform(0.5, 2, size=D), rng.normal(size=(D, V)), int(rng.integers(V))
+    return 10 * rng.normal(size=(n, D)), rng.uniform(0.5, 2, size=D), rng.normal(size=(D, V)), int(rng.integers(V))
 
 
 CANCELLING = (
