@@ -116,13 +116,14 @@ def with_rotate():
     from mathllm.fast import decoding
 
     class Step(decoding.DecodingStep):
-        def _rotate_to(self, start, count):
+        def _rotations(self, start, count=1):
             c = self.config
             self.angles = ml.rotary_angles(np.array([start]), c.head_width, c.rope_base, c.rope_scaling)
+            return [(None, None)]
 
-        def _attention(self, x, linears, layer, mask):
+        def _attention(self, x, block, layer, mask):
             (keys, values), width = layer, self.config.head_width
-            heads = linears["query key value"](x).reshape(-1, 1, width)
+            heads = block.queries_keys_values(x).reshape(-1, 1, width)
             query, key, value = np.split(heads, np.cumsum([self.config.heads, self.config.kv_heads]))
             query, key = (ml.rotate(part, angles=self.angles, pairing=self.config.pairing) for part in (query, key))
             keys[:, -1], values[:, -1] = key[:, 0], value[:, 0]
@@ -131,7 +132,7 @@ def with_rotate():
             scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
             np.exp(scores, out=scores)
             mixed = scores @ values / scores.dot(self.ones[: scores.shape[-1]])[..., None]
-            return linears["output"](mixed.reshape(-1))
+            return block.output(mixed.reshape(-1))
 
     return Step
 

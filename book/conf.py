@@ -121,12 +121,16 @@ def with_alternative_text(render_image):
 
 
 def name_files_outside(app, docname, source):
-    """A link to a practice notebook opens it in the browser, or becomes its name where the site cannot."""
+    """A link to a practice notebook opens it in the browser, or becomes its name where the site cannot.
+
+    In the table of chapters, which has no room for names, it then leads to the chapter's cards; paper has no link.
+    """
     if docname.startswith("notebooks/"):
         if app.tags.has("lite"):  # single quotes, since these lines stand in a file of JSON
             link = r"<a href='../lite/notebooks/index.html?path=\2'>\1</a>"
             source[0] = re.sub(r"\[([^\]\[]*)\]\(\.\./(exercises/practice/[^)\s]+)\)", link, source[0])
-        source[0] = re.sub(r"\[(\d+)\]\(\.\./[^)\s]+\)", r"\1", source[0])
+        cards = "" if edition else r" ([exercises](\1#exercises))"
+        source[0] = re.sub(r" \(\[exercises\]\(\.\./exercises/practice/([^)\s]+)\)\)", cards, source[0])
         source[0] = re.sub(r"\[([^\]\[]*)\]\(\.\./([^)\s]+)\)", r"\1 (`\2`)", source[0])
 
 

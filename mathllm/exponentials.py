@@ -121,12 +121,15 @@ def subtract_maximum(
     x: (..., n)   dtype: of z, by default that of x   out: where to write z; it may be x itself   ->   z, m (..., 1)
 
     If the maximum is infinite or NaN, nothing is subtracted, so that −∞ stays −∞. The largest of no numbers is −∞.
+    In memory the n numbers of z are neighbours: only then does NumPy add them in pairs, which loses fewer digits.
 
     >>> z, m = subtract_maximum(np.array([1000.0, 999.0, -np.inf]))
     >>> z, m
     (array([  0.,  -1., -inf]), array([1000.]))
     """
     m = x.max(axis=axis, keepdims=True, initial=-np.inf)
+    if out is None and isinstance(axis, int):
+        out = np.moveaxis(np.empty_like(np.moveaxis(x, axis, -1), dtype, order="C"), -1, axis)
     with np.errstate(over="ignore"):  # a difference beyond the largest number is −∞, and its exponential 0
         return np.asarray(np.subtract(x, np.where(np.isfinite(m), m, 0), out=out, dtype=dtype)), m
 

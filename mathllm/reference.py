@@ -89,9 +89,7 @@ def check(id: str, value: Any) -> None:
     source = "printed" if entry.printed else "not printed, expected"
     reason = "" if entry.agrees else f" ({entry.note})"
     verdict = "✓" if entry.agrees else f"✗ erratum {entry.erratum}" if entry.erratum else "✗"
-    result = f"ours {shown(entry, value)}   {verdict}"
-    if entry.basis == "setting":
-        result = CHOICE
+    result = CHOICE if entry.basis == "setting" else f"ours {shown(entry, value)}   {verdict}"
     print(f"{source} {shown(entry, entry.expected)}   {result}   {entry.statement}{reason}")
 
 

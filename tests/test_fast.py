@@ -11,6 +11,7 @@ import mathllm as ml
 from mathllm import fast
 from mathllm.fast.decoding import DecodingStep, ReadingStep
 from mathllm.inference import KVCache
+from mathllm.trees import flatten
 
 # A sum in another order differs in the last digits: some units of rounding, times the root of the number of terms.
 ROUNDING = {np.float32: 2e-5, np.float64: 1e-12}
@@ -149,6 +150,18 @@ def test_a_decoding_step_after_a_cropped_cache_continues_from_there():
     np.testing.assert_allclose([step(token) for token in (2, 3)], first[1:], rtol=0, atol=1e-12)
     with pytest.raises(ValueError, match="from 0 to 12, got 13"):
         step(13)
+
+
+def test_matrices_that_are_neighbours_in_memory_are_read_where_they_are():
+    model, _, params = models(CONFIGS["llama"])
+    vector, views = flatten(params)  # neighbours as well, but not column by column
+    params = views(vector)
+    attention, names = params["blocks"][1]["attention"], ("query", "key", "value")
+    columns = np.ascontiguousarray(np.concatenate([attention[name].T for name in names]))
+    attention |= zip(names, (part.T for part in np.split(columns, 3)), strict=True)
+    step = DecodingStep(model.config, params, KVCache(model.config))
+    columns *= 2  # a copy would not change
+    np.testing.assert_allclose([step(token) for token in (1, 2, 3)], model(params, [[1, 2, 3]])[0], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("config", [*CONFIGS.values(), *(c for c in OTHERS.values() if c.causal)])

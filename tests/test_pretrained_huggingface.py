@@ -299,6 +299,9 @@ class FakeGGUF(dict):
     metadata: dict
     tensors = property(lambda self: {name: array for name, array in self.items()})
 
+    def read(self, names):
+        return {name: self[name].copy() for name in names}
+
 
 def as_gguf(config, params):
     """The model as llama.cpp would store it: its names, and rows of query and key that turn together side by side."""

@@ -67,6 +67,18 @@ def test_what_cannot_be_right_is_refused_in_words(function, logits, options, err
         function(logits, **options)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_many_float32_probabilities_sum_to_1_along_every_axis_and_in_every_order_of_memory(order):
+    z = np.full((3, 49_152), -5, np.float32)
+    z[:, 0] = 12  # a large term, to which many small ones are added
+    for axis, logits in ((1, np.asarray(z, order=order)), (0, np.asarray(z.T, order=order))):
+        q, ln_q = ml.softmax(logits, axis=axis), ml.log_softmax(logits, axis=axis)
+        np.testing.assert_allclose(q.sum(axis=axis, dtype=np.float64), 1, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(np.exp(ln_q, dtype=np.float64).sum(axis=axis), 1, rtol=0, atol=1e-6)
+        exact = ml.log_sum_exp(logits.astype(np.float64), axis=axis)
+        np.testing.assert_allclose(ml.log_sum_exp(logits, axis=axis), exact, rtol=1e-7, atol=0)
+
+
 def test_an_axis_that_is_not_there_is_refused_in_words():
     with pytest.raises(ml.ShapeError, match=r"axis 2.*\(1, 2\)"):
         ml.softmax([[1.0, 2.0]], axis=2)

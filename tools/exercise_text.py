@@ -19,7 +19,8 @@
 A mistake is an edit of the solution, `old` -> `new`, made wherever `old` occurs (several are joined by `; `, ⏎ is a
 line break, `nothing` deletes); or an expression alone, which is returned in place of what the solution returns (the
 value itself, where the answer is a value); or another program, in a fence below the word `instead:`; or for a repair
-the function `as printed`. The sentence follows the colon. The points in front are computed
+the function `as printed`. `EPSILON` in it stands for every number of `mathllm_exercises.bank.SMALL`. The sentence
+follows the colon. The points in front are computed
 (`build_exercises.py --update`); a value has none.
 
 Points follow from stars and minutes (`mathllm_exercises.bank.effort`). A value's facts hold its precision:

@@ -21,6 +21,7 @@ from .item import Item, Mistake, namespace, values
 __all__ = ["BANK", "edited", "effort", "make", "records", "shared_out"]
 
 BANK = Path(__file__).with_name("bank.json")
+SMALL = (1e-12, 1e-15, 1e-10, 1e-9, 1e-8, 1e-6)  # what learners add where a number may be 0
 CARD = ("id", "title", "task", "difficulty", "minutes", "source", "answer", "hints", "references", "masked", "graded")
 
 
@@ -100,7 +101,9 @@ def _mistake(record, entry):
     code = entry.get("code") or edited(record["solution"], entry.get("edits", ()))
     if "value" in entry:
         code = f"{record['answer']} = {entry['value']}"
-    return Mistake(_answer(record, code), entry["sentence"], entry["points"])
+    numbers = SMALL if "EPSILON" in code else SMALL[:1]
+    make, *others = [_answer(record, code.replace("EPSILON", str(number))) for number in numbers]
+    return Mistake(make, entry["sentence"], entry["points"], tuple(others))
 
 
 def edited(source, edits):

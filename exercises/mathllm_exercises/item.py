@@ -92,11 +92,13 @@ class Mistake:
     """A known mistake: a function that makes it, the sentence that names it, and the points it still earns.
 
     make has the answer's own signature; for a value item it is called with the item's numbers (or with nothing).
+    others: functions that make it with other numbers for EPSILON (`bank.SMALL`)
     """
 
     make: Callable
     sentence: str
     score: float = 0.0
+    others: tuple[Callable, ...] = ()
 
 
 @dataclass(frozen=True)

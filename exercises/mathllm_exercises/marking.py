@@ -149,14 +149,18 @@ def _unchanged(item, cases, observations):
 
 
 def known_mistakes(item, cases, numbers=None):
-    """What each of an item's known mistakes does with drawn cases: (sentence, observations, which checks it fails)."""
+    """What each of an item's known mistakes does with drawn cases: (sentence, observations, which checks it fails).
+
+    Behind them stand the same mistakes with other numbers for EPSILON.
+    """
     numbers, found = numbers or {}, []
     if isinstance(item.checks[0], AssessedCheck):  # these name their mistakes themselves
         return [(m.sentence, read(observe_all(m.make(), cases), cases), {0}) for m in item.mistakes]
-    for mistake in item.mistakes:
-        theirs = read(observe_all(mistake.make if item.calls else mistake.make(**numbers), cases, limit=False), cases)
+    makes = [(m.sentence, m.make) for m in item.mistakes] + [(m.sentence, o) for m in item.mistakes for o in m.others]
+    for sentence, make in makes:
+        theirs = read(observe_all(make if item.calls else make(**numbers), cases, limit=False), cases)
         outcomes = _outcomes(item, cases, theirs, numbers)
-        found.append((mistake.sentence, theirs, _failed(outcomes)))
+        found.append((sentence, theirs, _failed(outcomes)))
     return found
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from ..attention import rotary_angles
 from ..transformer import Config
 
-_LARGE = 50.0  # sums of exponentials between e^−50 and e^50 neither overflow nor vanish in float32
+LARGE = 50.0  # sums of exponentials between e^−50 and e^50 neither overflow nor vanish in float32
 
 
 class Memory:
@@ -223,7 +223,7 @@ def _causal_softmax(scores):
 
     The largest score of a row is subtracted only where there are large scores: it changes no weight.
     """
-    large = max(scores.max(), -scores.min()) > _LARGE
+    large = max(scores.max(), -scores.min()) > LARGE
     scores += np.triu(np.full(scores.shape[-2:], -np.inf, scores.dtype), 1)
     if large:
         scores -= scores.max(axis=-1, keepdims=True)

@@ -12,7 +12,7 @@ from ..attention import attention, rotary_angles, rotate
 from ..inference import KVCache
 from ..transformer import Config
 from ..trees import tree_leaves
-from .block import joined
+from .block import LARGE, joined
 
 _POSITIONS = 32  # positions whose rotations are computed at a time
 
@@ -27,8 +27,8 @@ class DecodingStep:
     cache: of one sequence, which may hold a text already   blocks: those of another step for the same parameters
     ->   a function of a token id: (V,)
 
-    The matrices of queries, keys and values are copied into one, since small products are slow. So a step, like its
-    cache, is for parameters that do not change.
+    The matrices of queries, keys and values become one, since small products are slow. They are copied for it, unless
+    they are neighbours in memory. So a step, like its cache, is for parameters that do not change.
 
     >>> from mathllm.transformer import Transformer, llama_config
     >>> model = Transformer(llama_config(vocabulary=10, width=8, layers=2, heads=2, hidden=16))
@@ -41,13 +41,11 @@ class DecodingStep:
     def __init__(self, config: Config, params: dict, cache: KVCache, blocks: list | None = None):
         self.config, self.params, self.cache = config, params, cache
         self.dtype = np.result_type(cache.keys, *{leaf.dtype for leaf in tree_leaves(params)})
-        self.scale = self.dtype.type(config.score_scale)
-        self.ones = np.ones(max(config.width, cache.capacity), self.dtype)
+        self.ones = np.ones(cache.capacity, self.dtype)
+        self.mean = np.full(config.width, 1 / config.width, self.dtype)  # x · mean is the mean of x
         self.first, self.rotations = 0, ()  # of the positions from the first on
-        parts = ("attention", "feed_forward")
-        self.blocks = blocks or [
-            [(block[f"{part}_norm"], _linears(block[part])) for part in parts] for block in params["blocks"]
-        ]
+        self.blocks = blocks or [_Block(block) for block in params["blocks"]]
+        self.unembedding = _times(params["embedding"].T if config.tied else params["unembedding"])
 
     def __call__(self, token: int) -> np.ndarray:
         """The logits after one more token."""
@@ -57,61 +55,56 @@ class DecodingStep:
         x = params["embedding"][token].astype(self.dtype, copy=False)  # (D,)
         if c.positions == "learned":
             x = x + params["positions"][cache.counts[0]]
-        self._rotate_to(cache.length, 1)
+        self.query_rotation, self.key_rotation = self._rotations(cache.length)[0]
         mask = cache.advance((1, 1))  # None where all that is stored is visible, else (1, 1, 1, S)
-        x = self._layers(x, zip(*cache.new_token(), strict=True), mask)
-        return x.dot(params["embedding"].T if c.tied else params["unembedding"])  # (V,)
+        return self.unembedding(self._layers(x, zip(*cache.new_token(), strict=True), mask))  # (V,)
 
     def _layers(self, x, stored, mask):
         """The vectors after the last norm; stored: of the cache, for each layer."""
-        activation = _ACTIVATIONS[self.config.activation]
-        with np.errstate(over="ignore"):  # in an activation, whose value is 0 then
-            for ((norm, attention), (network_norm, network)), layer in zip(self.blocks, stored, strict=True):
-                x = x + self._attention(self._norm(x, norm), attention, layer, mask)
-                h = self._norm(x, network_norm)
-                gated = "gate" in network
-                hidden = activation(network["gate"](h)) * network["up"](h) if gated else activation(network["up"](h))
-                x = x + network["down"](hidden)
-            return self._norm(x, self.params["final_norm"])
+        norm, attention, activation = self._norm, self._attention, _ACTIVATIONS[self.config.activation]
+        for block, layer in zip(self.blocks, stored, strict=True):
+            x = x + attention(norm(x, block.attention_norm), block, layer, mask)
+            h = norm(x, block.feed_forward_norm)
+            hidden = activation(block.gate(h)) * block.up(h) if block.gate else activation(block.up(h))
+            x = x + block.down(hidden)
+        return norm(x, self.params["final_norm"])
 
-    def _attention(self, x, linears, layer, mask):
+    def _attention(self, x, block, layer, mask):
         """layer: keys and values (G, S, K), of which the last are to be written."""
-        (keys, values), width, H, G = layer, self.config.head_width, self.config.heads, self.config.kv_heads
-        heads = linears["query key value"](x).reshape(-1, width)
-        turned = heads[: H + G] if self.rotation is None else heads[: H + G].dot(self.rotation[0])
-        keys[:, -1], values[:, -1] = turned[H:], heads[H + G :]
-        query = turned[:H] * self.scale
-        scores = query.reshape(len(keys), -1, width) @ keys.swapaxes(1, 2)  # (G, H/G, S)
+        (keys, values), (G, S, K), H = layer, layer[0].shape, self.config.heads
+        heads = block.queries_keys_values(x).reshape(-1, K)
+        keys[:, -1], values[:, -1] = heads[H : H + G].dot(self.key_rotation), heads[H + G :]
+        scores = heads[:H].dot(self.query_rotation).reshape(G, -1, K) @ keys.swapaxes(1, 2)  # (G, H/G, S)
         if mask is not None:
             scores = np.where(mask[0], scores, -np.inf).astype(scores.dtype)
-        scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
+        if not -LARGE < scores.item(scores.argmin()) <= scores.item(scores.argmax()) < LARGE:  # faster than min and max
+            scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
         np.exp(scores, out=scores)
         mixed = scores @ values
-        mixed /= scores.dot(self.ones[: scores.shape[-1]])[..., None]
-        return linears["output"](mixed.reshape(-1))
+        mixed /= scores.dot(self.ones[:S])[..., None]
+        return block.output(mixed.reshape(-1))
 
     def _norm(self, x, params):
-        """`rms_norm` (12.3) or `layer_norm` (12.2) of each vector."""
-        if self.config.norm == "layer":
-            x = x - self._mean(x, self.ones[: x.shape[-1]])
-        y = x * (self._mean(x, x) + self.config.norm_epsilon) ** -0.5 * params["gain"]
+        """`rms_norm` (12.3), or where there is a bias `layer_norm` (12.2), of each vector."""
+        x = x - x.dot(self.mean) if "bias" in params else x
+        y = x * (1 / math.sqrt(float(x.dot(x)) / len(x) + self.config.norm_epsilon)) * params["gain"]
         return y + params["bias"] if "bias" in params else y
 
-    def _mean(self, a, b):
-        """The mean of a ⊙ b."""
-        return a.dot(b) / len(b)
+    def _rotations(self, start, count=1):
+        """Two matrices for each position from `start` on, (count or more, 2, K, K): one for queries, one for keys.
 
-    def _rotate_to(self, start, count):
-        """The rotations of the next `count` positions as matrices R (count, K, K): the rotated x is x R, by (10.11)."""
+        The rotated x is x R, by (10.11). R of a query contains the scale of scores.
+        """
         c = self.config
-        if c.positions == "rotary" and not self.first <= start <= self.first + len(self.rotations) - count:
+        if not self.first <= start <= self.first + len(self.rotations) - count:
             # Some positions more than needed, but none beyond which all frequencies change.
             ahead = count if c.outgrown_by(start + _POSITIONS) else max(count, _POSITIONS)
-            angles = rotary_angles(start + np.arange(ahead), c.head_width, c.rope_base, c.rope_scaling)
-            units = np.repeat(np.eye(c.head_width, dtype=self.dtype)[:, None], ahead, axis=1)  # (K, positions, K)
-            rotated = rotate(units, angles=angles, pairing=c.pairing).swapaxes(0, 1)
-            self.first, self.rotations = start, np.ascontiguousarray(rotated)
-        self.rotation = self.rotations[start - self.first :][:count] if c.positions == "rotary" else None
+            R = np.repeat(np.eye(c.head_width, dtype=self.dtype)[:, None], ahead, axis=1)  # (K, positions, K)
+            if c.positions == "rotary":
+                angles = rotary_angles(start + np.arange(ahead), c.head_width, c.rope_base, c.rope_scaling)
+                R = rotate(R, angles=angles, pairing=c.pairing)
+            self.first, self.rotations = start, np.stack([c.score_scale * R, R]).transpose(2, 0, 1, 3).copy()
+        return self.rotations[start - self.first :]
 
 
 class ReadingStep(DecodingStep):
@@ -132,50 +125,76 @@ class ReadingStep(DecodingStep):
         """The last vectors of these tokens, whose keys and values are stored."""
         cache, (B, T, D) = self.cache, x.shape
         self.rows = B, T
-        self._rotate_to(cache.length, T)
+        self.rotation = self._rotations(cache.length, T)[:T, 1]  # (T, K, K)
         mask = cache.advance((B, T))  # None where all that is stored is visible, else (T, S) or (B, 1, T, S)
-        if mask is not None:
-            mask = mask.reshape(-1, 1, 1, *mask.shape[-2:])
+        if mask is not None:  # it is the same for the H/G heads that share a key head
+            mask = np.tile(mask.reshape(-1, 1, *mask.shape[-2:]), (self.config.heads // self.config.kv_heads, 1))
         x = x.astype(self.dtype, copy=False).reshape(B * T, D)
         return self._layers(x, map(cache.layer, range(self.config.layers)), mask).reshape(B, T, D)
 
-    def _attention(self, x, linears, layer, mask):
-        """layer: stores the new keys and values and returns all (B, G, S, K)."""
+    def _attention(self, x, block, layer, mask):
+        """layer: stores the new keys and values and returns all (B, G, S, K); heads that share them form one matrix."""
         (B, T), width, H, G = self.rows, self.config.head_width, self.config.heads, self.config.kv_heads
-        heads = linears["query key value"](x).reshape(B, T, -1, width)
-        turned = heads[:, :, : H + G] if self.rotation is None else heads[:, :, : H + G] @ self.rotation
+        heads = block.queries_keys_values(x).reshape(B, T, -1, width)
+        turned = heads[:, :, : H + G] @ self.rotation if self.config.positions == "rotary" else heads[:, :, : H + G]
         new = turned[:, :, H:].swapaxes(1, 2), heads[:, :, H + G :].swapaxes(1, 2)
-        keys, values = (x[:, :, None] for x in layer(*new))  # (B, G, 1, S, K)
-        query = turned[:, :, :H].reshape(B, T, G, -1, width).transpose(0, 2, 3, 1, 4)  # (B, G, H/G, T, K)
-        mixed = attention(query, keys, values, mask=mask, scale=self.scale).transpose(0, 3, 1, 2, 4)
-        return linears["output"](mixed.reshape(B * T, -1))
+        query = turned[:, :, :H].reshape(B, T, G, -1, width).transpose(0, 2, 3, 1, 4).reshape(B, G, -1, width)
+        mixed = attention(query, *layer(*new), mask=mask, scale=self.config.score_scale)  # (B, G, H/G·T, K)
+        return block.output(mixed.reshape(B, G, -1, T, width).transpose(0, 3, 1, 2, 4).reshape(B * T, -1))
 
-    def _mean(self, a, b):
-        """The mean of a ⊙ b along the last axis, (B·T, 1)."""
-        return np.vecdot(a, b)[:, None] / b.shape[-1]
-
-
-def _linears(params):
-    """For each matrix of a sublayer the function x -> x W + b; those of queries, keys and values are one."""
-    network = [[name] for name in ("gate", "up", "down") if name in params]
-    groups = network or [["query", "key", "value"], ["output"]]
-    return {" ".join(names): _linear(params, names) for names in groups}
+    def _norm(self, x, params):
+        """`rms_norm` or `layer_norm` of each row."""
+        x = x - x.dot(self.mean)[:, None] if "bias" in params else x
+        y = x * (np.vecdot(x, x)[:, None] / x.shape[1] + self.config.norm_epsilon) ** -0.5 * params["gain"]
+        return y + params["bias"] if "bias" in params else y
 
 
-def _linear(params, names):
-    W = joined(params, names)
+class _Block:
+    """The norms of a block, and for each matrix the function x -> x W + b; queries, keys and values are one matrix."""
+
+    def __init__(self, params):
+        attention, network = params["attention"], params["feed_forward"]
+        self.attention_norm, self.feed_forward_norm = params["attention_norm"], params["feed_forward_norm"]
+        self.queries_keys_values = _linear(attention, "query", "key", "value")
+        self.output = _linear(attention, "output")
+        self.gate = "gate" in network and _linear(network, "gate")
+        self.up, self.down = _linear(network, "up"), _linear(network, "down")
+
+
+def _linear(params, *names):
+    times = _times(_as_one(params, names))
     b = joined(params, [f"{name}_bias" for name in names]) if f"{names[0]}_bias" in params else None
-    return (lambda x: x.dot(W)) if b is None else lambda x: x.dot(W) + b
+    return times if b is None else lambda x: times(x) + b
+
+
+def _times(W):
+    """x -> x W. Where the columns of W lie together in memory, OpenBLAS needs less time for Wᵀ xᵀ if x has few rows."""
+    return (lambda x: x.dot(W)) if W.flags.c_contiguous else lambda x: np.ascontiguousarray(W.T.dot(x.T).T)
+
+
+def _as_one(params, names):
+    """The matrices as one; without a copy if their columns follow one another in memory."""
+    matrices = [params[name] for name in names]
+    first, places = matrices[0], [matrix.ctypes.data for matrix in matrices]
+    ends = [place + matrix.nbytes for place, matrix in zip(places, matrices, strict=True)]
+    together = all(matrix.flags.f_contiguous and matrix.base is first.base is not None for matrix in matrices)
+    if together and places[1:] == ends[:-1]:
+        shape = len(first), sum(matrix.shape[1] for matrix in matrices)
+        return np.lib.stride_tricks.as_strided(first, shape, first.strides, writeable=False)
+    return joined(params, names)
 
 
 def _silu(z):
-    return z / (1 + np.exp(-z))
+    """z (1 + tanh(z/2))/2"""
+    half = _HALF * z
+    return half + half * np.tanh(half)
 
 
 def _gelu_tanh(z):
-    """z (1 + tanh u)/2 = z / (1 + e⁻²ᵘ) with u = √(2/π) (z + 0.044715 z³)."""
-    return z / (1 + np.exp(z * (-2 * _ROOT - 2 * _ROOT * 0.044715 * (z * z))))
+    """z (1 + tanh u)/2 with u = √(2/π) (z + 0.044715 z³)."""
+    half = _HALF * z
+    return half + half * np.tanh(z * (_ROOT + _ROOT * 0.044715 * (z * z)))
 
 
-_ROOT = math.sqrt(2 / math.pi)
+_HALF, _ROOT = np.array(0.5, np.float32), math.sqrt(2 / math.pi)  # NumPy would turn a number into an array each time
 _ACTIVATIONS = {"silu": _silu, "gelu_tanh": _gelu_tanh}

@@ -1,6 +1,5 @@
 """A model whose training loss is one primitive: the whole forward pass, and the whole backward pass as its pullback."""
 
-import math
 from operator import index
 from typing import Any
 
@@ -57,15 +56,16 @@ class Transformer(ReadableTransformer):
         cache: KVCache | None = None, **options: Any,
     ) -> np.ndarray:  # fmt: skip
         """Logits after the last tokens; few are read by a `ReadingStep`, one of one sequence by a `DecodingStep`."""
-        shape, plain = np.shape(tokens), cache is not None and attention_mask is None and self.fits
-        few = plain and len(shape) == 2 and 0 < math.prod(shape) <= _FEW
+        tokens, plain = np.asarray(tokens), cache is not None and attention_mask is None and self.fits
+        few = plain and tokens.ndim == 2 and 0 < tokens.size <= _FEW
         if not few or options.keys() - {"count"} or params["embedding"].dtype == np.float16:
             return super().last_logits(params, tokens, attention_mask, cache=cache, **options)
-        step = self._step(DecodingStep if shape == (1, 1) else ReadingStep, params, cache)
-        if shape == (1, 1):
-            return step(index(tokens[0][0]))[None, None]
-        x = self.embed(params, np.asarray(tokens), cache.counts[:, None] + np.arange(shape[1]))
-        return self.unembed(params, step(x)[:, -options.get("count", 1) :])
+        if tokens.size == 1:
+            return self._step(DecodingStep, params, cache)(index(tokens.item()))[None, None]
+        step = self._step(ReadingStep, params, cache)
+        x = self.embed(params, tokens, cache.counts[:, None] + np.arange(tokens.shape[1]))
+        x = step(x)[:, -options.get("count", 1) :]
+        return step.unembedding(x.reshape(-1, x.shape[2])).reshape(*x.shape[:2], -1)
 
     def _free_memory(self):
         try:

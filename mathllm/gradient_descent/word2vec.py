@@ -39,9 +39,7 @@ def skip_gram_pairs(
     """
     within("skip_gram_pairs", "whole [1, ∞)", window=window)
     ids = token_sequence("skip_gram_pairs", ids)
-    reach = np.full(len(ids), window)
-    if rng is not None:
-        reach = np.random.default_rng(rng).integers(1, window + 1, size=len(ids))
+    reach = np.full(len(ids), window) if rng is None else np.random.default_rng(rng).integers(1, window + 1, len(ids))
     centres, contexts = [ids[:0]], [ids[:0]]
     for offset in range(1, min(window, len(ids) - 1) + 1):
         left, right = ids[:-offset], ids[offset:]

@@ -228,9 +228,7 @@ def speculative_generate(
 
 def _accept_greedy(drafted, draft, logits):
     """`accept_drafts` without chance, from logits (g + 1, V): a token is accepted where it is the most probable one."""
-    needed = Contract(f"{len(drafted)} {logits.shape[-1]}")
-    needed.check("speculative_generate", ["draft probabilities"], [draft])
+    Contract(f"{len(drafted)} {logits.shape[-1]}").check("speculative_generate", ["draft probabilities"], [draft])
     best = greedy(logits)
-    same = drafted == best[:-1]
-    kept = len(drafted) if same.all() else int(np.argmin(same))
+    kept = int(np.argmin(np.append(drafted == best[:-1], False)))
     return best[: kept + 1], kept

@@ -7,7 +7,6 @@ any supported type become float32.
 import math
 import os
 import re
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -75,13 +74,18 @@ def gguf_to_hf(file: GGUF) -> tuple[dict, dict[str, np.ndarray]]:
     heads = {"attn_q": config["num_attention_heads"]}
     heads["attn_k"] = config["num_key_value_heads"] or heads["attn_q"]
     names = [name for name in file if not re.fullmatch(_ROPE_FACTORS, name)]  # those are among the settings
-    with ThreadPoolExecutor(2) as pool:  # NumPy dequantises two tensors at a time
-        arrays = dict(zip(names, pool.map(file.__getitem__, names), strict=True))
+    parts = {name: re.fullmatch(r"(?:blk\.(\d+)\.)?(.*)\.weight|.*", name).groups() for name in names}
+
+    def order(name):  # layer by layer, with those side by side that multiply the same vectors
+        layer, part = parts[name]
+        return int(layer or -1), list(_TENSORS).index(part) if part in _TENSORS else -1
+
     tensors = {}
-    for name, array in arrays.items():
-        layer, part = re.fullmatch(r"(?:blk\.(\d+)\.)?(.*)\.weight|.*", name).groups()
+    for name, array in file.read(sorted(names, key=order)).items():
+        layer, part = parts[name]
         prefix = f"model.layers.{layer}." if layer else ""
-        array = _in_halves(array, heads[part]) if part in heads and array.ndim == 2 else array
+        if part in heads and array.ndim == 2:
+            array[:] = _in_halves(array, heads[part])
         tensors[f"{prefix}{_TENSORS[part]}.weight" if part in _TENSORS else name] = array
     return config, tensors
 

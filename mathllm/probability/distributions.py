@@ -157,5 +157,6 @@ def sample(p: ArrayLike, rng: np.random.Generator | int, size: int | tuple[int, 
 
 def _edges(p):
     """Where the part of each outcome ends; the last part ends at exactly 1, above every point."""
-    edges = np.cumsum(p, axis=-1, dtype=np.float64)
-    return edges / edges[..., -1:]
+    edges = p.astype(np.float64)
+    edges.cumsum(axis=-1, out=edges)
+    return np.divide(edges, edges[..., -1:].copy(), out=edges)

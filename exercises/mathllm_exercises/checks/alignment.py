@@ -192,6 +192,7 @@ _SAMPLE = (
     np.ones((2, 1, 1), bool),
     0.1,
 )  # log-ratios +2 and −1, as in the documents' row
+_TWELVE = (np.array([[[-13.0]], [[-1.0]]]), np.full((2, 1, 1), -1.0), np.ones((2, 1, 1), bool), 1.0)  # margin −12
 
 
 @checks("15.alignment.repair_dpo")
@@ -203,7 +204,7 @@ def _(c):
         name="equal lengths",
     )
     c.values(2, _answers((2, 4), (3, 7)), name="different lengths")
-    c.values(1, _hopeless, name="far on the wrong side")
+    c.values(1, _hopeless, public=[_TWELVE], name="far on the wrong side")
 
 
 def _pairs_and_slope(rng):

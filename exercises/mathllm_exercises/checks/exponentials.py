@@ -54,7 +54,8 @@ def _(c):
 
 @checks("04.exponentials.repair_softplus", expected=ml.exponentials.softplus)
 def _(c):
-    c.values(1, normals(6, (2, 3), scale=3.0), public=[(np.array([-1.0, 0.0, 1.0]),)], name="in the middle")
+    turns = [(np.array([-1.0, 0.0, 1.0]),), (np.array([12.0, 15.0, 17.0]),)]  # x itself is right from 18 on only
+    c.values(1, normals(6, (2, 3), scale=3.0), public=turns, name="in the middle")
     c.values(2, normals(5, scale=50.0, centre=2000.0), public=[(np.array([710.0, 1e5]),)], name="far above zero")
     c.values(
         2, normals(5, scale=30.0, centre=-300.0), public=[(np.array([-40.0, -100.0]),)], name="far below zero", atol=0.0

@@ -46,8 +46,9 @@ def _(c):
 
 @each
 def _writes(rng, size):
+    """Writes so large that an answer without ε which also makes a known mistake is still recognised."""
     n, D, V = size
-    return rng.normal(size=(n, D)), rng.uniform(0.5, 2, size=D), rng.normal(size=(D, V)), int(rng.integers(V))
+    return 10 * rng.normal(size=(n, D)), rng.uniform(0.5, 2, size=D), rng.normal(size=(D, V)), int(rng.integers(V))
 
 
 CANCELLING = (
@@ -235,6 +236,7 @@ def _planted(rng, size, decoys=False):
         last = after & (after[:, ::-1].cumsum(axis=-1)[:, ::-1] == 1)
         weights[n, here[5]] = _table(rng, last, 0.62)  # the last place alone
         weights[n + 1, above[0]] = _table(rng, _step_back(T), 0.98)  # too late
+        weights[n + 1, above[2], -1] = after[-1] / after[-1].sum()  # from the last place alone
         weights[m, below[1]] = _table(rng, _step_back(T, 2), 0.95)  # two back
         weights[m, below[2], 1] = np.eye(T)[0]  # at one place only
     return weights, tokens
