@@ -56,6 +56,8 @@ def _of_the_list(options, value):
     wrong = [label for label in taken if label not in wanted]
     missing = [label for label in wanted if label not in taken]
     replies = tuple(known[label]["reply"] for label in wrong or taken)
+    if len(replies) > 1:
+        replies = tuple(f"{label}: {reply}" for label, reply in zip(wrong or taken, replies, strict=True))
     if not wrong and not missing:
         return Verdict(1.0, "", replies)
     reason = f"{shown(wrong)} is not right" if len(wrong) == 1 else f"{shown(wrong)} are not right"

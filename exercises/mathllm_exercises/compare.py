@@ -69,6 +69,9 @@ def difference(expected, got, rtol=1e-9, atol=1e-12):
 
     Numbers agree when |got − expected| ≤ atol + rtol·|expected|, in the expected shape. A list, a tuple and
     an array of the same numbers are the same answer. NaN agrees with nothing but an expected NaN.
+
+    >>> difference((np.zeros(2), np.ones(2)), np.zeros(2)), difference((np.zeros(2), np.ones(2)), (np.zeros(2), 1.0))
+    ('expected a tuple of 2 results, got [0, 0]', 'entry 1: expected shape (2,), got shape (): 1.0')
     """
     reason = _difference(expected, got, rtol, atol)
     return reason and reason()
@@ -83,16 +86,17 @@ def _difference(expected, got, rtol, atol):
         if not isinstance(got, dict) or set(got) != set(expected):
             return lambda: f"expected a dict with the keys {', '.join(map(str, expected))}, got {show(got)}"
         return _first((f"at {key!r}", _difference(expected[key], got[key], rtol, atol)) for key in expected)
-    wanted = numeric(expected)
-    if wanted is None:  # a sequence of strings, or of arrays of several shapes, or None
-        if not isinstance(expected, (list, tuple)):
+    wanted, value = numeric(expected), numeric(got)
+    arrays = isinstance(expected, tuple) and wanted is not None and wanted.ndim > 1  # of one shape, several results
+    if wanted is None or (arrays and (value is None or value.shape != wanted.shape)):
+        if not isinstance(expected, (list, tuple)):  # None
             same = type(got) is type(expected) and got == expected
             return None if same else lambda: _instead(expected, got)
         if not isinstance(got, (list, tuple)) or len(got) != len(expected):
-            return lambda: f"expected {len(expected)} entries, got {show(got)}"
+            form = "a tuple of {} results" if isinstance(expected, tuple) else "{} entries"
+            return lambda: f"expected {form.format(len(expected))}, got {show(got)}"
         pairs = enumerate(zip(expected, got, strict=True))
         return _first((f"entry {i}", _difference(e, g, rtol, atol)) for i, (e, g) in pairs)
-    value = numeric(got)
     if value is None:
         return lambda: f"{_instead(expected, got)}, which is not a number or an array of numbers"
     if (wanted.dtype.kind == "b") != (value.dtype.kind == "b"):
@@ -153,8 +157,10 @@ def agreed_decimals(expected, got, atol):
 
     >>> agreed_decimals(20.0855, 20.09, 0.0005), agreed_decimals(20.0855, 20.1, 0.0005)
     (2, None)
-    >>> agreed_decimals(0.125, 0.12, 0.0005), agreed_decimals([0.04, 1.5], [0.0, 1.5], 0.0005)
+    >>> agreed_decimals(0.125, 0.12, 0.0005), agreed_decimals([0.004, 1.5], [0.0, 1.5], 0.0005)
     (None, None)
+    >>> agreed_decimals([0.99990921, 0.00004540], [0.9999, 0.0], 5e-7)
+    4
     """
     wanted, value = numeric(expected), numeric(got)
     if wanted is None or value is None or value.shape != wanted.shape:
@@ -165,7 +171,7 @@ def agreed_decimals(expected, got, atol):
     if np.any(np.isclose(wanted, np.round(wanted, asked), rtol=0, atol=1e-12)):
         return None
     for decimals in range(asked - 1, 1, -1):
-        two_digits = np.all(np.abs(value) >= 10.0 ** (1 - decimals))
+        two_digits = np.abs(value).max(initial=0) >= 10.0 ** (1 - decimals)
         if two_digits and np.allclose(value, np.round(wanted, decimals), rtol=0, atol=1e-9):
             return decimals
     return None

@@ -285,7 +285,10 @@ def leaves_inputs(points, cases=None, *, public=(), name="leaves its inputs alon
         if reason := raised(observation):
             return NotYet(reason)
         if difference(list(case), list(observation.inputs_after), 0.0, 0.0):
-            return "an input was changed by the call: `x = x + 1` makes a new array, `x += 1` writes into the caller's"
+            return (
+                "an input was changed by the call: `x += 1` and `x[0] = 1` write into the caller's array, "
+                "also through its view `x[:]`; `x + 1` and `x.copy()` are new arrays"
+            )
         reason = difference(expected(), observation.value, rtol)
         return NotYet(reason) if reason else None
 

@@ -89,6 +89,16 @@ def test_every_known_mistake_scores_what_its_card_says_and_is_named(id, learner)
         assert not wrong or sentence in marking.mark(entry, cases, observations, own, bank).mistakes
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).calls])
+def test_no_known_mistake_passes_by_the_luck_of_the_draw(id):
+    entry = item(id)
+    for seed in range(25):
+        bank = marking.known_mistakes(entry, marking.draw(entry, np.random.default_rng(seed)))
+        for mistake, (_, _, failed) in zip(entry.mistakes, bank, strict=False):
+            assert failed, mistake.sentence
+
+
 @pytest.mark.parametrize("id", [id for id in CODE_ITEMS if item(id).calls])
 def test_every_function_item_knows_three_mistakes(id):
     assert len(item(id).mistakes) >= 3

@@ -199,6 +199,11 @@ def test_several_right_options_lose_a_part_for_each_error(answer, share):
     assert choosing.assess(SEVERAL, answer).share == share
 
 
+def test_two_replies_say_which_option_each_is_about():
+    assert choosing.assess(SEVERAL, "B D").replies == ("B: b", "D: d")
+    assert choosing.assess(SEVERAL, "A B").replies == ("b",)
+
+
 @pytest.mark.parametrize("answer", ["A or C", "a or c", "A and C", "option A", "the answer is C"])
 def test_words_are_not_read_as_letters(answer):
     assert choosing.assess(SEVERAL, answer).reason == 'the answer is all right letters in a string, such as "A B"'

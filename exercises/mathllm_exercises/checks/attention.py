@@ -122,13 +122,17 @@ WORKED = np.array([[0.386, 0.323, 0.291], [0.294, 0.351, 0.355], [0.269, 0.356, 
 SLOW = 0.98 * np.eye(3) + 0.02 * WORKED
 CAUSAL = np.array([[1.0, 0], [0.1, 0.9]])
 SWAPPING = np.array([[0.2, 0.8], [0.6, 0.4]])  # NumPy gives its eigenvalue 1 last
+UNEVEN = np.array([[0.7, 0.2, 0.1], [0.2, 0.7, 0.1], [0.6, 0.3, 0.1]])  # rounded sums below 1
+LAST_ROW_UNEVEN = np.array([[1.0, 0, 0], [0.4, 0.6, 0], [0.7, 0.2, 0.1]])
 
 
 @checks("10.attention.stationary", expected=ml.stationary_distribution)
 def _(c):
-    c.values(2, _walks(2, 3, 6), public=[(WORKED,), (SWAPPING,)], rtol=1e-7, name="fast walks")
-    c.values(1, _walks(4, 5, power=6.0, even=0.02), public=[(SLOW,)], rtol=1e-6, name="slow walks")
-    c.values(1, _causal_walks, public=[(CAUSAL,)], rtol=1e-6, atol=1e-9, name="causal attention")
+    c.values(2, _walks(2, 3, 6), public=[(WORKED,), (SWAPPING,), (UNEVEN,)], rtol=1e-7, name="fast walks")
+    slow = [(SLOW,), (0.95 * np.eye(2) + 0.05 * SWAPPING,), (0.965 * np.eye(3) + 0.035 * UNEVEN,)]
+    c.values(1, _walks(4, 5, power=6.0, even=0.02), public=slow, rtol=1e-6, name="slow walks")
+    causal = [(CAUSAL,), (LAST_ROW_UNEVEN,)]
+    c.values(1, _causal_walks, public=causal, rtol=1e-6, atol=1e-9, name="causal attention")
     c.refuses(1, public=[(np.array([row, [0.5, 0.5]]),) for row in ([0.5, 0.6], [0.5, 0.4], [1.5, -0.5])])
 
 

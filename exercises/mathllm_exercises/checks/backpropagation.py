@@ -124,14 +124,13 @@ def _layer_norm(x, gain):
 
 @checks("11.backpropagation.layer_norm_pullback")
 def _(c):
-    c.gradient(2, _layer_norm, _norm_rows((5,), (3,)), name="one vector")
-    c.gradient(2, _layer_norm, _norm_rows((3, 4), (2, 2, 3)), name="a stack of vectors")
-    c.gradient(
-        1,
-        _layer_norm,
-        public=[(np.array([0.5, -1.2, 2.0, 0.3]), np.full(4, 1.5), np.array([0.7, -0.3, 0.9, 0.4]))],
-        name="a gain with equal entries",
-    )
+    x, dy = np.array([0.5, -1.2, 2.0, 0.3]), np.array([0.7, -0.3, 0.9, 0.4])
+    small, gain = x / 100, np.array([1.5, 0.5, 1.0, 2.0])  # so small that 10⁻⁵ counts
+    pair = np.array([small, small[::-1]]), gain, np.array([dy, dy])
+    c.gradient(2, _layer_norm, _norm_rows((5,), (3,)), public=[(small, gain, dy)], name="one vector")
+    c.gradient(2, _layer_norm, _norm_rows((3, 4), (2, 2, 3)), public=[pair], name="a stack of vectors")
+    equal = np.full(4, 1.5)
+    c.gradient(1, _layer_norm, public=[(x, equal, dy), (small, equal, dy)], name="a gain with equal entries")
 
 
 OPERATIONS = {

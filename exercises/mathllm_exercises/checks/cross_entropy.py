@@ -33,7 +33,8 @@ def _(c):
         public=[(np.array([0.5, 0.5]), 2.0), (np.full(6, 1 / 6), 2.0), (np.array([0.5, 0.3, 0.2]), np.e)],
     )
     c.values(1, public=[(np.array([1.0]), 2.0), (np.array([0.5, 0.0, 0.5]), 10.0)], name="with zeros")
-    c.values(1, _distributions((3, 4), (2, 2, 5)), name="a stack of distributions")
+    rounded = np.array([[0.7, 0.2, 0.1], [0.2, 0.7, 0.1]])  # the sums are 0.9999999999999999
+    c.values(1, _distributions((3, 4), (2, 2, 5)), public=[(rounded, 2.0)], name="a stack of distributions")
     c.refuses(
         1,
         public=[

@@ -142,7 +142,7 @@ def _(c):
     c.values(2, _regressions((20, 3), (8, 2)), name="forty steps", rtol=1e-6)
     c.values(
         1,
-        lambda rng: [(rng.normal(size=(30, 4)), 0.05 * rng.normal(size=30), 27, 0.02, 0.0)],
+        lambda rng: [(rng.normal(size=(30, 4)), 0.002 * rng.normal(size=30), 27, 0.02, 0.0)],
         name="short gradients, no decay",
         rtol=1e-6,
     )

@@ -250,7 +250,7 @@ def _(c):
         4,
         _mean_loss,
         _predictions((3, 4), (1, 6), (5, 2)),
-        public=[(np.array([[2.0, 1.0, 0.5]]), np.array([0]), 1.0)],
+        public=[(np.array([[2.0, 1.0, 0.5]]), np.array([0]), 1.0), (np.eye(2), np.array([0, 1]), 1.0)],
     )
 
 

@@ -133,7 +133,9 @@ def _(c):
 
 
 def _texts_to_penalise(rng):
-    return [(rng.normal(size=8) * 3, rng.integers(8, size=5), float(rng.uniform(1.1, 2))) for _ in range(3)]
+    """Logits, a text in which a token occurs twice, and θ."""
+    texts = [rng.integers(8, size=4) for _ in range(3)]
+    return [(rng.normal(size=8) * 3, np.append(text, text[0]), float(rng.uniform(1.1, 2))) for text in texts]
 
 
 @checks("14.inference.repair_penalty")
@@ -200,7 +202,8 @@ def _(c):
         public=[ALTERNATING, (np.array([0, 0, 0]), green), (np.array([0, 1]), green)],
         name="all green, none green",
     )
-    c.values(3, _marked_texts, name="random texts")
+    in_order = np.array([0, 1, 1]), np.array([[False, True], [False, True]])  # reversed, only one is green
+    c.values(3, _marked_texts, public=[in_order], name="random texts")
     c.refuses(1, public=[(np.array([1]), green), (np.zeros(0, int), green)], name="refuses a text of one token or none")
 
 

@@ -170,7 +170,7 @@ def _corpora(rng):
     """Training text, text to score, n, vocabulary size and k; the last history of the training text is asked for."""
     drawn = []
     for n, length, size in ((1, 20, 4), (2, 40, 3), (3, 60, 3)):
-        train = rng.integers(size, size=length)
+        train = np.append(rng.permutation(size), rng.integers(size, size=length - size))
         text = np.concatenate([train[len(train) - n + 1 :], rng.integers(size, size=12)])
         drawn.append((train, text, n, size, float(rng.choice([0.1, 0.5, 1.0]))))
     return drawn

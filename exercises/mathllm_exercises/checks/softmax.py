@@ -99,7 +99,7 @@ def _(c):
     c.values(
         4,
         normals(4, (2, 3), scale=1e4),
-        public=[(np.array([0.0, -800.0]),), (np.array([1000.0, 1000.0]),)],
+        public=[(np.array([0.0, -800.0]),), (np.array([1000.0, 1000.0]),), (np.array([[0.0, 1.0], [2000.0, 2001.0]]),)],
         name="extreme scores",
     )
 
