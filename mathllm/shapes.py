@@ -35,7 +35,7 @@ class Contract:
 
     def check(self, function: str, names: list[str], values: list, module: str = "") -> None:
         """Raise a ShapeError unless the shapes of `values`, the arguments of these names, fit together."""
-        sizes, leading = {}, ()
+        sizes, front = {}, ()
         for axes, name, value in zip(self.arguments, names, values, strict=False):
             if value is None or axes == ["_"]:
                 continue
@@ -49,7 +49,7 @@ class Contract:
                     self._complain(function, names, values, module, problem)
             if fixed is not axes and lead:
                 try:
-                    leading = leading if shape[:lead] == leading else np.broadcast_shapes(leading, shape[:lead])
+                    front = shape[:lead] if front in ((), shape[:lead]) else np.broadcast_shapes(front, shape[:lead])
                 except ValueError:
                     self._complain(function, names, values, module, "the axes in front do not fit")
 
