@@ -141,8 +141,8 @@ class PromptLookup:
     before, nothing is drafted.
 
     length: n. A pass of the model over several tokens takes longer than over one, so rejected drafts cost time. A large
-    n makes few wrong drafts: with 8, SmolLM2 copies from its prompt 1.8 times as fast and writes ordinary prose 0.98
-    times as fast (benchmarks/README.md).
+    n makes few wrong drafts: with 8, SmolLM2 copies from its prompt 1.8 times as fast and writes ordinary prose as fast
+    as without drafts (benchmarks/README.md).
     Source: Saxena 2023, "Prompt lookup decoding".
 
     >>> tokens, _ = PromptLookup(2)(np.array([5, 6, 7, 8, 5, 6]), 3, softmax)
