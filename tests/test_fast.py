@@ -164,6 +164,19 @@ def test_matrices_that_are_neighbours_in_memory_are_read_where_they_are():
     np.testing.assert_allclose([step(token) for token in (1, 2, 3)], model(params, [[1, 2, 3]])[0], rtol=0, atol=1e-12)
 
 
+def test_neighbours_in_memory_of_several_dtypes_are_not_read_as_one_matrix():
+    model, _, params = models(CONFIGS["llama"])
+    attention, place = params["blocks"][0]["attention"], 0
+    memory = np.empty(sum(attention[name].nbytes for name in ("query", "key", "value")), np.uint8)  # as of a file
+    for name, dtype in (("query", np.float64), ("key", np.float32), ("value", np.float64)):
+        rows = attention[name].T.astype(dtype)
+        part = memory[place : place + rows.nbytes].view(dtype).reshape(rows.shape)
+        part[:], place = rows, place + rows.nbytes
+        attention[name] = part.T
+    step = DecodingStep(model.config, params, KVCache(model.config))
+    np.testing.assert_allclose([step(token) for token in (1, 2, 3)], model(params, [[1, 2, 3]])[0], rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("config", [*CONFIGS.values(), *(c for c in OTHERS.values() if c.causal)])
 def test_generation_gives_the_text_of_the_readable_model(config):
     readable, model, params = models(config)

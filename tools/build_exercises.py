@@ -59,7 +59,7 @@ def _points(entry):
     for seed in SEEDS:
         cases, own = marking.draw(entry, np.random.default_rng(seed)), own_numbers(entry, "reader")
         known = marking.known_mistakes(entry, cases, own)
-        for found, (_, observations, _) in zip(earned, known, strict=False):
+        for found, (_, observations, _) in zip(earned, known[: len(earned)], strict=True):
             found.add(marking.mark(entry, cases, observations, own, known).points)
     return earned
 

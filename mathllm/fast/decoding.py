@@ -77,7 +77,7 @@ class DecodingStep:
         scores = heads[:H].dot(self.query_rotation).reshape(G, -1, K) @ keys.swapaxes(1, 2)  # (G, H/G, S)
         if mask is not None:
             scores = np.where(mask[0], scores, -np.inf).astype(scores.dtype)
-        if not -LARGE < scores.item(scores.argmin()) <= scores.item(scores.argmax()) < LARGE:  # faster than min and max
+        if not -LARGE < scores.item(scores.argmin()) <= scores.item(scores.argmax()) < LARGE:  # max() is slower for few
             scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
         np.exp(scores, out=scores)
         mixed = scores @ values
@@ -178,7 +178,7 @@ def _as_one(params, names):
     first, places = matrices[0], [matrix.ctypes.data for matrix in matrices]
     ends = [place + matrix.nbytes for place, matrix in zip(places, matrices, strict=True)]
     together = all(matrix.flags.f_contiguous and matrix.base is first.base is not None for matrix in matrices)
-    if together and places[1:] == ends[:-1]:
+    if together and places[1:] == ends[:-1] and {matrix.dtype for matrix in matrices} == {first.dtype}:
         shape = len(first), sum(matrix.shape[1] for matrix in matrices)
         return np.lib.stride_tricks.as_strided(first, shape, first.strides, writeable=False)
     return joined(params, names)
